@@ -1,0 +1,89 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The flags every target of ours is built with; docs/decisions/0001-language-flags.md says why.
+let house: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .strictMemorySafety(),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+func library(
+    _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil, path: String? = nil
+) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, resources: resources, swiftSettings: house)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource]? = nil) -> Target {
+    .testTarget(name: name, dependencies: dependencies, resources: resources, swiftSettings: house)
+}
+
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
+let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+
+let package = Package(
+    name: "bramley",
+    products: [
+        .executable(name: "bramley", targets: ["Bramley"]),
+        .executable(name: "apple-simulator", targets: ["AppleSimulator"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        .target(name: "CLinux"),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+
+        library("Coding"),
+        library("Crypto", ["Coding", "COpenSSL"]),
+        library("Sockets", ["CLinux", "COpenSSL"]),
+        library("HTTP", ["Sockets", httpTypes, logging, metrics]),
+        library("RelyingParty", ["Coding", "Crypto", logging, metrics]),
+        library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", httpTypes, logging, metrics]),
+        library("Storage", ["RelyingParty", "Coding", "Crypto", grdb, logging]),
+        library("Public", path: "Public"),
+        library("Web", ["RelyingParty", "Coding", "Crypto", "HTTP", "Public", httpTypes, mustache, logging, metrics]),
+        .executableTarget(
+            name: "Bramley",
+            dependencies: [
+                "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
+                arguments, configuration, lifecycle, logging, metrics,
+            ],
+            swiftSettings: house),
+        .executableTarget(
+            name: "AppleSimulator",
+            dependencies: ["HTTP", "Sockets", "COpenSSL", httpTypes, arguments, logging],
+            swiftSettings: house),
+
+        tests("CodingTests", ["Coding"]),
+        tests("CryptoTests", ["Crypto", "Coding"]),
+        tests("SocketsTests", ["Sockets"]),
+        tests("HTTPTests", ["HTTP", "Sockets", httpTypes]),
+        tests("RelyingPartyTests", ["RelyingParty", "Crypto", "Coding"]),
+        tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes]),
+        tests("StorageTests", ["Storage", "RelyingParty", "Crypto", "Coding", grdb]),
+        tests("WebTests", ["Web", "RelyingParty", "HTTP", "Crypto", "Coding", "Public", httpTypes]),
+        tests("BramleyTests", ["Bramley", "Coding"]),
+        tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes]),
+        tests("ConformanceTests", ["HTTP", "Sockets"]),
+        tests("EndToEndTests", ["Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes, logging]),
+    ]
+)

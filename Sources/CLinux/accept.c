@@ -1,0 +1,5 @@
+#include "CLinux.h"
+
+int bramley_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
+    return accept4(fd, address, length, flags);
+}

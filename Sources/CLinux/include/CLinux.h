@@ -1,0 +1,28 @@
+// The Linux system calls that Glibc's Swift module leaves out, and the macros Swift cannot import.
+#ifndef CLINUX_H
+#define CLINUX_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+/// accept4(2), under a name Swift can see on every Glibc.
+int bramley_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+
+#endif

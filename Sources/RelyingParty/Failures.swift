@@ -1,0 +1,79 @@
+/// Why a sign-in did not complete. `reason` is the one code the operator's log line carries; the page for the visitor
+/// is chosen from the case.
+package enum SignInFailure: Error, Hashable, Sendable {
+    /// The form is not what Apple posts (duplicate, oversized or missing fields): 400.
+    case malformedCallback(String)
+    /// `state` is absent, forged, or sealed by a key we no longer have.
+    case invalidState
+    /// `state` is older than the attempt's life.
+    case staleState
+    /// Another browser's attempt: the binding cookie does not fit.
+    case wrongBrowser
+    /// No binding cookie came, also on the re-post: cookies are blocked.
+    case missingBinding
+    /// The attempt was completed before and its session is gone.
+    case replayed
+    /// The visitor cancelled at Apple.
+    case cancelled
+    /// Apple sent another `error`.
+    case providerError(String)
+    /// The identity token was refused; the text names the check, for the log only.
+    case identityToken(String)
+    /// The two tokens of one sign-in disagree.
+    case tokenMismatch(String)
+    /// A time claim is outside the tolerance: this server's or Apple's clock is off.
+    case clock(String)
+    /// The key set could not be had, or the kid is unknown within the cool-down.
+    case keysUnavailable(String)
+    /// Apple did not answer, or answered nonsense.
+    case providerUnavailable(String)
+    /// Apple refused the code (`invalid_grant`).
+    case codeRefused(String)
+    /// Apple refused us (`invalid_client`, …): the operator's configuration.
+    case clientRefused(String)
+    /// The database did not take the write.
+    case storage(String)
+
+    /// A short, stable code for logs, metrics and the error page.
+    package var reason: String {
+        switch self {
+        case .malformedCallback: "malformed_callback"
+        case .invalidState: "invalid_state"
+        case .staleState: "stale_state"
+        case .wrongBrowser: "wrong_browser"
+        case .missingBinding: "missing_binding"
+        case .replayed: "replayed"
+        case .cancelled: "cancelled"
+        case .providerError: "provider_error"
+        case .identityToken: "identity_token"
+        case .tokenMismatch: "token_mismatch"
+        case .clock: "clock"
+        case .keysUnavailable: "keys_unavailable"
+        case .providerUnavailable: "provider_unavailable"
+        case .codeRefused: "code_refused"
+        case .clientRefused: "client_refused"
+        case .storage: "storage"
+        }
+    }
+
+    /// What only the operator reads; never holds a token, a code or an address.
+    package var detail: String? {
+        switch self {
+        case .malformedCallback(let text), .providerError(let text), .identityToken(let text),
+            .tokenMismatch(let text), .clock(let text), .keysUnavailable(let text), .providerUnavailable(let text),
+            .codeRefused(let text), .clientRefused(let text), .storage(let text):
+            text
+        case .invalidState, .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled: nil
+        }
+    }
+}
+
+/// Why a notification was not accepted.
+package enum NotificationFailure: Error, Hashable, Sendable {
+    /// Not Apple's, or not a notification: 400.
+    case refused(String)
+    /// The key set is unavailable, or the kid is unknown within the cool-down: 503, so that Apple may retry.
+    case keysUnavailable(String)
+    /// The durable write failed: 503.
+    case storage(String)
+}

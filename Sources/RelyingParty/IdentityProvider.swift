@@ -1,0 +1,140 @@
+package import Coding
+
+/// What the domain asks of Apple. `AppleID` implements it; nothing in here knows HTTP or JOSE.
+///
+/// The order of calls is held by the types: `CallbackForm` (parsed, untrusted) → `ValidatedCallback` (state opened,
+/// browser matched, only `SignIn` makes one) → `IdentityClaims` (front channel verified) → `VerifiedIdentity`
+/// (code exchanged, both tokens agree).
+package protocol IdentityProvider: Sendable {
+    /// The Services ID: client of the web flow.
+    var servicesID: ClientID { get }
+    var team: TeamID { get }
+
+    /// Apple's authorize endpoint with every parameter, percent-encoded, for a 303.
+    func authorizeURL(state: String, nonce: String) -> String
+
+    /// Parses the body of `POST /apple/callback`. Duplicate or oversized fields are refused.
+    func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm
+
+    /// Verifies the identity token delivered beside the code: signature, issuer, audience, times, `nonce`, `c_hash`.
+    func verify(
+        identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
+    ) async throws(SignInFailure) -> IdentityClaims
+
+    /// Redeems the code and holds the returned token against `claims`: same issuer, audience and sub, nonce and
+    /// `at_hash` right when present. Sent once; never retried.
+    func exchange(
+        authorizationCode: String, nonce: String, claims: IdentityClaims
+    ) async throws(SignInFailure) -> VerifiedIdentity
+
+    /// Parses and verifies the body of `POST /apple/notifications`.
+    func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification
+}
+
+/// The fields of Apple's form_post, parsed and bounded, nothing of them trusted.
+package struct CallbackForm: Sendable {
+    package var state: String?
+    package var code: String?
+    package var identityToken: String?
+    /// The name in `user`, made safe for display; nil when absent or unusable. Never the address.
+    package var name: PersonName?
+    /// The raw `user` field, kept only to be posted again by the re-post page.
+    package var rawUser: String?
+    /// `error`, such as `user_cancelled_authorize`.
+    package var error: String?
+    /// Our own flag: this post was sent again from our origin.
+    package var isRepost: Bool
+
+    package init(
+        state: String? = nil, code: String? = nil, identityToken: String? = nil, name: PersonName? = nil,
+        rawUser: String? = nil, error: String? = nil, isRepost: Bool = false
+    ) {
+        self.state = state
+        self.code = code
+        self.identityToken = identityToken
+        self.name = name
+        self.rawUser = rawUser
+        self.error = error
+        self.isRepost = isRepost
+    }
+}
+
+/// The claims of one verified identity token.
+package struct IdentityClaims: Hashable, Sendable {
+    package var issuer: String
+    package var clientID: ClientID
+    package var subject: AppleSubject
+    package var issuedAt: Timestamp
+    package var email: EmailAddress?
+    package var realUserStatus: RealUserStatus?
+    package var transferSubject: String?
+
+    package init(
+        issuer: String, clientID: ClientID, subject: AppleSubject, issuedAt: Timestamp, email: EmailAddress? = nil,
+        realUserStatus: RealUserStatus? = nil, transferSubject: String? = nil
+    ) {
+        self.issuer = issuer
+        self.clientID = clientID
+        self.subject = subject
+        self.issuedAt = issuedAt
+        self.email = email
+        self.realUserStatus = realUserStatus
+        self.transferSubject = transferSubject
+    }
+}
+
+/// A person whom Apple vouches for on both channels, with the refresh token of this sign-in.
+package struct VerifiedIdentity: Sendable {
+    package var claims: IdentityClaims
+    package var refreshToken: RefreshToken?
+
+    package init(claims: IdentityClaims, refreshToken: RefreshToken?) {
+        self.claims = claims
+        self.refreshToken = refreshToken
+    }
+}
+
+/// Apple's refresh token in the clear. Lives between the exchange and its sealing; prints `<redacted>`.
+package struct RefreshToken: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package let value: String
+    package init(_ value: String) { self.value = value }
+    package var description: String { "<redacted>" }
+    package var debugDescription: String { "<redacted>" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// A verified server-to-server notification.
+package struct AppleNotification: Hashable, Sendable {
+    /// `type` of the event. `account-delete` and `account-deleted` are both `.accountDeleted`.
+    package enum Kind: Hashable, Sendable {
+        case emailDisabled, emailEnabled, consentRevoked, accountDeleted
+        case unknown(String)
+    }
+
+    /// `jti`: what makes a delivery unique.
+    package var id: String
+    package var kind: Kind
+    /// `type` as Apple wrote it.
+    package var type: String
+    package var clientID: ClientID
+    package var subject: AppleSubject?
+    package var eventTime: Timestamp
+    /// For the e-mail events.
+    package var email: EmailAddress?
+    /// The verified claims as compact JSON, stored until erased.
+    package var payload: String
+
+    package init(
+        id: String, kind: Kind, type: String, clientID: ClientID, subject: AppleSubject?, eventTime: Timestamp,
+        email: EmailAddress? = nil, payload: String
+    ) {
+        self.id = id
+        self.kind = kind
+        self.type = type
+        self.clientID = clientID
+        self.subject = subject
+        self.eventTime = eventTime
+        self.email = email
+        self.payload = payload
+    }
+}

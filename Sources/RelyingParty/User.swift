@@ -1,0 +1,78 @@
+package import Coding
+
+/// A person, keyed at Apple by (team, sub), here by `UserID`.
+package struct User: Hashable, Sendable {
+    /// Whether this person may use the applications behind Bramley.
+    package enum State: String, Sendable, CaseIterable {
+        case active, pending, disabled
+    }
+
+    package var id: UserID
+    package var state: State
+    /// The application's own id of this person; unique or absent.
+    package var externalID: String?
+    package var groups: [String]
+    package var name: PersonName
+    package var email: EmailAddress?
+    /// Apple's word on whether the relay forwards; nil when Apple has said nothing.
+    package var emailForwarding: Bool?
+    package var realUserStatus: RealUserStatus?
+    package var appleSubject: AppleSubject
+    package var credentialState: CredentialState
+    package var createdAt: Timestamp
+
+    package init(
+        id: UserID, state: State, externalID: String? = nil, groups: [String] = [], name: PersonName = PersonName(),
+        email: EmailAddress? = nil, emailForwarding: Bool? = nil, realUserStatus: RealUserStatus? = nil,
+        appleSubject: AppleSubject, credentialState: CredentialState = .authorized, createdAt: Timestamp
+    ) {
+        self.id = id
+        self.state = state
+        self.externalID = externalID
+        self.groups = groups
+        self.name = name
+        self.email = email
+        self.emailForwarding = emailForwarding
+        self.realUserStatus = realUserStatus
+        self.appleSubject = appleSubject
+        self.credentialState = credentialState
+        self.createdAt = createdAt
+    }
+}
+
+/// A name as given once, at first consent, through the browser: unsigned, display only.
+package struct PersonName: Hashable, Sendable {
+    package var given: String?
+    package var family: String?
+
+    package init(given: String? = nil, family: String? = nil) {
+        self.given = given
+        self.family = family
+    }
+
+    package var isEmpty: Bool { given == nil && family == nil }
+}
+
+/// An address from a verified identity token, with Apple's flags.
+package struct EmailAddress: Hashable, Sendable {
+    package var address: String
+    package var isVerified: Bool
+    /// The private relay; from the flag, never from the domain.
+    package var isPrivate: Bool
+
+    package init(address: String, isVerified: Bool, isPrivate: Bool) {
+        self.address = address
+        self.isVerified = isVerified
+        self.isPrivate = isPrivate
+    }
+}
+
+/// `real_user_status`: native apps only, first time only.
+package enum RealUserStatus: String, Sendable, CaseIterable {
+    case unsupported, unknown, likelyReal
+}
+
+/// Apple's view of the user's authorization, in the words of `ASAuthorizationAppleIDProvider.CredentialState`.
+package enum CredentialState: String, Sendable, CaseIterable {
+    case authorized, revoked, notFound, transferred
+}
