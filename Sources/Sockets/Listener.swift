@@ -12,6 +12,7 @@ package final class Listener: Channel, @unchecked Sendable {
     private var isClosed = false
     private var isPaused = false
     private let admission: AdmissionControl
+    private let service: Int
     private let accept: Accept
     /// Held open so that, with every descriptor taken, one can be freed to accept and turn away a waiting client.
     private var reserve: Descriptor?
@@ -21,9 +22,11 @@ package final class Listener: Channel, @unchecked Sendable {
     private static let pause: Int64 = 100
 
     private init(
-        _ descriptor: consuming Descriptor, loop: EventLoop, admission: AdmissionControl, accept: @escaping Accept
+        _ descriptor: consuming Descriptor, loop: EventLoop, admission: AdmissionControl, service: Int,
+        accept: @escaping Accept
     ) throws(SystemError) {
         self.descriptor = descriptor.number
+        self.service = service
         self.admission = admission
         self.accept = accept
         reserve = Self.openReserve()
@@ -37,17 +40,19 @@ package final class Listener: Channel, @unchecked Sendable {
     }
 
     /// Adds one of the bound sockets to a loop; nil when each has been given away. On the loop's thread.
+    /// - Parameter service: passed on to every stream, so that the root can tell its listeners apart.
     package static func start(
-        _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl
+        _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0
     ) throws(SystemError) -> Listener? {
-        try start(sockets, on: loop, admission: admission) { SystemCalls.accept($0) }
+        try start(sockets, on: loop, admission: admission, service: service) { SystemCalls.accept($0) }
     }
 
     static func start(
-        _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, accept: @escaping Accept
+        _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0,
+        accept: @escaping Accept
     ) throws(SystemError) -> Listener? {
         guard let descriptor = sockets.take() else { return nil }
-        return try Listener(descriptor, loop: loop, admission: admission, accept: accept)
+        return try Listener(descriptor, loop: loop, admission: admission, service: service, accept: accept)
     }
 
     override func ready(_ events: UInt32) {
@@ -71,7 +76,7 @@ package final class Listener: Channel, @unchecked Sendable {
     private func admit(_ descriptor: consuming Descriptor, _ peer: SocketAddress) {
         guard admission.admit(peer.ip) else { return }
         do {
-            let stream = try SocketStream(descriptor, peer: peer, loop: loop, admission: admission)
+            let stream = try SocketStream(descriptor, peer: peer, loop: loop, service: service, admission: admission)
             stream.disableNagle()
             loop.arrive(.connection(stream))
         } catch {

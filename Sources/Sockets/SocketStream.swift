@@ -28,6 +28,10 @@ package enum StreamError: Error, Hashable, Sendable {
 
     /// Who is at the other end.
     package let peer: SocketAddress
+    /// Which of the process's listeners it came through, as `Listener.start` was told.
+    package let service: Int
+    /// Whether it has answered a request before: then the idle limit holds for it, not the one for a first request.
+    package var isReused = false
     let descriptor: Int32
     private var isReadable = true
     private var isWritable = true
@@ -44,10 +48,11 @@ package enum StreamError: Error, Hashable, Sendable {
 
     /// Takes ownership of `descriptor`, which must be non-blocking and connected, or connecting.
     init(
-        _ descriptor: consuming Descriptor, peer: SocketAddress, loop: EventLoop, admission: AdmissionControl? = nil,
-        isConnecting: Bool = false
+        _ descriptor: consuming Descriptor, peer: SocketAddress, loop: EventLoop, service: Int = 0,
+        admission: AdmissionControl? = nil, isConnecting: Bool = false
     ) throws(SystemError) {
         self.peer = peer
+        self.service = service
         self.descriptor = descriptor.number
         self.admission = admission
         isWritable = !isConnecting
@@ -62,6 +67,8 @@ package enum StreamError: Error, Hashable, Sendable {
     }
 
     package var isSecure: Bool { tls != nil }
+    /// Whether `close` has been called, by us or by a deadline.
+    package var hasEnded: Bool { isClosed }
     /// Whether the peer has closed its side, as far as epoll has told.
     package var peerHasClosed: Bool { sawHangUp }
 
