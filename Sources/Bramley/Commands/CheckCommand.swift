@@ -33,8 +33,9 @@ package struct CheckCommand: ParsableCommand {
         lines.append("The configuration is good.")
         lines.append("  visitors come to        \(configuration.publicURL.text)")
         lines.append("  return URL for Apple    \(configuration.publicURL.callbackURL)")
-        lines.append("  notifications from      \(apple.isSimulated ? "the simulator" : "Apple") at "
-            + configuration.publicURL.notificationURL)
+        lines.append(
+            "  notifications from      \(apple.isSimulated ? "the simulator" : "Apple") at "
+                + configuration.publicURL.notificationURL)
         if apple.isSimulated { lines.append("  Apple is simulated by   \(apple.endpoint)") }
         return lines
     }

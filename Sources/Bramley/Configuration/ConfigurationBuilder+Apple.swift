@@ -6,18 +6,21 @@ extension ConfigurationBuilder {
         let servicesID = clientID("apple.servicesID")
         let bundleIDs = bundleIDs(servicesID)
         let teamID = tenCharacters(
-            "apple.teamID", "a Team ID", "Copy it from Membership details in Apple's developer account, such as A1B2C3D4E5.")
+            "apple.teamID", "a Team ID",
+            "Copy it from Membership details in Apple's developer account, such as A1B2C3D4E5.")
         let keyID = tenCharacters(
             "apple.keyID", "a key ID", "Copy it from the name of the .p8 file: AuthKey_F6G7H8I9J0.p8 is F6G7H8I9J0.")
         let key = privateKey()
         let scopes = scopes()
         let addresses = appleAddresses(publicURL)
         let deletion = values.choice("apple.onAccountDeleted", Configuration.AccountDeletion.self)
-        guard let servicesID, let bundleIDs, let teamID, let keyID, let key, let scopes, let addresses, let deletion else {
+        guard let servicesID, let bundleIDs, let teamID, let keyID, let key, let scopes, let addresses, let deletion
+        else {
             return nil
         }
         return Configuration.Apple(
-            servicesID: servicesID, bundleIDs: bundleIDs, teamID: teamID, keyID: keyID, privateKeyPEM: key, scopes: scopes,
+            servicesID: servicesID, bundleIDs: bundleIDs, teamID: teamID, keyID: keyID, privateKeyPEM: key,
+            scopes: scopes,
             issuers: addresses.issuers, endpoint: addresses.endpoint, scriptURL: addresses.scriptURL,
             onAccountDeleted: deletion, isSimulated: addresses.isSimulated,
             showsSimulationBanner: addresses.isSimulated && !(publicURL?.isForTests ?? false))
@@ -56,7 +59,8 @@ extension ConfigurationBuilder {
 
     private func tenCharacters(_ key: String, _ what: String, _ remedy: String) -> String? {
         guard let text = values.text(key) else { return nil }
-        guard text.utf8.count == 10, text.utf8.allSatisfy({ (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) }) else {
+        guard text.utf8.count == 10, text.utf8.allSatisfy({ (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) })
+        else {
             values.fail(key, "is \(text.quoted), but \(what) is ten capitals and digits.", remedy)
             return nil
         }
@@ -67,7 +71,8 @@ extension ConfigurationBuilder {
         guard let scopes = values.list("apple.scopes") else { return nil }
         for scope in scopes where scope != "name" && scope != "email" {
             values.fail(
-                "apple.scopes", "names \(scope.quoted).", "Apple knows \"name\" and \"email\" only; [] asks for neither.")
+                "apple.scopes", "names \(scope.quoted).",
+                "Apple knows \"name\" and \"email\" only; [] asks for neither.")
             return nil
         }
         return ["name", "email"].filter(scopes.contains)
@@ -89,9 +94,12 @@ extension ConfigurationBuilder {
             let pem = inline.replacing("\\n", with: "\n")
             return isP256(pem, key: "apple.privateKey", subject: "holds") ? Secret(pem) : nil
         }
-        if !values.isGiven("apple.privateKeyFile"), !values.isGiven("apple.privateKey"), !values.isRefused("apple.privateKey") {
+        if !values.isGiven("apple.privateKeyFile"), !values.isGiven("apple.privateKey"),
+            !values.isRefused("apple.privateKey")
+        {
             values.failMissing(
-                "apple.privateKeyFile", "Name the .p8 file that Apple let you download once, such as \"AuthKey_F6G7H8I9J0.p8\".")
+                "apple.privateKeyFile",
+                "Name the .p8 file that Apple let you download once, such as \"AuthKey_F6G7H8I9J0.p8\".")
         }
         return nil
     }
@@ -119,12 +127,15 @@ extension ConfigurationBuilder {
     func readSecret(_ key: String, _ path: String) -> String? {
         do throws(GuardedFile.Failure) {
             let file = try GuardedFile.read(path, maximumBytes: 65536)
-            for problem in FileModeRule.problems(of: file, at: path, key: key, source: values.source(of: key), holdsSecret: true) {
+            for problem in FileModeRule.problems(
+                of: file, at: path, key: key, source: values.source(of: key), holdsSecret: true)
+            {
                 values.problems.add(problem)
             }
             return String(decoding: file.bytes, as: UTF8.self)
         } catch {
-            values.fail(key, "\(path.quoted) \(error.fault)", "Name the file; relative paths begin at the working directory.")
+            values.fail(
+                key, "\(path.quoted) \(error.fault)", "Name the file; relative paths begin at the working directory.")
             return nil
         }
     }
@@ -150,21 +161,24 @@ extension ConfigurationBuilder {
         if let publicURL, !publicURL.isForTests, !allowsSimulatedApple {
             for (key, address) in foreign {
                 values.fail(
-                    key, "names \(address.host.quoted), which is not Apple's: whoever runs it could sign in as anybody.",
+                    key,
+                    "names \(address.host.quoted), which is not Apple's: whoever runs it could sign in as anybody.",
                     "Remove the key to use Apple's. For tests, put publicURL on localhost or .test, or start with "
                         + "--allow-simulated-apple.")
             }
             guard foreign.isEmpty else { return nil }
         }
         return AppleAddresses(
-            issuers: issuers.map(\.text), endpoint: endpoint.origin, scriptURL: values.text("apple.scriptURL") ?? script.text,
+            issuers: issuers.map(\.text), endpoint: endpoint.origin,
+            scriptURL: values.text("apple.scriptURL") ?? script.text,
             isSimulated: !foreign.isEmpty)
     }
 
     private func issuers() -> [WebAddress]? {
         guard let texts = values.list("apple.issuers") else { return nil }
         guard !texts.isEmpty else {
-            values.fail("apple.issuers", "is empty, so that no token could be accepted.", "Remove the key to accept Apple's.")
+            values.fail(
+                "apple.issuers", "is empty, so that no token could be accepted.", "Remove the key to accept Apple's.")
             return nil
         }
         let addresses = texts.compactMap { secureAddress("apple.issuers", $0) }

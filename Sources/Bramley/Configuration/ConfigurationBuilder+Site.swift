@@ -14,7 +14,8 @@ extension ConfigurationBuilder {
         guard mode != nil, let origins, let target, let lifetime, let password else { return nil }
         guard isReturnTarget(target, publicURL, origins) else { return nil }
         return Configuration.Login(
-            allowedReturnOrigins: origins, defaultReturnTo: target, attemptLifetime: lifetime, passwordURL: password.value)
+            allowedReturnOrigins: origins, defaultReturnTo: target, attemptLifetime: lifetime,
+            passwordURL: password.value)
     }
 
     private enum LoginMode: String { case redirect }
@@ -23,7 +24,8 @@ extension ConfigurationBuilder {
         guard let texts = values.list("login.allowedReturnOrigins") else { return nil }
         let origins = texts.compactMap { text -> String? in
             if text.contains("*") {
-                values.fail("login.allowedReturnOrigins", "holds the pattern \(text.quoted).", "Name each origin exactly.")
+                values.fail(
+                    "login.allowedReturnOrigins", "holds the pattern \(text.quoted).", "Name each origin exactly.")
                 return nil
             }
             return origin("login.allowedReturnOrigins", text)?.origin
@@ -79,7 +81,8 @@ extension ConfigurationBuilder {
         let logoSize = values.choice("button.logoSize", Button.LogoSize.self)
         let logoPosition = values.integer("button.logoPosition")
         let labelPosition = values.integer("button.labelPosition")
-        guard let color, let label, let mode, let border, let radius, let width, let height, let size, let logoSize else {
+        guard let color, let label, let mode, let border, let radius, let width, let height, let size, let logoSize
+        else {
             return nil
         }
         return Button(
@@ -128,7 +131,8 @@ extension ConfigurationBuilder {
             return nil
         }
         return Configuration.Sessions(
-            limits: SessionLimits(lifetime: Int64(lifetime), idleTimeout: Int64(min(idle, lifetime))), cookieDomain: domain)
+            limits: SessionLimits(lifetime: Int64(lifetime), idleTimeout: Int64(min(idle, lifetime))),
+            cookieDomain: domain)
     }
 
     private func isCookieDomain(_ domain: String, _ publicURL: PublicURL) -> Bool {
@@ -191,7 +195,8 @@ extension ConfigurationBuilder {
 
     private func sealingKey(_ text: String, _ key: String, _ subject: String) -> SecretBytes? {
         if let bytes = SealingKeyText.parse(text) { return bytes }
-        values.fail(key, "\(subject) no sealing key.", "Use 64 hexadecimal digits, as `openssl rand -hex 32` prints them.")
+        values.fail(
+            key, "\(subject) no sealing key.", "Use 64 hexadecimal digits, as `openssl rand -hex 32` prints them.")
         return nil
     }
 }

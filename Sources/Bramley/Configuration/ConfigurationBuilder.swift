@@ -26,7 +26,8 @@ struct ConfigurationBuilder {
             let sessions, let storage, let secrets, let log
         else { return nil }
         return Configuration(
-            publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple, login: login,
+            publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple,
+            login: login,
             forwardAuth: .init(style: forward), button: button, site: site, sessions: sessions, storage: storage,
             secrets: secrets, log: log)
     }
@@ -119,7 +120,8 @@ struct ConfigurationBuilder {
             }
             if network.prefixLength == 0 {
                 values.fail(
-                    "server.trustedProxies", "names \(text.quoted), which is everybody: any client could then forge its address.",
+                    "server.trustedProxies",
+                    "names \(text.quoted), which is everybody: any client could then forge its address.",
                     "Write the proxy's own address.")
                 continue
             }
@@ -146,7 +148,8 @@ struct ConfigurationBuilder {
     private func checkPorts(_ server: Configuration.Server?, _ admin: Configuration.Listener?) {
         guard let listener = server?.listener, let admin, listener.port == admin.port else { return }
         let everywhere: Set<IPAddress> = [.v4(0), .v6(0, 0)]
-        guard listener.host == admin.host || everywhere.contains(listener.host) || everywhere.contains(admin.host) else {
+        guard listener.host == admin.host || everywhere.contains(listener.host) || everywhere.contains(admin.host)
+        else {
             return
         }
         values.fail("admin.port", "is \(admin.port), as server.port is.", "Write another port.")

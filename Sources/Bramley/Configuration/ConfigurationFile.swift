@@ -34,7 +34,9 @@ struct ConfigurationFile {
         } catch {
             let place = TextPosition(of: error.offset, in: bytes)
             isReadable = false
-            add("", "line \(place.line), column \(place.column): \(error.reason.rawValue).", "Write one JSON object, as config.example.json.")
+            add(
+                "", "line \(place.line), column \(place.column): \(error.reason.rawValue).",
+                "Write one JSON object, as config.example.json.")
             return
         }
         guard let object = document.objectValue else {
@@ -51,7 +53,8 @@ struct ConfigurationFile {
             // A dotted member name is not the same as a group: `{"apple.teamID": …}` would pass as known.
             let known = member.name.contains(".") ? nil : ConfigurationTable.byName[name]
             if let key = known {
-                if KeyAdmission(problems: problems).admits(key, from: source), let value = value(member.value, for: key) {
+                if KeyAdmission(problems: problems).admits(key, from: source), let value = value(member.value, for: key)
+                {
                     values[name] = value
                 } else {
                     refused.insert(name)
@@ -60,7 +63,9 @@ struct ConfigurationFile {
                 if let group = member.value.objectValue {
                     readGroup(group, path: name)
                 } else {
-                    add(name, "is a group of keys, not a value.", "Write an object with its keys; \(Self.keys(of: name)).")
+                    add(
+                        name, "is a group of keys, not a value.",
+                        "Write an object with its keys; \(Self.keys(of: name)).")
                 }
             } else {
                 refuseUnknown(name, dotted: member.name.contains("."))

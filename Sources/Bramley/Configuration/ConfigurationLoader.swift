@@ -11,7 +11,8 @@ package struct ConfigurationInput: Sendable {
     package var allowsSimulatedApple: Bool
 
     package init(
-        path: String? = nil, environment: [String: String] = [:], flags: [String] = [], allowsSimulatedApple: Bool = false
+        path: String? = nil, environment: [String: String] = [:], flags: [String] = [],
+        allowsSimulatedApple: Bool = false
     ) {
         self.path = path
         self.environment = environment
@@ -66,7 +67,8 @@ package enum ConfigurationLoader {
             let content = try GuardedFile.read(path, maximumBytes: ConfigurationFile.maximumBytes)
             file.read(content.bytes)
             let holdsSecret = file.values.keys.contains { ConfigurationTable.byName[$0]?.isSecret == true }
-            for problem in FileModeRule.problems(of: content, at: path, key: "", source: nil, holdsSecret: holdsSecret) {
+            for problem in FileModeRule.problems(of: content, at: path, key: "", source: nil, holdsSecret: holdsSecret)
+            {
                 problems.add(problem)
             }
         } catch {
@@ -90,7 +92,8 @@ package enum ConfigurationLoader {
         var ranks: [String: Int] = [:]
         for (rank, key) in ConfigurationTable.keys.enumerated() { ranks[key.name] = rank }
         func rank(_ problem: ConfigurationProblem) -> Int { problem.key.isEmpty ? -2 : ranks[problem.key] ?? -1 }
-        return problems.enumerated().sorted { (rank($0.element), $0.offset) < (rank($1.element), $1.offset) }.map(\.element)
+        return problems.enumerated().sorted { (rank($0.element), $0.offset) < (rank($1.element), $1.offset) }.map(
+            \.element)
     }
 }
 

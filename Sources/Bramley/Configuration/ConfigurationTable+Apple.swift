@@ -25,7 +25,8 @@ extension ConfigurationTable {
             "apple.nextPrivateKeyFile", .text, twin: "apple.nextPrivateKey", meaning: "Its .p8 file.",
             advice: "Remove it; to change keys, put the new key into apple.keyID and apple.privateKeyFile and restart."),
         later(
-            "apple.nextPrivateKey", .text, isSecret: true, twin: "apple.nextPrivateKeyFile", meaning: "The same, inline.",
+            "apple.nextPrivateKey", .text, isSecret: true, twin: "apple.nextPrivateKeyFile",
+            meaning: "The same, inline.",
             advice: "Remove it; to change keys, put the new key into apple.keyID and apple.privateKeyFile and restart."),
         ConfigurationKey(
             name: "apple.scopes", type: .list, presence: .required, example: "[\"name\", \"email\"] or []",
@@ -63,16 +64,21 @@ extension ConfigurationTable {
             presence: .text("redirect"), meaning: "How Apple's page opens: `redirect` replaces the login page."),
         ConfigurationKey(
             name: "login.allowedReturnOrigins", type: .list, presence: .list([]),
-            meaning: "Exact https origins besides publicURL's own to which a visitor may be sent back after signing in."),
+            meaning: "Exact https origins besides publicURL's own to which a visitor may be sent back after signing in."
+        ),
         ConfigurationKey(
             name: "login.defaultReturnTo", type: .text, presence: .text("/account"),
-            meaning: "Where a visitor goes who named no target: a path below publicURL, or an address on an allowed origin."),
+            meaning:
+                "Where a visitor goes who named no target: a path below publicURL, or an address on an allowed origin."),
         ConfigurationKey(
             name: "login.attemptLifetime", type: .integer(1...600, unit: "seconds"), presence: .integer(600),
-            meaning: "How long a sign-in may take from the login page to Apple's answer. An open login page renews itself."),
+            meaning:
+                "How long a sign-in may take from the login page to Apple's answer. An open login page renews itself."),
         ConfigurationKey(
             name: "login.passwordURL", type: .text, presence: .optional,
-            meaning: "The site's own password login, shown beside the button: an https address or a path of publicURL's host."),
+            meaning:
+                "The site's own password login, shown beside the button: an https address or a path of publicURL's host."
+        ),
     ]
 
     static let forwardAuthKeys: [ConfigurationKey] = [

@@ -29,7 +29,9 @@ extension ConfigurationTable {
         later(
             "server.certificateFile", .text, twin: "server.certificate", meaning: "The certificate chain for TLS here.",
             advice: tlsAdvice),
-        later("server.certificate", .text, twin: "server.certificateFile", meaning: "The same, inline.", advice: tlsAdvice),
+        later(
+            "server.certificate", .text, twin: "server.certificateFile", meaning: "The same, inline.", advice: tlsAdvice
+        ),
         later(
             "server.privateKeyFile", .text, twin: "server.privateKey", meaning: "The key of that certificate.",
             advice: tlsAdvice),
@@ -62,7 +64,9 @@ extension ConfigurationTable {
         limit("headerBlock", 1024...1_048_576, "bytes", 16384, "All header fields of a request together; more is 431."),
         limit("fieldCount", 10...1000, "", 100, "The number of header fields; one more is 431."),
         limit("body", 32768...16_777_216, "bytes", 65536, "The longest request body; more is 413."),
-        limit("connections", 1...1_000_000, "", 10000, "Open connections over all loops; further ones wait or are closed."),
+        limit(
+            "connections", 1...1_000_000, "", 10000, "Open connections over all loops; further ones wait or are closed."
+        ),
         limit(
             "connectionsPerAddress", 1...1_000_000, "", 256,
             "Open connections from one address. Addresses in server.trustedProxies are exempt."),
@@ -87,7 +91,8 @@ extension ConfigurationTable {
     static let logKeys: [ConfigurationKey] = [
         ConfigurationKey(
             name: "log.level",
-            type: .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]), presence: .text("info"),
+            type: .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),
+            presence: .text("info"),
             meaning: "The least severe lines to write. They go to standard error."),
         ConfigurationKey(
             name: "log.format", type: .choice(["json", "text"]), presence: .text("json"),
@@ -101,7 +106,8 @@ extension ConfigurationTable {
         _ name: String, _ range: ClosedRange<Int>, _ unit: String, _ value: Int, _ meaning: String
     ) -> ConfigurationKey {
         ConfigurationKey(
-            name: "server.limits.\(name)", type: .integer(range, unit: unit), presence: .integer(value), meaning: meaning)
+            name: "server.limits.\(name)", type: .integer(range, unit: unit), presence: .integer(value),
+            meaning: meaning)
     }
 
     /// A documented key whose feature is not built yet.

@@ -60,9 +60,11 @@ extension ConfigurationTable {
     static let sessionKeys: [ConfigurationKey] = [
         ConfigurationKey(
             name: "sessions.lifetime", type: .integer(60...34_560_000, unit: "seconds"), presence: .integer(2_592_000),
-            meaning: "When a session ends however much it is used. 30 days by default; browsers keep no cookie beyond 400."),
+            meaning:
+                "When a session ends however much it is used. 30 days by default; browsers keep no cookie beyond 400."),
         ConfigurationKey(
-            name: "sessions.idleTimeout", type: .integer(60...34_560_000, unit: "seconds"), presence: .integer(1_209_600),
+            name: "sessions.idleTimeout", type: .integer(60...34_560_000, unit: "seconds"),
+            presence: .integer(1_209_600),
             meaning: "When an unused session ends, 14 days by default; at most sessions.lifetime."),
         ConfigurationKey(
             name: "sessions.cookieDomain", type: .text, presence: .optional,
@@ -84,7 +86,8 @@ extension ConfigurationTable {
                 Made together with a new database when there is none; back it up apart from the database.
                 """),
         ConfigurationKey(
-            name: "secrets.sealingKey", type: .text, presence: .optional, isSecret: true, twin: "secrets.sealingKeyFile",
+            name: "secrets.sealingKey", type: .text, presence: .optional, isSecret: true,
+            twin: "secrets.sealingKeyFile",
             meaning: "The 64 digits instead of a file."),
         ConfigurationKey(
             name: "secrets.previousSealingKeyFiles", type: .list, presence: .list([]),
@@ -109,7 +112,8 @@ extension ConfigurationTable {
             "webhooks.secret", .text, isSecret: true, twin: "webhooks.secretFile", meaning: "The same, inline.",
             advice: "Webhooks are not built yet: remove it."),
         later(
-            "webhooks.events", .list, meaning: "Which events to send.", advice: "Webhooks are not built yet: remove it."),
+            "webhooks.events", .list, meaning: "Which events to send.", advice: "Webhooks are not built yet: remove it."
+        ),
         later(
             "assertion.audience", .text, meaning: "The audience of signed assertions for backends.",
             advice: "Signed assertions are not built yet: remove it and read the X-Auth-Request-* fields."),

@@ -1,7 +1,8 @@
 /// Every key there is, in the order of the reference.
 package enum ConfigurationTable {
     package static let keys: [ConfigurationKey] = [
-        outerKeys, serverKeys, limitKeys, adminKeys, appleKeys, loginKeys, forwardAuthKeys, buttonKeys, siteKeys, pagesKeys,
+        outerKeys, serverKeys, limitKeys, adminKeys, appleKeys, loginKeys, forwardAuthKeys, buttonKeys, siteKeys,
+        pagesKeys,
         sessionKeys, storageKeys, laterKeys, logKeys,
     ].flatMap { $0 }
 

@@ -21,7 +21,8 @@ struct ConfigurationTexts {
                 problems.add(
                     ConfigurationProblem(
                         key: name, source: "environment", fault: "stands for no key of the configuration.",
-                        remedy: nearest.map { "Did you mean \($0)?" } ?? "Unset it; docs/configuration.md lists every name."))
+                        remedy: nearest.map { "Did you mean \($0)?" }
+                            ?? "Unset it; docs/configuration.md lists every name."))
                 continue
             }
             set(key, to: value, from: .environment(name))
@@ -59,7 +60,8 @@ struct ConfigurationTexts {
     }
 
     private func refuseUnknown(_ name: String, among names: [String]) {
-        let nearest = ConfigurationTable.nearest(to: name, among: names + ["--config", "--allow-simulated-apple", "--help"])
+        let nearest = ConfigurationTable.nearest(
+            to: name, among: names + ["--config", "--allow-simulated-apple", "--help"])
         problems.add(
             ConfigurationProblem(
                 key: name, source: "command line", fault: "is no flag.",

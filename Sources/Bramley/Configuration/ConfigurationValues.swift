@@ -117,7 +117,8 @@ final class ConfigurationValues {
         guard let value = read(key, { try reader.requiredStringArray(forKey: $0, isSecret: true) }) else { return nil }
         if source.holdsText, value == [""] { return [] }
         if value.contains(where: \.isEmpty) {
-            fail(name, "has an empty entry.", "Remove the entry; [] (or nothing, in the environment) is the empty list.")
+            fail(
+                name, "has an empty entry.", "Remove the entry; [] (or nothing, in the environment) is the empty list.")
             return nil
         }
         if Set(value).count != value.count {
@@ -145,7 +146,8 @@ final class ConfigurationValues {
     private func key(_ name: String) -> ConfigurationKey? {
         asked.insert(name)
         guard let key = ConfigurationTable.byName[name] else {
-            problems.add(ConfigurationProblem(key: name, fault: "is missing in the table of keys.", remedy: "Report this."))
+            problems.add(
+                ConfigurationProblem(key: name, fault: "is missing in the table of keys.", remedy: "Report this."))
             return nil
         }
         if key.presence == .required, !isGiven(name) {

@@ -19,7 +19,8 @@ enum PublicSuffix {
     /// Domains whose direct children belong to different people.
     private static let shared: Set<String> = [
         "appspot.com", "azurewebsites.net", "blogspot.com", "cloudfront.net", "fly.dev", "github.io", "gitlab.io",
-        "herokuapp.com", "netlify.app", "ngrok-free.app", "ngrok.io", "onrender.com", "pages.dev", "run.app", "trycloudflare.com",
+        "herokuapp.com", "netlify.app", "ngrok-free.app", "ngrok.io", "onrender.com", "pages.dev", "run.app",
+        "trycloudflare.com",
         "up.railway.app", "vercel.app", "web.app", "workers.dev",
     ]
 }

@@ -10,7 +10,8 @@ package struct StandardError: LogSink {
         while written < line.count {
             // Safe: the buffer is valid for `count` bytes during the closure, and `written` never passes `count`.
             let count = unsafe line.withUnsafeBytes { buffer in
-                unsafe Glibc.write(STDERR_FILENO, buffer.baseAddress.map { unsafe $0 + written }, buffer.count - written)
+                unsafe Glibc.write(
+                    STDERR_FILENO, buffer.baseAddress.map { unsafe $0 + written }, buffer.count - written)
             }
             if count > 0 {
                 written += count
