@@ -5,9 +5,8 @@
   "use strict";
   const box = document.getElementById("sign-in");
   const button = document.getElementById("appleid-signin");
-  const link = document.getElementById("apple-link");
   const script = document.getElementById("apple-script");
-  if (!box || !button || !link || !script) return;
+  if (!box || !button || !script) return;
 
   const value = (name) => document.querySelector(`meta[name="appleid-signin-${name}"]`).content;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -29,15 +28,12 @@
   // Exactly one of the two is shown: Apple's button while it works and its attempt is young, else the link.
   const show = () => {
     const usable = ready && isRendered() && Date.now() - bornAt < lifetime;
-    button.hidden = !usable;
-    link.hidden = usable;
+    box.classList.toggle("ready", usable);
   };
 
   const start = () => {
     if (!window.AppleID) return show();
     try {
-      // Apple's script measures the element, so it must be visible while it draws.
-      button.hidden = false;
       const settings = { clientId: value("client-id"), redirectURI: value("redirect-uri"), state, nonce, usePopup: false };
       if (value("scope")) settings.scope = value("scope");
       window.AppleID.auth.init(settings);
