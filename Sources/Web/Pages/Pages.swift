@@ -110,13 +110,15 @@ package struct Pages: Sendable {
 /// Addresses of the assets, each with a version that changes with its content.
 struct AssetLinks: Sendable {
     let values: PageValue
-    /// Path below `/assets/` → version.
-    let versions: [String: String]
+    /// Path below `/assets/` → content.
+    let files: [String: [UInt8]]
 
     init(files: PageFiles, publicURL: PublicURL) throws(PagesError) {
         var versions: [String: String] = [:]
+        var contents: [String: [UInt8]] = [:]
         for name in files.names(below: "assets") {
             versions[name] = try files.version(of: "assets/\(name)")
+            contents[name] = try files.bytes("assets/\(name)")
         }
         func link(_ name: String) throws(PagesError) -> PageValue {
             guard let version = versions[name] else { throw .missing("assets/\(name)") }
@@ -126,6 +128,6 @@ struct AssetLinks: Sendable {
             "style": try link("bramley.css"), "icon": try link("icon.svg"), "login": try link("login.js"),
             "account": try link("account.js"), "repost": try link("repost.js"),
         ])
-        self.versions = versions
+        self.files = contents
     }
 }

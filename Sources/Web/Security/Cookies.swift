@@ -1,4 +1,5 @@
 import Coding
+import RelyingParty
 import HTTPTypes
 
 /// What a request sent under one of our cookie names.

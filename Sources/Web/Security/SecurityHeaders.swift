@@ -9,23 +9,24 @@ enum SecurityHeaders {
         case noReferrer = "no-referrer"
     }
 
-    static let strictTransportSecurity = "max-age=31536000"
-    static let openerPolicy = "same-origin"
-    static let resourcePolicy = "same-origin"
-
-    /// Adds the fields; one that is set already stays as it is.
-    static func add(to fields: inout HTTPFields, policy: String, referrer: ReferrerPolicy) {
-        set(&fields, .contentSecurityPolicy, policy)
-        set(&fields, .referrerPolicy, referrer.rawValue)
-        set(&fields, .cacheControl, "no-store")
-        set(&fields, .strictTransportSecurity, strictTransportSecurity)
-        set(&fields, .xContentTypeOptions, "nosniff")
-        set(&fields, .crossOriginOpenerPolicy, openerPolicy)
-        set(&fields, .crossOriginResourcePolicy, resourcePolicy)
+    /// All of them, in the order they are sent.
+    static func fields(policy: String, referrer: ReferrerPolicy) -> [HTTPField] {
+        [
+            HTTPField(name: .cacheControl, value: "no-store"),
+            HTTPField(name: .strictTransportSecurity, value: "max-age=31536000"),
+            HTTPField(name: .contentSecurityPolicy, value: policy),
+            HTTPField(name: .xContentTypeOptions, value: "nosniff"),
+            HTTPField(name: .referrerPolicy, value: referrer.rawValue),
+            HTTPField(name: .crossOriginOpenerPolicy, value: "same-origin"),
+            HTTPField(name: .crossOriginResourcePolicy, value: "same-origin"),
+        ]
     }
 
-    private static func set(_ fields: inout HTTPFields, _ name: HTTPField.Name, _ value: String) {
-        if fields[name] == nil { fields[name] = value }
+    /// Adds them; a field that is set already stays as it is.
+    static func add(to fields: inout HTTPFields, policy: String, referrer: ReferrerPolicy) {
+        for field in self.fields(policy: policy, referrer: referrer) where !fields.contains(field.name) {
+            fields.append(field)
+        }
     }
 }
 
