@@ -59,7 +59,7 @@ let package = Package(
         library("RelyingParty", ["Coding", "Crypto", logging, metrics]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", httpTypes, logging, metrics]),
         library("Storage", ["RelyingParty", "Coding", "Crypto", grdb, logging]),
-        library("Public", path: "Public"),
+        library("Public", resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")], path: "Public"),
         library("Web", ["RelyingParty", "Coding", "Crypto", "HTTP", "Public", httpTypes, mustache, logging, metrics]),
         .executableTarget(
             name: "Bramley",
