@@ -65,7 +65,7 @@ let package = Package(
             name: "Bramley",
             dependencies: [
                 "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
-                arguments, configuration, lifecycle, logging, metrics,
+                arguments, configuration, lifecycle, httpTypes, logging,
             ],
             swiftSettings: house),
         .executableTarget(
@@ -78,7 +78,7 @@ let package = Package(
         tests("SocketsTests", ["Sockets"]),
         tests("HTTPTests", ["HTTP", "Sockets", httpTypes]),
         tests("RelyingPartyTests", ["RelyingParty", "Crypto", "Coding"]),
-        tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes]),
+        tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes, logging]),
         tests("StorageTests", ["Storage", "RelyingParty", "Crypto", "Coding", grdb]),
         tests("WebTests", ["Web", "RelyingParty", "HTTP", "Crypto", "Coding", "Public", httpTypes]),
         tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging]),
