@@ -29,6 +29,7 @@ let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 
 let package = Package(
@@ -65,7 +66,7 @@ let package = Package(
             name: "Bramley",
             dependencies: [
                 "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
-                arguments, configuration, lifecycle, httpTypes, logging,
+                arguments, configuration, lifecycle, signals, httpTypes, logging,
             ],
             swiftSettings: house),
         .executableTarget(

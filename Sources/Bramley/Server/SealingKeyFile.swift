@@ -1,5 +1,5 @@
 internal import Crypto
-internal import Glibc
+internal import Sockets
 internal import Storage
 
 /// The sealing key: read from its file, or made together with a new database and never otherwise.
@@ -45,19 +45,14 @@ enum SealingKeyFile {
     private static func create(
         _ path: String, in directory: String, _ random: any RandomSource
     ) throws(StartFailure) -> SecretBytes {
-        _ = mkdir(directory, 0o700)  // what is wrong with it, the database says in one line
         let bytes = random.bytes(32)
-        let text = Array(SealingKeyText.render(bytes).utf8)
-        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else {
-            throw StartFailure("The sealing key \(path) cannot be written: \(String(cString: unsafe strerror(errno))).")
-        }
-        defer { close(descriptor) }
-        // Invariant: `text` outlives the call and write(2) reads at most its count.
-        let count = unsafe text.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
-        guard count == text.count, fsync(descriptor) == 0 else {
-            _ = unsafe unlink(path)
-            throw StartFailure("The sealing key \(path) cannot be written: \(String(cString: unsafe strerror(errno))).")
+        do {
+            try Database.prepareDirectory(directory)
+            try Files.create(path, mode: 0o600, bytes: Array(SealingKeyText.render(bytes).utf8))
+        } catch let error as StorageOpenError {
+            throw StartFailure(error.description)
+        } catch {
+            throw StartFailure("The sealing key \(path) cannot be written: \(error).")
         }
         return SecretBytes(bytes)
     }

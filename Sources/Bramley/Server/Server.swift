@@ -6,6 +6,7 @@ internal import RelyingParty
 internal import ServiceLifecycle
 internal import Sockets
 internal import Storage
+internal import UnixSignals
 internal import Web
 
 /// `bramley serve`: every part made, wired, run until a signal, and taken down in order.
@@ -23,7 +24,7 @@ package enum Server {
         let keyring = try SealingKeyFile.load(configuration, random: random)
         let parts = try ServerParts(
             configuration: configuration, keyring: keyring, clock: SystemClock(), random: random, logger: logger)
-        let lock = try ProcessLock(directory: configuration.storage.directory)
+        let lock = try lock(configuration.storage.directory)
         let visitors = try bind(configuration.server.listener, "server", count: parts.group.loops.count)
         let admin = try bind(configuration.admin, "admin", count: 1)
         let service = ServerService(
@@ -45,6 +46,19 @@ package enum Server {
         ).run()
         logger.info("stopped")
         _ = consume lock
+    }
+
+    /// One server at a time on one data directory: two would each hold caches of sessions and share a port in
+    /// silence, and a second one is almost always a mistake.
+    private static func lock(_ directory: String) throws(StartFailure) -> FileLock {
+        do {
+            return try FileLock(path: directory + "/serve.lock")
+        } catch {
+            if error.isHeldByAnother {
+                throw StartFailure("Another bramley serve is running on the data directory \(directory).")
+            }
+            throw StartFailure("\(directory)/serve.lock cannot be locked: \(error).")
+        }
     }
 
     private static func bind(
@@ -76,7 +90,7 @@ struct ServerService: ServiceLifecycle.Service {
             try await parts.group.run { loop in await serve(on: loop) }
         } onGracefulShutdown: {
             logger.info("draining")
-            parts.isDraining.store(true, ordering: .relaxed)
+            parts.draining.set()
             parts.group.beginDrain(abortAfter: drainTimeout)
         }
     }

@@ -15,7 +15,7 @@ final class ServerParts: Sendable {
     let database: Database
     let admission: AdmissionControl
     let adminAdmission = AdmissionControl(maximum: 64, maximumPerAddress: 64)
-    let isDraining = Atomic(false)
+    let draining = DrainingFlag()
     private let provider: AppleIdentityProvider
     private let application: WebApplication
     private let admin: AdminApplication
@@ -66,9 +66,7 @@ final class ServerParts: Sendable {
                 notifications: Notifications(provider: provider, store: database, clock: clock, logger: logger),
                 returnTargets: targets, clock: clock, random: random, logger: logger))
         httpConfiguration = configuration.http(refusalFields: WebApplication.refusalFields(webConfiguration))
-        admin = AdminApplication(readiness: Self.readiness(database, isDraining: { [isDraining] in
-            isDraining.load(ordering: .relaxed)
-        }, clock: clock))
+        admin = AdminApplication(readiness: Self.readiness(database, draining, clock))
     }
 
     private static func provider(
@@ -106,10 +104,10 @@ final class ServerParts: Sendable {
     }
 
     private static func readiness(
-        _ database: Database, isDraining: @escaping @Sendable () -> Bool, clock: any WallClock
+        _ database: Database, _ draining: DrainingFlag, _ clock: any WallClock
     ) -> AdminApplication.Readiness {
         {
-            if isDraining() { return "draining" }
+            if draining.isSet { return "draining" }
             do {
                 try await database.ready(at: clock.now())
                 return nil
@@ -144,6 +142,15 @@ final class ServerParts: Sendable {
         // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some.
         loop.spawn { [provider] in await provider.keys.prepare() }
     }
+}
+
+/// Set when the server begins to stop: no longer ready, though what is in flight goes on.
+final class DrainingFlag: Sendable {
+    private let value = Atomic(false)
+
+    var isSet: Bool { value.load(ordering: .relaxed) }
+
+    func set() { value.store(true, ordering: .relaxed) }
 }
 
 /// The synchronous answer to `/auth/verify`, as the HTTP server calls it.
