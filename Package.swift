@@ -80,7 +80,7 @@ let package = Package(
         tests("RelyingPartyTests", ["RelyingParty", "Crypto", "Coding"]),
         tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes]),
         tests("StorageTests", ["Storage", "RelyingParty", "Crypto", "Coding", grdb]),
-        tests("WebTests", ["Web", "RelyingParty", "HTTP", "Crypto", "Coding", "Public", httpTypes]),
+        tests("WebTests", ["Web", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public", httpTypes, logging]),
         tests("BramleyTests", ["Bramley", "Coding"]),
         tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes]),
         tests("ConformanceTests", ["HTTP", "Sockets"]),
