@@ -1,6 +1,11 @@
+import Coding
 import HTTP
 import HTTPTypes
+import RelyingParty
+import Sockets
+import Synchronization
 import Testing
+import Web
 
 @Suite struct CookieTests {
     static let token = Site.browserToken

@@ -1,7 +1,11 @@
 import Coding
 import Foundation
+import HTTP
+import HTTPTypes
 import Public
 import RelyingParty
+import Sockets
+import Synchronization
 import Testing
 import Web
 

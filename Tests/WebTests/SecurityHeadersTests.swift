@@ -1,5 +1,9 @@
+import Coding
 import HTTP
 import HTTPTypes
+import RelyingParty
+import Sockets
+import Synchronization
 import Testing
 import Web
 

@@ -2,6 +2,8 @@ import Coding
 import HTTP
 import HTTPTypes
 import RelyingParty
+import Sockets
+import Synchronization
 import Testing
 import Web
 
@@ -53,7 +55,7 @@ import Web
         ["Cookie: __Host-bramley=\(token)x"], ["Cookie: __Host-bramley=\"\(token)\""],
         ["Cookie: __Host-bramley=brs_\(String(repeating: "Z", count: 43))"],
         ["Cookie: __Secure-bramley=\(token)"], ["Cookie: __host-bramley=\(token)"],
-        [cookie, "Authorization: Bearer x"], [cookie, "Connection: close"], [cookie, "Content-Length: 0"],
+        [cookie, "Authorization: Bearer x"], [cookie, "Connection: close"], [cookie, "Content-Length: 5"],
         ["Cookie: __Host-bramley=\(Site.nativeToken)"],
     ])
     func unusual(_ lines: [String]) throws {
