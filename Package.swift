@@ -81,7 +81,7 @@ let package = Package(
         tests("RelyingPartyTests", ["RelyingParty", "Crypto", "Coding"]),
         tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes, logging]),
         tests("StorageTests", ["Storage", "RelyingParty", "Crypto", "Coding", grdb]),
-        tests("WebTests", ["Web", "RelyingParty", "HTTP", "Crypto", "Coding", "Public", httpTypes]),
+        tests("WebTests", ["Web", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public", httpTypes, logging]),
         tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging]),
         tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes]),
         tests("ConformanceTests", ["HTTP", "Sockets"]),
