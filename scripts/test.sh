@@ -18,14 +18,11 @@ browser=Tests/Browser
 if compgen -G "$browser/test_*.py" >/dev/null; then
     echo "== browser tests =="
     venv=.build/venv
-    wanted=$(cat "$browser/requirements.txt" scripts/test-requirements.txt 2>/dev/null | sha256sum | cut -d' ' -f1)
+    wanted=$(sha256sum scripts/test-requirements.txt)
     if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$wanted" ]; then
         rm -rf "$venv"
         python3 -m venv "$venv"
         "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/test-requirements.txt
-        if [ -f "$browser/requirements.txt" ]; then
-            "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$browser/requirements.txt"
-        fi
         echo "$wanted" >"$venv/.stamp"
     fi
     "$venv/bin/python" -m pytest "$browser" -q -p no:cacheprovider

@@ -28,7 +28,7 @@ package struct JWSVerifyCommand: ParsableCommand {
         do throws(GuardedFile.Failure) {
             key = try GuardedFile.read(jwk, maximumBytes: 1_048_576)
         } catch {
-            print("FAIL \(LogEscaping.escaped(jwk)) \(error.fault)")
+            print("FAIL: \(LogEscaping.escaped(jwk)) \(error.fault)")
             throw ExitCode(1)
         }
         let outcome = JWSCheck.run(

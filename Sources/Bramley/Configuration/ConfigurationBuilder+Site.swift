@@ -43,7 +43,9 @@ extension ConfigurationBuilder {
         }
         let bare = String(text.prefix { $0 != "?" && $0 != "#" })
         guard let address = address("login.defaultReturnTo", bare) else { return false }
-        guard let publicURL, let origins, address.origin != publicURL.origin, !origins.contains(address.origin) else { return true }
+        guard let publicURL, let origins, address.origin != publicURL.origin, !origins.contains(address.origin) else {
+            return true
+        }
         values.fail(
             "login.defaultReturnTo", "leads to \(address.origin.quoted), which is no allowed origin.",
             "Add that origin to login.allowedReturnOrigins, or write a path.")

@@ -169,8 +169,10 @@ extension ConfigurationKey {
     var advice: String {
         if let example { return "Write \(example)." }
         return switch (type, presence) {
-        case (.integer, .integer(let value)), (.length, .integer(let value)): "Write the digits alone, such as \(value)."
-        case (.integer(let range, _), _), (.length(let range), _): "Write the digits alone, such as \(range.upperBound)."
+        case (.integer, .integer(let value)), (.length, .integer(let value)):
+            "Write the digits alone, such as \(value)."
+        case (.integer(let range, _), _), (.length(let range), _):
+            "Write the digits alone, such as \(range.upperBound)."
         case (.boolean, _): "Write true or false, without quotation marks."
         case (.list, _): "Write texts in square brackets, such as [\"one\", \"two\"], or []."
         case (.choice(let words, _), _): "Write \"\(words.first ?? "")\"."
