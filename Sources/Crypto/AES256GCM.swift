@@ -19,7 +19,8 @@ package enum AES256GCM {
             // Safe: GCM writes one byte for each of `plaintext`, then the tag into the 16 bytes behind them.
             let start = output.baseAddress
             let tag = unsafe start.map { unsafe $0 + plaintext.count }
-            let done = unsafe operation.start(encrypting: true, key: key, nonce: nonce)
+            let done =
+                unsafe operation.start(encrypting: true, key: key, nonce: nonce)
                 && operation.update(nil, context)
                 && operation.update(start, plaintext)
                 && operation.finish(at: tag)
@@ -43,7 +44,8 @@ package enum AES256GCM {
         let plaintext = unsafe [UInt8](unsafeUninitializedCapacity: ciphertext.count) { output, initialized in
             // Safe: GCM writes one byte for each of `ciphertext`; nothing of it is used unless the tag fits.
             let start = output.baseAddress
-            isAuthentic = unsafe operation.start(encrypting: false, key: key, nonce: nonce)
+            isAuthentic =
+                unsafe operation.start(encrypting: false, key: key, nonce: nonce)
                 && operation.update(nil, context)
                 && operation.update(start, ciphertext)
                 && EVP_CIPHER_CTX_ctrl(operation.context, EVP_CTRL_AEAD_SET_TAG, Int32(tagCount), &tag) == 1

@@ -27,7 +27,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "Zg==", "Zg=", "Zm9v=", "=", "Z", "Zm9vY", " Zg", "Zg ", "Z g", "Zg\n", "Z\tg", "Zm+v", "Zm/v", "Zm.v", "Zg\0", "Zé",
+        "Zg==", "Zg=", "Zm9v=", "=", "Z", "Zm9vY", " Zg", "Zg ", "Z g", "Zg\n", "Z\tg", "Zm+v", "Zm/v", "Zm.v", "Zg\0",
+        "Zé",
         "Ｚg",
     ])
     func url_refusesWhatNoEncoderWrites(_ text: String) {

@@ -70,7 +70,8 @@ import Testing
 @Suite struct PercentEncodingTests {
     @Test func component_keepsUnreservedCharactersOnly() {
         #expect(PercentEncoding.encodeComponent("AZaz09-._~") == "AZaz09-._~")
-        #expect(PercentEncoding.encodeComponent("a b/c?d#e&f=g+h%:@é") == "a%20b%2Fc%3Fd%23e%26f%3Dg%2Bh%25%3A%40%C3%A9")
+        #expect(
+            PercentEncoding.encodeComponent("a b/c?d#e&f=g+h%:@é") == "a%20b%2Fc%3Fd%23e%26f%3Dg%2Bh%25%3A%40%C3%A9")
     }
 
     @Test(arguments: [("a%20b", "a b"), ("%C3%a9", "é"), ("+", "+"), ("", ""), ("%2541", "%41")])

@@ -26,13 +26,16 @@ import Testing
         Refusal("tru", .unexpectedEnd), Refusal("[1,]", .unexpectedByte), Refusal("[,1]", .unexpectedByte),
         Refusal("[1,,2]", .unexpectedByte), Refusal("[1 2]", .unexpectedByte), Refusal("{,}", .unexpectedByte),
         Refusal("{\"a\":1,}", .unexpectedByte), Refusal("{a:1}", .unexpectedByte), Refusal("{'a':1}", .unexpectedByte),
-        Refusal("{1:1}", .unexpectedByte), Refusal("{\"a\" 1}", .unexpectedByte), Refusal("{\"a\"::1}", .unexpectedByte),
-        Refusal("{\"a\":1 \"b\":2}", .unexpectedByte), Refusal("[1}", .unexpectedByte), Refusal("{\"a\":1]", .unexpectedByte),
+        Refusal("{1:1}", .unexpectedByte), Refusal("{\"a\" 1}", .unexpectedByte),
+        Refusal("{\"a\"::1}", .unexpectedByte),
+        Refusal("{\"a\":1 \"b\":2}", .unexpectedByte), Refusal("[1}", .unexpectedByte),
+        Refusal("{\"a\":1]", .unexpectedByte),
         Refusal("True", .unexpectedByte), Refusal("nulL", .unexpectedByte), Refusal("NaN", .unexpectedByte),
         Refusal("Infinity", .unexpectedByte), Refusal("'a'", .unexpectedByte), Refusal("/* c */1", .unexpectedByte),
         Refusal("[1]//c", .trailingData), Refusal("1 1", .trailingData), Refusal("{}}", .trailingData),
         Refusal("[]]", .trailingData), Refusal("\"a\"\u{0}", .trailingData), Refusal("null,", .trailingData),
-        Refusal("\u{0C}1", .unexpectedByte), Refusal("\u{A0}1", .unexpectedByte), Refusal("\u{2060}[]", .unexpectedByte),
+        Refusal("\u{0C}1", .unexpectedByte), Refusal("\u{A0}1", .unexpectedByte),
+        Refusal("\u{2060}[]", .unexpectedByte),
         Refusal("\u{FEFF}{}", .byteOrderMark), Refusal(bytes: [0x5B, 0x00, 0x5D], .unexpectedByte),
         Refusal(bytes: [0xFF, 0xFE, 0x5B, 0x00], .unexpectedByte), Refusal(bytes: [0x5B, 0xFF, 0x5D], .unexpectedByte),
     ]
@@ -43,19 +46,26 @@ import Testing
     ].map { Refusal($0, .invalidNumber) }
 
     static let strings: [Refusal] = [
-        Refusal("\"\n\"", .controlCharacter), Refusal("\"\t\"", .controlCharacter), Refusal("\"\u{0}\"", .controlCharacter),
-        Refusal("\"\\n\u{1F}\"", .controlCharacter), Refusal("\"\\x41\"", .invalidEscape), Refusal("\"\\'\"", .invalidEscape),
-        Refusal("\"\\u12G4\"", .invalidEscape), Refusal("\"\\U0041\"", .invalidEscape), Refusal("\"\\\u{0}\"", .invalidEscape),
+        Refusal("\"\n\"", .controlCharacter), Refusal("\"\t\"", .controlCharacter),
+        Refusal("\"\u{0}\"", .controlCharacter),
+        Refusal("\"\\n\u{1F}\"", .controlCharacter), Refusal("\"\\x41\"", .invalidEscape),
+        Refusal("\"\\'\"", .invalidEscape),
+        Refusal("\"\\u12G4\"", .invalidEscape), Refusal("\"\\U0041\"", .invalidEscape),
+        Refusal("\"\\\u{0}\"", .invalidEscape),
         Refusal("\"\\ud800\"", .loneSurrogate), Refusal("\"\\udc00\"", .loneSurrogate),
         Refusal("\"\\ud800\\ud800\"", .loneSurrogate), Refusal("\"\\ud800\\u0041\"", .loneSurrogate),
         Refusal("\"\\ud83d \\ude00\"", .loneSurrogate), Refusal("\"\\udbff\\ue000\"", .loneSurrogate),
         Refusal("\"\\ud800\\n\"", .loneSurrogate), Refusal("{\"\\uD800\":1}", .loneSurrogate),
         Refusal(bytes: [0x22, 0x80, 0x22], .invalidUTF8), Refusal(bytes: [0x22, 0xC0, 0xAF, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x22, 0xE0, 0x80, 0xAF, 0x22], .invalidUTF8), Refusal(bytes: [0x22, 0xED, 0xA0, 0x80, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], .invalidUTF8), Refusal(bytes: [0x22, 0xC3, 0x22], .invalidUTF8),
-        Refusal(bytes: [0x22, 0xF8, 0x88, 0x80, 0x80, 0x80, 0x22], .invalidUTF8), Refusal(bytes: [0x22, 0xFF, 0x22], .invalidUTF8),
+        Refusal(bytes: [0x22, 0xE0, 0x80, 0xAF, 0x22], .invalidUTF8),
+        Refusal(bytes: [0x22, 0xED, 0xA0, 0x80, 0x22], .invalidUTF8),
+        Refusal(bytes: [0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], .invalidUTF8),
+        Refusal(bytes: [0x22, 0xC3, 0x22], .invalidUTF8),
+        Refusal(bytes: [0x22, 0xF8, 0x88, 0x80, 0x80, 0x80, 0x22], .invalidUTF8),
+        Refusal(bytes: [0x22, 0xFF, 0x22], .invalidUTF8),
         // Broken UTF-8 around an escape, which takes the other path through the reader.
-        Refusal(bytes: [0x22, 0x5C, 0x6E, 0xC3, 0x22], .invalidUTF8), Refusal(bytes: [0x22, 0xC3, 0x5C, 0x6E, 0x22], .invalidUTF8),
+        Refusal(bytes: [0x22, 0x5C, 0x6E, 0xC3, 0x22], .invalidUTF8),
+        Refusal(bytes: [0x22, 0xC3, 0x5C, 0x6E, 0x22], .invalidUTF8),
         Refusal(bytes: [0x7B, 0x22, 0xFF, 0x22, 0x3A, 0x31, 0x7D], .invalidUTF8),
     ]
 
@@ -78,13 +88,15 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ("null", JSONValue.null), (" true\n", true), ("\t[ ]\r\n", []), ("{}", [:]), ("0", 0), ("-1", -1),
-        (#"[1,"a",null,[{}]]"#, [1, "a", nil, [[:]]]), (#"{"a":{"b":[false]}}"#, ["a": ["b": [false]]]),
-        (#""\"\\\/\b\f\n\r\t\u0041""#, "\"\\/\u{08}\u{0C}\n\r\tA"), (#""\ud83d\ude00\uD834\uDD1E""#, "😀𝄞"),
-        (#""\u0000""#, "\u{0}"), (#""\ufeff\uffff""#, "\u{FEFF}\u{FFFF}"), ("\"\u{7F}é\u{2028}\"", "\u{7F}é\u{2028}"),
-        (#"{"a":1,"A":2," a":3}"#, ["a": 1, "A": 2, " a": 3]),
-    ] as [(String, JSONValue)])
+    @Test(
+        arguments: [
+            ("null", JSONValue.null), (" true\n", true), ("\t[ ]\r\n", []), ("{}", [:]), ("0", 0), ("-1", -1),
+            (#"[1,"a",null,[{}]]"#, [1, "a", nil, [[:]]]), (#"{"a":{"b":[false]}}"#, ["a": ["b": [false]]]),
+            (#""\"\\\/\b\f\n\r\t\u0041""#, "\"\\/\u{08}\u{0C}\n\r\tA"), (#""\ud83d\ude00\uD834\uDD1E""#, "😀𝄞"),
+            (#""\u0000""#, "\u{0}"), (#""\ufeff\uffff""#, "\u{FEFF}\u{FFFF}"),
+            ("\"\u{7F}é\u{2028}\"", "\u{7F}é\u{2028}"),
+            (#"{"a":1,"A":2," a":3}"#, ["a": 1, "A": 2, " a": 3]),
+        ] as [(String, JSONValue)])
     func reads_whenTheTextIsJSON(_ text: String, _ value: JSONValue) throws {
         #expect(try JSONReader.parse(Array(text.utf8)) == value)
     }
@@ -156,18 +168,21 @@ import Testing
 }
 
 @Suite struct JSONNumberTests {
-    @Test(arguments: [
-        ("0", 0), ("-0", 0), ("9007199254740993", 9_007_199_254_740_993), ("9223372036854775807", Int64.max),
-        ("-9223372036854775808", Int64.min), ("9223372036854775808", nil), ("-9223372036854775809", nil), ("1.0", nil),
-        ("1e3", nil), ("1E0", nil), ("123456789012345678901234567890", nil),
-    ] as [(String, Int64?)])
+    @Test(
+        arguments: [
+            ("0", 0), ("-0", 0), ("9007199254740993", 9_007_199_254_740_993), ("9223372036854775807", Int64.max),
+            ("-9223372036854775808", Int64.min), ("9223372036854775808", nil), ("-9223372036854775809", nil),
+            ("1.0", nil),
+            ("1e3", nil), ("1E0", nil), ("123456789012345678901234567890", nil),
+        ] as [(String, Int64?)])
     func int64_isExactOrNil(_ text: String, _ value: Int64?) throws {
         #expect(try JSONReader.parse(Array(text.utf8)).int64Value == value)
     }
 
-    @Test(arguments: [
-        ("1.5", 1.5), ("-2e2", -200), ("1e999", nil), ("-1e999", nil), ("1e-999", 0), ("0.1", 0.1),
-    ] as [(String, Double?)])
+    @Test(
+        arguments: [
+            ("1.5", 1.5), ("-2e2", -200), ("1e999", nil), ("-1e999", nil), ("1e-999", 0), ("0.1", 0.1),
+        ] as [(String, Double?)])
     func double_isFiniteOrNil(_ text: String, _ value: Double?) throws {
         guard case .number(let number) = try JSONReader.parse(Array(text.utf8)) else {
             Issue.record("no number")

@@ -27,8 +27,10 @@ import Testing
     }
 
     @Test(arguments: [
-        ("plain", #""plain""#), ("\"\\/", #""\"\\/""#), ("\n\r\t", #""\n\r\t""#), ("\u{0}\u{1F}\u{7F}", #""\u0000\u001f\u007f""#),
-        ("</script><!--&", #""\u003c/script\u003e\u003c!--\u0026""#), ("\u{2028}\u{2029}", #""\u2028\u2029""#), ("é😀", "\"é😀\""),
+        ("plain", #""plain""#), ("\"\\/", #""\"\\/""#), ("\n\r\t", #""\n\r\t""#),
+        ("\u{0}\u{1F}\u{7F}", #""\u0000\u001f\u007f""#),
+        ("</script><!--&", #""\u003c/script\u003e\u003c!--\u0026""#), ("\u{2028}\u{2029}", #""\u2028\u2029""#),
+        ("é😀", "\"é😀\""),
     ])
     func strings_mayStandInsideAScriptElement(_ text: String, _ json: String) throws {
         let bytes = JSONWriter.encode(.string(text))

@@ -59,7 +59,7 @@ import Testing
         ),
         (
             String(repeating: "aa", count: 131),
-            "54657374205573696e67204c6172676572205468616e20426c6f636b2d53697a65204b6579202d2048617368204b6579204669727374",
+            Hexadecimal.encode(Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8)),
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
         ),
         // HMAC of nothing under no key.

@@ -7,7 +7,8 @@ import Testing
     func rfc7515_verifies(_ name: String, _ algorithm: String) throws {
         let file = try TestVectors.object(name)
         let outcome = JWSCheck.run(
-            keyFile: JSONWriter.encode(file.object("key")), algorithm: algorithm, input: Array(file.text("compact").utf8))
+            keyFile: JSONWriter.encode(file.object("key")), algorithm: algorithm,
+            input: Array(file.text("compact").utf8))
         #expect(outcome.line == "OK")
         let payload = try CompactJWS.parse(file.text("compact")).payload
         let claims = try JWTClaims.parse(payload)
@@ -105,9 +106,11 @@ import Testing
         #expect(Self.run(nameless.jwk, try nameless.token([("kid", "2")])) == .valid)
     }
 
-    @Test(arguments: [
-        ("use", "enc"), ("alg", "ES512"), ("crv", "P-384"), ("kty", "RSA"), ("key_ops", ["sign"]), ("x", "AA"), ("y", 7),
-    ] as [(String, JSONValue)])
+    @Test(
+        arguments: [
+            ("use", "enc"), ("alg", "ES512"), ("crv", "P-384"), ("kty", "RSA"), ("key_ops", ["sign"]), ("x", "AA"),
+            ("y", 7),
+        ] as [(String, JSONValue)])
     func ellipticKeyOfAnotherUse_isRefused(_ name: String, _ value: JSONValue) throws {
         let signed = try Self.signed()
         var jwk = signed.jwk
@@ -118,7 +121,8 @@ import Testing
 
     @Test func unknownAlgorithm_isRefused() throws {
         let signed = try Self.signed()
-        let outcome = JWSCheck.run(keyFile: JSONWriter.encode(signed.jwk), algorithm: "none", input: try signed.token([]))
+        let outcome = JWSCheck.run(
+            keyFile: JSONWriter.encode(signed.jwk), algorithm: "none", input: try signed.token([]))
         #expect(outcome == .invalid(.algorithm("ES256")))
         let unsigned = Array(HandMade.token(header: #"{"alg":"none"}"#).utf8)
         #expect(
@@ -139,7 +143,8 @@ import Testing
     @Test func token_hasTheHeaderAndClaimsInOrder() throws {
         let key = try P256PrivateKey.generate()
         let text = try ES256JWT.sign(
-            header: [("kid", "ABC123DEFG"), ("alg", "none")], claims: ["iss": "T", "iat": 1, "aud": "https://x"], key: key)
+            header: [("kid", "ABC123DEFG"), ("alg", "none")], claims: ["iss": "T", "iat": 1, "aud": "https://x"],
+            key: key)
         let jws = try CompactJWS.parse(text)
         let parts = text.split(separator: ".").map { Base64URL.decode(String($0)) ?? [] }
         #expect(String(decoding: parts[0], as: UTF8.self) == #"{"alg":"ES256","kid":"ABC123DEFG"}"#)

@@ -5,7 +5,9 @@ import Testing
 /// Keys in every wrapping `openssl` writes; each is made by the command itself.
 @Suite struct PrivateKeyPEMTests {
     static func openssl(_ arguments: String, input: [UInt8] = []) throws -> String {
-        String(decoding: try Command.run("openssl", arguments.split(separator: " ").map(String.init), input: input), as: UTF8.self)
+        String(
+            decoding: try Command.run("openssl", arguments.split(separator: " ").map(String.init), input: input),
+            as: UTF8.self)
     }
 
     @Test func pkcs8AndSEC1_areRead() throws {

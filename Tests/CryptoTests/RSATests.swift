@@ -45,7 +45,9 @@ import Testing
         return bytes
     }
 
-    @Test(arguments: [(1024, false), (2047, false), (2048, true), (2049, true), (3072, true), (4096, true), (4097, false)])
+    @Test(arguments: [
+        (1024, false), (2047, false), (2048, true), (2049, true), (3072, true), (4096, true), (4097, false),
+    ])
     func size_isAllowedFrom2048To4096(_ bits: Int, _ isAllowed: Bool) {
         let modulus = Self.modulus(bits: bits)
         if isAllowed {
@@ -58,10 +60,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ([3], true), ([1, 0, 1], true), ([1, 0, 0, 0, 0, 0, 0, 1], true), ([], false), ([0], false), ([1], false),
-        ([0, 1], false), ([2], false), ([4], false), ([1, 0, 0], false), ([1, 0, 0, 0, 0, 0, 0, 0, 1], false),
-    ] as [([UInt8], Bool)])
+    @Test(
+        arguments: [
+            ([3], true), ([1, 0, 1], true), ([1, 0, 0, 0, 0, 0, 0, 1], true), ([], false), ([0], false), ([1], false),
+            ([0, 1], false), ([2], false), ([4], false), ([1, 0, 0], false), ([1, 0, 0, 0, 0, 0, 0, 0, 1], false),
+        ] as [([UInt8], Bool)])
     func exponent_isOddFrom3To64Bits(_ exponent: [UInt8], _ isAllowed: Bool) {
         let modulus = Self.modulus(bits: 2048)
         if isAllowed {

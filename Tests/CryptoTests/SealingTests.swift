@@ -54,7 +54,8 @@ import Testing
                 AES256GCM.open(sealed[...], key: key, nonce: vector.nonce, authenticating: vector.context) == nil)
         }
         #expect(
-            AES256GCM.open(vector.sealed[...], key: key, nonce: vector.nonce, authenticating: vector.context + [0]) == nil)
+            AES256GCM.open(vector.sealed[...], key: key, nonce: vector.nonce, authenticating: vector.context + [0])
+                == nil)
         #expect(
             AES256GCM.open(
                 vector.sealed.dropLast(), key: key, nonce: vector.nonce, authenticating: vector.context) == nil)

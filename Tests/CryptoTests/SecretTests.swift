@@ -52,10 +52,11 @@ import Testing
 }
 
 @Suite struct ConstantTimeTests {
-    @Test(arguments: [
-        ([], [], true), ([1], [1], true), ([1, 2, 3], [1, 2, 3], true), ([1, 2, 3], [1, 2, 4], false),
-        ([9, 2, 3], [1, 2, 3], false), ([1, 2], [1, 2, 3], false), ([], [0], false),
-    ] as [([UInt8], [UInt8], Bool)])
+    @Test(
+        arguments: [
+            ([], [], true), ([1], [1], true), ([1, 2, 3], [1, 2, 3], true), ([1, 2, 3], [1, 2, 4], false),
+            ([9, 2, 3], [1, 2, 3], false), ([1, 2], [1, 2, 3], false), ([], [0], false),
+        ] as [([UInt8], [UInt8], Bool)])
     func arrays_areEqualWhenEveryByteIs(_ left: [UInt8], _ right: [UInt8], _ equal: Bool) {
         #expect(constantTimeEquals(left, right) == equal)
         #expect(constantTimeEquals(SecretBytes(left), SecretBytes(right)) == equal)
