@@ -3,13 +3,13 @@ import HTTPTypes
 
 /// What a relying party's server asks for.
 extension Simulator {
-    func endpointAnswer(_ request: ServerRequest, endpoint: Endpoint) -> ServerResponse {
+    func endpointAnswer(_ request: ServerRequest, endpoint: Endpoint) async -> ServerResponse {
         switch endpoint {
         case .configuration: get(request) { discovery(request) }
         case .authorize: get(request) { authorize(request) }
         case .keys: get(request) { .json(change { world, _ in world.keys.published }) }
         case .token: post(request, endpoint) { token(request) }
-        case .revoke: post(request, endpoint) { revoke(request) }
+        case .revoke: await revoke(request)
         case .usermigrationinfo: post(request, endpoint) { migrate(request) }
         case .script: get(request) { script(request) }
         case .button: get(request) { button(request) }
@@ -21,14 +21,20 @@ extension Simulator {
     }
 
     /// Form bodies only. Apple finds no client in anything else.
-    private func post(_ request: ServerRequest, _ endpoint: Endpoint, _ answer: () -> ServerResponse) -> ServerResponse {
+    private func post(
+        _ request: ServerRequest, _ endpoint: Endpoint, _ answer: () -> ServerResponse
+    ) -> ServerResponse {
+        obstacle(request, endpoint) ?? answer()
+    }
+
+    private func obstacle(_ request: ServerRequest, _ endpoint: Endpoint) -> ServerResponse? {
         guard request.method == .post else { return .methodNotAllowed("POST") }
         let type = (request.fields[.contentType] ?? "").split(separator: ";").first.map { $0.lowercased() } ?? ""
         guard type.trimmed == "application/x-www-form-urlencoded" else {
             let error = OAuthError.client("the content type is \(type.isEmpty ? "missing" : type), not a form")
             return refusal(error, endpoint: endpoint)
         }
-        return answer()
+        return nil
     }
 
     private func refusal(_ error: OAuthError, endpoint: Endpoint) -> ServerResponse {
@@ -60,14 +66,20 @@ extension Simulator {
         }
     }
 
-    private func revoke(_ request: ServerRequest) -> ServerResponse {
+    private func revoke(_ request: ServerRequest) async -> ServerResponse {
+        if let obstacle = obstacle(request, .revoke) { return obstacle }
         let fields = form(request)
         do throws(OAuthError) {
-            try change { world, moment throws(OAuthError) in
+            let (ended, notifies) = try change { world, moment throws(OAuthError) in
                 let ended = try world.revoke(fields, at: moment)
                 world.journal.note(
                     ended.map { "revoked \($0.person) for \($0.team)" } ?? "nothing to revoke", endpoint: "revoke",
                     at: moment.milliseconds)
+                return (ended, world.behaviour.notifiesOnRevoke)
+            }
+            if let ended, notifies {
+                // Apple's answer does not depend on what becomes of the notification.
+                _ = try? await notify(["type": "consent-revoked", "person": .string(ended.person)])
             }
             return ServerResponse(status: .ok, body: .bytes([]))
         } catch {
@@ -118,7 +130,7 @@ extension Simulator {
     }
 
     private func script(_ request: ServerRequest) -> ServerResponse {
-        .file(PackageResources.appleid_auth_js, type: "text/javascript;charset=UTF-8", isCached: true)
+        .file(PackageResources.appleid_auth_js, type: "text/javascript;charset=UTF-8")
     }
 
     private func button(_ request: ServerRequest) -> ServerResponse {

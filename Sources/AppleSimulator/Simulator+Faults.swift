@@ -7,14 +7,18 @@ struct ConnectionDropped: Error {}
 extension Simulator {
     /// The endpoint's answer, with what the fault does to it.
     func answer(_ request: ServerRequest, endpoint: Endpoint, fault: Fault?) async -> ServerResponse {
-        guard let fault else { return endpointAnswer(request, endpoint: endpoint) }
+        guard let fault else { return await endpointAnswer(request, endpoint: endpoint) }
         if fault.delay > 0 { await pause(fault.delay) }
         if fault.hangs { await gate.wait() }
         if fault.requiresUserAgent, (request.fields[.userAgent] ?? "").isEmpty {
             return .html("<html><body><h1>403 Forbidden</h1></body></html>", status: .forbidden)
         }
-        var response =
-            replacement(for: fault) ?? endpointAnswer(request, endpoint: endpoint)
+        var response: ServerResponse
+        if let replacement = replacement(for: fault) {
+            response = replacement
+        } else {
+            response = await endpointAnswer(request, endpoint: endpoint)
+        }
         if let type = fault.contentType { response.fields[.contentType] = type }
         return broken(response, by: fault)
     }

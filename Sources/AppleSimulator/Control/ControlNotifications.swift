@@ -69,7 +69,8 @@ extension Simulator {
         }
         var order = NotificationOrder(
             type: type, subject: subject, person: person?.id, audience: audience ?? "",
-            eventTime: body["event_time"]?.integer ?? moment.milliseconds)
+            eventTime: body["eventTime"]?.integer
+                ?? moment.milliseconds + (body["eventOffset"]?.integer ?? 0) * 1000)
         if type.hasPrefix("email-"), let person {
             order.address = person.relayAddress(team: team)
             order.isPrivate = true

@@ -74,7 +74,7 @@ extension Simulator {
         }
         guard let entry else { throw .unknown("There is no such key.") }
         var header: JSON = ["kid": .string(entry.kid), "alg": "RS256"]
-        for member in body["header"]?.members ?? [] { header[member.name] = member.value == .null ? nil : member.value }
+        header.merge(body["header"]?.members ?? [])
         return ["token": .string(CompactToken.signed(header: header, claims: claims, key: entry.key))]
     }
 

@@ -3,8 +3,8 @@ import FoundationEssentials
 /// JSON as the simulator speaks it: members keep their order when written.
 ///
 /// Reading goes through Foundation's decoder, on purpose another one than the server's own strict reader.
-package enum JSON: Sendable, Hashable {
-    package struct Member: Sendable, Hashable {
+package enum JSON: Sendable, Equatable {
+    package struct Member: Sendable, Equatable {
         package var name: String
         package var value: JSON
     }
@@ -16,6 +16,21 @@ package enum JSON: Sendable, Hashable {
     case string(String)
     case array([JSON])
     case object([Member])
+
+    /// The order of members carries no meaning (RFC 8259 §4).
+    package static func == (left: JSON, right: JSON) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.integer(let left), .integer(let right)): left == right
+        case (.number(let left), .number(let right)): left == right
+        case (.string(let left), .string(let right)): left == right
+        case (.array(let left), .array(let right)): left == right
+        case (.object(let left), .object(let right)):
+            left.count == right.count && left.allSatisfy(right.contains)
+        default: false
+        }
+    }
 
     /// nil when `bytes` are no JSON text.
     package init?(parsing bytes: [UInt8]) {
@@ -63,13 +78,12 @@ package enum JSON: Sendable, Hashable {
 }
 
 extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
-    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByNilLiteral
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
     package init(stringLiteral value: String) { self = .string(value) }
     package init(integerLiteral value: Int64) { self = .integer(value) }
     package init(booleanLiteral value: Bool) { self = .bool(value) }
     package init(arrayLiteral elements: JSON...) { self = .array(elements) }
-    package init(nilLiteral: ()) { self = .null }
     package init(dictionaryLiteral elements: (String, JSON)...) {
         self = .object(elements.map { Member(name: $0.0, value: $0.1) })
     }
@@ -78,6 +92,13 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
 extension JSON {
     /// A string, or null.
     static func text(_ value: String?) -> JSON { value.map(JSON.string) ?? .null }
+
+    /// Sets the members of an object; null removes one.
+    mutating func merge(_ members: [Member]) {
+        for member in members {
+            if member.value == .null { self[member.name] = nil } else { self[member.name] = member.value }
+        }
+    }
 
     private func write(to output: inout [UInt8]) {
         switch self {

@@ -38,7 +38,7 @@ struct IdentityToken: Sendable {
         if grant.isNative, grant.isFirst { claims["real_user_status"] = .integer(person.realUserStatus) }
         if let organization = person.organizationID { claims["org_id"] = .string(organization) }
         if let transferSubject { claims["transfer_sub"] = .string(transferSubject) }
-        for member in quirks.claims { claims[member.name] = member.value == .null ? nil : member.value }
+        claims.merge(quirks.claims)
         return claims
     }
 
@@ -74,7 +74,7 @@ struct IdentityToken: Sendable {
         if quirks.flaws.contains(.kid) { header["kid"] = "NOBODYSKEY" }
         if quirks.flaws.contains(.noKid) { header["kid"] = nil }
         if quirks.flaws.contains(.algNone) { header["alg"] = "none" }
-        for member in quirks.header { header[member.name] = member.value == .null ? nil : member.value }
+        header.merge(quirks.header)
         return CompactToken.signed(
             header: header, claims: claims(quirks), key: key.key, isDamaged: quirks.flaws.contains(.signature))
     }

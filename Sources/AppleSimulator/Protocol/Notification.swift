@@ -49,16 +49,16 @@ struct NotificationOrder: Sendable {
             event["email"] = .string(address)
             event["is_private_email"] = .string(isPrivate ? "true" : "false")
         }
-        for member in self.event { event[member.name] = member.value == .null ? nil : member.value }
+        event.merge(self.event)
         let jti = id ?? Base64URL.encode(moment.randomness.bytes(16))
         var claims: JSON = [
             "iss": .string(moment.issuer), "aud": .string(audience), "exp": .integer(moment.seconds + 86_400),
             "iat": .integer(moment.seconds), "jti": .string(jti),
             "events": form == .string ? .string(event.text) : event,
         ]
-        for member in self.claims { claims[member.name] = member.value == .null ? nil : member.value }
+        claims.merge(self.claims)
         var header: JSON = ["kid": .string(key.kid), "alg": "RS256"]
-        for member in self.header { header[member.name] = member.value == .null ? nil : member.value }
+        header.merge(self.header)
         return SentNotification(
             id: jti, type: type, person: person,
             payload: CompactToken.signed(header: header, claims: claims, key: key.key), issuedAt: moment.seconds)
