@@ -85,7 +85,7 @@ let package = Package(
         tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes]),
         tests("StorageTests", ["Storage", "RelyingParty", "Crypto", "Coding", grdb]),
         tests("WebTests", ["Web", "RelyingParty", "HTTP", "Crypto", "Coding", "Public", httpTypes]),
-        tests("BramleyTests", ["Bramley", "Coding"]),
+        tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging]),
         tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes]),
         tests("ConformanceTests", ["HTTP", "Sockets"]),
         tests("EndToEndTests", ["Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes, logging]),

@@ -1,9 +1,37 @@
+internal import Coding
+
 /// 256 bits: a SHA-256 digest, or anything as long, as four words in big-endian order.
 package struct Digest256: Hashable, Sendable {
     package var words: (UInt64, UInt64, UInt64, UInt64)
 
     package init(words: (UInt64, UInt64, UInt64, UInt64)) {
         self.words = words
+    }
+
+    /// - Parameter bytes: exactly 32, most significant first; else nil.
+    package init?(bytes: [UInt8]) {
+        guard bytes.count == 32 else { return nil }
+        func word(_ start: Int) -> UInt64 {
+            bytes[start..<(start + 8)].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        words = (word(0), word(8), word(16), word(24))
+    }
+
+    /// All 32, most significant first.
+    package var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(32)
+        for word in [words.0, words.1, words.2, words.3] {
+            for shift in stride(from: 56, through: 0, by: -8) {
+                bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+            }
+        }
+        return bytes
+    }
+
+    /// 64 lower-case digits.
+    package var hexadecimal: String {
+        Hexadecimal.encode(bytes)
     }
 
     package static func == (left: Digest256, right: Digest256) -> Bool {

@@ -1,3 +1,4 @@
+package import Coding
 package import Crypto
 import Synchronization
 
@@ -20,13 +21,35 @@ package final class SessionInvalidations: Sendable {
         var entries: [Entry] = []
     }
 
+    /// How long one look at what other processes wrote is good for, in milliseconds: the design's one second.
+    package static let trustLifetime: Int64 = 1_000
+
+    /// Where `lastLook` stands when there are no other processes to look at.
+    private static let always = Int64.max
+
     private let counter = Atomic<UInt64>(0)
+    private let lastLook = Atomic<Int64>(SessionInvalidations.always)
     private let journal = Mutex(Journal())
     private let capacity: Int
 
     /// - Parameter capacity: entries kept; a loop further behind than this drops its whole cache.
     package init(capacity: Int = 4096) {
         self.capacity = capacity
+    }
+
+    /// Records that at `now` everything other processes had written was in the list. A store that shares its database
+    /// calls it at least every second; one that never does is trusted always.
+    package func trust(at now: Timestamp) {
+        lastLook.store(now.milliseconds, ordering: .releasing)
+    }
+
+    /// Whether a cache may answer at `now`: some look at other processes' writes succeeded within a second. A clock
+    /// that was set, in either direction, ends the trust until the next look.
+    package func isTrusted(at now: Timestamp) -> Bool {
+        let look = lastLook.load(ordering: .acquiring)
+        if look == Self.always { return true }
+        let age = now.milliseconds &- look
+        return age <= Self.trustLifetime && age >= -Self.trustLifetime
     }
 
     /// The number of entries ever appended.

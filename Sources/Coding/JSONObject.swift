@@ -1,0 +1,67 @@
+/// A JSON object whose members keep their order and have unique names (RFC 8259 §4).
+///
+/// Made for the small objects of protocols: a look-up walks the members.
+package struct JSONObject: Hashable, Sendable {
+    package struct Member: Hashable, Sendable {
+        package let name: String
+        package fileprivate(set) var value: JSONValue
+
+        init(name: String, value: JSONValue) {
+            self.name = name
+            self.value = value
+        }
+
+        package static func == (left: Member, right: Member) -> Bool {
+            left.name.isExactly(right.name) && left.value == right.value
+        }
+
+        package func hash(into hasher: inout Hasher) {
+            hasher.combine(ExactText(text: name))
+            hasher.combine(value)
+        }
+    }
+
+    /// In the order they were written.
+    package private(set) var members: [Member]
+
+    package init() {
+        members = []
+    }
+
+    /// - Parameter pairs: in order; a later value of the same name takes the earlier one's place.
+    package init(_ pairs: [(String, JSONValue)]) {
+        members = []
+        for (name, value) in pairs { self[name] = value }
+    }
+
+    /// - Parameter unique: members whose names the reader has found to differ.
+    init(unique members: [Member]) {
+        self.members = members
+    }
+
+    /// The value of the member with exactly this name. Setting replaces in place or appends; nil removes.
+    package subscript(name: String) -> JSONValue? {
+        get {
+            for member in members where member.name.isExactly(name) { return member.value }
+            return nil
+        }
+        set {
+            let index = members.firstIndex { $0.name.isExactly(name) }
+            switch (index, newValue) {
+            case (let index?, let value?): members[index].value = value
+            case (let index?, nil): members.remove(at: index)
+            case (nil, let value?): members.append(Member(name: name, value: value))
+            case (nil, nil): break
+            }
+        }
+    }
+
+    package var isEmpty: Bool { members.isEmpty }
+    package var count: Int { members.count }
+}
+
+extension JSONObject: ExpressibleByDictionaryLiteral {
+    package init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self.init(elements)
+    }
+}

@@ -1,0 +1,315 @@
+/// What a JSON text may cost.
+package struct JSONLimits: Hashable, Sendable {
+    /// Bytes of the whole text.
+    package var maximumBytes: Int
+    /// Arrays and objects inside each other; at most `depthCeiling`, since each level takes stack.
+    package var maximumDepth: Int
+
+    /// No configuration goes deeper than this.
+    package static let depthCeiling = 256
+
+    package init(maximumBytes: Int = 1_048_576, maximumDepth: Int = 32) {
+        self.maximumBytes = maximumBytes
+        self.maximumDepth = maximumDepth
+    }
+}
+
+/// Why a text is not JSON as this server reads it, and where.
+package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Reason: String, Hashable, Sendable {
+        case tooLarge = "the text is longer than allowed"
+        case tooDeep = "arrays and objects are nested deeper than allowed"
+        case unexpectedEnd = "the text ends too early"
+        case unexpectedByte = "this byte may not stand here"
+        case trailingData = "there is more after the value"
+        case byteOrderMark = "the text starts with a byte order mark"
+        case invalidNumber = "this is no number"
+        case invalidEscape = "this escape does not exist"
+        case loneSurrogate = "half a surrogate pair"
+        case controlCharacter = "a control character must be escaped"
+        case invalidUTF8 = "the string is not UTF-8"
+        case duplicateMember = "a member of this name came before"
+    }
+
+    package let reason: Reason
+    /// Bytes before the place where it was noticed.
+    package let offset: Int
+
+    package var description: String { "\(reason.rawValue) (at byte \(offset))" }
+}
+
+/// Reads one JSON text strictly by RFC 8259.
+///
+/// Stricter than the grammar where readers differ, so that what is checked is what is used: a duplicate member (after
+/// its escapes are resolved) is refused, as are invalid UTF-8, lone surrogates, a byte order mark and trailing data.
+package struct JSONReader {
+    private let bytes: [UInt8]
+    private let maximumDepth: Int
+    private var index = 0
+
+    private init(_ bytes: [UInt8], maximumDepth: Int) {
+        self.bytes = bytes
+        self.maximumDepth = maximumDepth
+    }
+
+    /// - Throws: the first fault found; nothing of the text is returned then.
+    package static func parse(
+        _ bytes: [UInt8], limits: JSONLimits = JSONLimits()
+    ) throws(JSONError) -> JSONValue {
+        guard bytes.count <= limits.maximumBytes else {
+            throw JSONError(reason: .tooLarge, offset: limits.maximumBytes)
+        }
+        var reader = JSONReader(bytes, maximumDepth: min(limits.maximumDepth, JSONLimits.depthCeiling))
+        return try reader.text()
+    }
+
+    private func failure(_ reason: JSONError.Reason) -> JSONError {
+        JSONError(reason: reason, offset: index)
+    }
+
+    private mutating func text() throws(JSONError) -> JSONValue {
+        // RFC 8259 §8.1 lets a reader ignore a byte order mark; refusing keeps readers in agreement.
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { throw failure(.byteOrderMark) }
+        skipWhitespace()
+        let value = try value(depth: 0)
+        skipWhitespace()
+        guard index == bytes.count else { throw failure(.trailingData) }
+        return value
+    }
+
+    private mutating func skipWhitespace() {
+        while index < bytes.count {
+            switch bytes[index] {
+            case 0x20, 0x09, 0x0A, 0x0D: index += 1
+            default: return
+            }
+        }
+    }
+
+    private func peek() throws(JSONError) -> UInt8 {
+        guard index < bytes.count else { throw failure(.unexpectedEnd) }
+        return bytes[index]
+    }
+
+    /// - Parameter depth: how many arrays and objects are open around the value.
+    private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+        switch try peek() {
+        case UInt8(ascii: "{"): return .object(try object(depth: depth + 1))
+        case UInt8(ascii: "["): return .array(try array(depth: depth + 1))
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "t"): return try word("true", .bool(true))
+        case UInt8(ascii: "f"): return try word("false", .bool(false))
+        case UInt8(ascii: "n"): return try word("null", .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try number())
+        default: throw failure(.unexpectedByte)
+        }
+    }
+
+    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
+        for expected in word.description.utf8 {
+            guard try peek() == expected else { throw failure(.unexpectedByte) }
+            index += 1
+        }
+        return value
+    }
+
+    // MARK: Arrays and objects
+
+    private mutating func array(depth: Int) throws(JSONError) -> [JSONValue] {
+        guard depth <= maximumDepth else { throw failure(.tooDeep) }
+        index += 1
+        skipWhitespace()
+        if try peek() == UInt8(ascii: "]") {
+            index += 1
+            return []
+        }
+        var elements: [JSONValue] = []
+        while true {
+            skipWhitespace()
+            elements.append(try value(depth: depth))
+            if try closes(with: UInt8(ascii: "]")) { return elements }
+        }
+    }
+
+    private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
+        guard depth <= maximumDepth else { throw failure(.tooDeep) }
+        index += 1
+        skipWhitespace()
+        if try peek() == UInt8(ascii: "}") {
+            index += 1
+            return JSONObject()
+        }
+        var members: [JSONObject.Member] = []
+        var names = MemberNames()
+        while true {
+            skipWhitespace()
+            guard try peek() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
+            let start = index
+            let name = try string()
+            guard names.insert(name, after: members) else {
+                throw JSONError(reason: .duplicateMember, offset: start)
+            }
+            skipWhitespace()
+            guard try peek() == UInt8(ascii: ":") else { throw failure(.unexpectedByte) }
+            index += 1
+            skipWhitespace()
+            members.append(JSONObject.Member(name: name, value: try value(depth: depth)))
+            if try closes(with: UInt8(ascii: "}")) { return JSONObject(unique: members) }
+        }
+    }
+
+    /// After an element: true at the closing bracket, false after a comma.
+    private mutating func closes(with bracket: UInt8) throws(JSONError) -> Bool {
+        skipWhitespace()
+        switch try peek() {
+        case bracket:
+            index += 1
+            return true
+        case UInt8(ascii: ","):
+            index += 1
+            return false
+        default: throw failure(.unexpectedByte)
+        }
+    }
+
+    // MARK: Numbers
+
+    /// RFC 8259 §6: `[ "-" ] int [ frac ] [ exp ]`.
+    private mutating func number() throws(JSONError) -> JSONNumber {
+        let start = index
+        if bytes[index] == UInt8(ascii: "-") { index += 1 }
+        let leadingZero = index < bytes.count && bytes[index] == UInt8(ascii: "0")
+        let integerDigits = skipDigits()
+        guard integerDigits > 0, !(leadingZero && integerDigits > 1) else { throw failure(.invalidNumber) }
+        if index < bytes.count, bytes[index] == UInt8(ascii: ".") {
+            index += 1
+            guard skipDigits() > 0 else { throw failure(.invalidNumber) }
+        }
+        if index < bytes.count, bytes[index] | 0x20 == UInt8(ascii: "e") {
+            index += 1
+            if index < bytes.count, bytes[index] == UInt8(ascii: "+") || bytes[index] == UInt8(ascii: "-") {
+                index += 1
+            }
+            guard skipDigits() > 0 else { throw failure(.invalidNumber) }
+        }
+        return JSONNumber(grammatical: String(decoding: bytes[start..<index], as: UTF8.self))
+    }
+
+    private mutating func skipDigits() -> Int {
+        let start = index
+        while index < bytes.count, bytes[index] >= UInt8(ascii: "0"), bytes[index] <= UInt8(ascii: "9") { index += 1 }
+        return index - start
+    }
+
+    // MARK: Strings
+
+    private mutating func string() throws(JSONError) -> String {
+        let opening = index
+        index += 1
+        let start = index
+        while true {
+            switch try peek() {
+            case UInt8(ascii: "\""):
+                guard let text = String(validating: bytes[start..<index], as: UTF8.self) else {
+                    throw JSONError(reason: .invalidUTF8, offset: opening)
+                }
+                index += 1
+                return text
+            case UInt8(ascii: "\\"): return try escapedString(from: start)
+            case 0..<0x20: throw failure(.controlCharacter)
+            default: index += 1
+            }
+        }
+    }
+
+    /// The rest of a string that holds escapes; `index` stands at the first of them.
+    private mutating func escapedString(from start: Int) throws(JSONError) -> String {
+        var units = Array(bytes[start..<index])
+        while true {
+            let byte = try peek()
+            switch byte {
+            case UInt8(ascii: "\""):
+                // Validated as a whole: an escape cannot complete a broken sequence, since each is whole UTF-8 itself.
+                guard let text = String(validating: units, as: UTF8.self) else {
+                    throw JSONError(reason: .invalidUTF8, offset: start - 1)
+                }
+                index += 1
+                return text
+            case UInt8(ascii: "\\"):
+                let scalar = try escape()
+                units.append(contentsOf: String(scalar).utf8)
+            case 0..<0x20: throw failure(.controlCharacter)
+            default:
+                units.append(byte)
+                index += 1
+            }
+        }
+    }
+
+    private mutating func escape() throws(JSONError) -> Unicode.Scalar {
+        index += 1
+        let byte = try peek()
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"):
+            index += 1
+            return Unicode.Scalar(byte)
+        case UInt8(ascii: "b"): return simple(0x08)
+        case UInt8(ascii: "f"): return simple(0x0C)
+        case UInt8(ascii: "n"): return simple(0x0A)
+        case UInt8(ascii: "r"): return simple(0x0D)
+        case UInt8(ascii: "t"): return simple(0x09)
+        case UInt8(ascii: "u"): return try unicodeEscape()
+        default: throw failure(.invalidEscape)
+        }
+    }
+
+    private mutating func simple(_ byte: UInt8) -> Unicode.Scalar {
+        index += 1
+        return Unicode.Scalar(byte)
+    }
+
+    /// RFC 8259 §7: `\uXXXX`, or two of them as a UTF-16 surrogate pair.
+    private mutating func unicodeEscape() throws(JSONError) -> Unicode.Scalar {
+        let start = index - 1
+        let first = try fourDigits()
+        if let scalar = Unicode.Scalar(first) { return scalar }
+        guard first < 0xDC00, index + 1 < bytes.count, bytes[index] == UInt8(ascii: "\\"),
+            bytes[index + 1] == UInt8(ascii: "u")
+        else { throw JSONError(reason: .loneSurrogate, offset: start) }
+        index += 1
+        let second = try fourDigits()
+        guard (0xDC00...0xDFFF).contains(second),
+            let scalar = Unicode.Scalar(0x10000 + (UInt32(first - 0xD800) << 10) + UInt32(second - 0xDC00))
+        else { throw JSONError(reason: .loneSurrogate, offset: start) }
+        return scalar
+    }
+
+    /// `index` stands at the `u`.
+    private mutating func fourDigits() throws(JSONError) -> UInt16 {
+        index += 1
+        var value: UInt16 = 0
+        for _ in 0..<4 {
+            guard let digit = Hexadecimal.value(of: try peek()) else { throw failure(.invalidEscape) }
+            value = value << 4 | UInt16(digit)
+            index += 1
+        }
+        return value
+    }
+}
+
+/// Notices a repeated name: by walking while there are few, by a set from then on.
+private struct MemberNames {
+    private static let walked = 8
+    private var seen: Set<ExactText> = []
+
+    /// - Returns: false when one of `members` has this name.
+    mutating func insert(_ name: String, after members: [JSONObject.Member]) -> Bool {
+        if members.count < Self.walked {
+            return !members.contains { $0.name.isExactly(name) }
+        }
+        if seen.isEmpty {
+            for member in members { seen.insert(ExactText(text: member.name)) }
+        }
+        return seen.insert(ExactText(text: name)).inserted
+    }
+}

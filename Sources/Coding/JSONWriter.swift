@@ -1,0 +1,149 @@
+/// Builds compact JSON, member by member, in the order of the calls.
+///
+/// Beyond what RFC 8259 §7 wants escaped, `<`, `>`, `&`, U+2028 and U+2029 are, so that the text may stand inside an
+/// HTML script element. The same calls always give the same bytes. Commas are its own affair; balance is the caller's:
+/// each `begin…` has its `end…`, and inside an object a `name` comes before each value.
+package struct JSONWriter: Sendable {
+    /// What was written so far.
+    package private(set) var bytes: [UInt8] = []
+    /// A value was written at this level, so the next one needs a comma first.
+    private var needsComma = false
+
+    package init(reserving capacity: Int = 256) {
+        bytes.reserveCapacity(capacity)
+    }
+
+    package mutating func beginObject() { open(UInt8(ascii: "{")) }
+    package mutating func endObject() { close(UInt8(ascii: "}")) }
+    package mutating func beginArray() { open(UInt8(ascii: "[")) }
+    package mutating func endArray() { close(UInt8(ascii: "]")) }
+
+    /// The name of the next value.
+    package mutating func name(_ name: String) {
+        separate()
+        appendQuoted(name)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    package mutating func write(_ value: String) {
+        separate()
+        appendQuoted(value)
+        needsComma = true
+    }
+
+    package mutating func write(_ value: Int64) { appendWord(String(value)) }
+    package mutating func write(_ value: Bool) { appendWord(value ? "true" : "false") }
+    package mutating func writeNull() { appendWord("null") }
+
+    package mutating func write(_ value: JSONValue) {
+        switch value {
+        case .null: writeNull()
+        case .bool(let value): write(value)
+        case .number(let value): appendWord(value.literal)
+        case .string(let value): write(value)
+        case .array(let elements):
+            beginArray()
+            for element in elements { write(element) }
+            endArray()
+        case .object(let object): write(object)
+        }
+    }
+
+    package mutating func write(_ object: JSONObject) {
+        beginObject()
+        for member in object.members {
+            name(member.name)
+            write(member.value)
+        }
+        endObject()
+    }
+
+    /// A member whose value is null when nil.
+    package mutating func member(_ name: String, _ value: String?) {
+        self.name(name)
+        if let value { write(value) } else { writeNull() }
+    }
+
+    /// A member whose value is null when nil.
+    package mutating func member(_ name: String, _ value: Int64?) {
+        self.name(name)
+        if let value { write(value) } else { writeNull() }
+    }
+
+    /// A member whose value is null when nil.
+    package mutating func member(_ name: String, _ value: Bool?) {
+        self.name(name)
+        if let value { write(value) } else { writeNull() }
+    }
+
+    /// A moment as RFC 3339; null when nil.
+    package mutating func member(_ name: String, _ value: Timestamp?) {
+        member(name, value?.rfc3339)
+    }
+
+    /// One whole value.
+    package static func encode(_ value: JSONValue) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.write(value)
+        return writer.bytes
+    }
+
+    /// One whole object.
+    package static func encode(_ object: JSONObject) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.write(object)
+        return writer.bytes
+    }
+
+    private mutating func separate() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+    }
+
+    private mutating func open(_ bracket: UInt8) {
+        separate()
+        bytes.append(bracket)
+        needsComma = false
+    }
+
+    private mutating func close(_ bracket: UInt8) {
+        bytes.append(bracket)
+        needsComma = true
+    }
+
+    private mutating func appendWord(_ word: String) {
+        separate()
+        bytes.append(contentsOf: word.utf8)
+        needsComma = true
+    }
+
+    private mutating func appendQuoted(_ text: String) {
+        bytes.append(UInt8(ascii: "\""))
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\":
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(UInt8(truncatingIfNeeded: scalar.value))
+            case "\n": appendEscape("n")
+            case "\r": appendEscape("r")
+            case "\t": appendEscape("t")
+            case "\u{0}"..."\u{1F}", "\u{7F}", "<", ">", "&", "\u{2028}", "\u{2029}":
+                appendUnicodeEscape(UInt16(truncatingIfNeeded: scalar.value))
+            default: bytes.append(contentsOf: scalar.utf8)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func appendEscape(_ letter: Unicode.Scalar) {
+        bytes.append(UInt8(ascii: "\\"))
+        bytes.append(UInt8(ascii: letter))
+    }
+
+    private mutating func appendUnicodeEscape(_ unit: UInt16) {
+        appendEscape("u")
+        for shift in [12, 8, 4, 0] as [UInt16] {
+            bytes.append(Hexadecimal.lower(UInt8(truncatingIfNeeded: unit >> shift)))
+        }
+    }
+}

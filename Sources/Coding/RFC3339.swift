@@ -1,0 +1,62 @@
+extension Timestamp {
+    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. Moments outside the years 0000 to 9999 show the
+    /// nearest one inside.
+    package var rfc3339: String {
+        let time = CivilTime(self)
+        var text: [UInt8] = []
+        text.reserveCapacity(24)
+        text.appendDecimal(Int(time.year), width: 4)
+        text.append(UInt8(ascii: "-"))
+        text.appendDecimal(time.month, width: 2)
+        text.append(UInt8(ascii: "-"))
+        text.appendDecimal(time.day, width: 2)
+        text.append(UInt8(ascii: "T"))
+        text.appendDecimal(time.hour, width: 2)
+        text.append(UInt8(ascii: ":"))
+        text.appendDecimal(time.minute, width: 2)
+        text.append(UInt8(ascii: ":"))
+        text.appendDecimal(time.second, width: 2)
+        text.append(UInt8(ascii: "."))
+        text.appendDecimal(time.millisecond, width: 3)
+        text.append(UInt8(ascii: "Z"))
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// RFC 3339 §5.6 with any offset; digits beyond milliseconds are dropped. Leap seconds (`:60`) are refused.
+    package init?(rfc3339 text: String) {
+        var scanner = TextScanner(text)
+        guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
+            let day = scanner.digits(2), scanner.take("T") || scanner.take("t"), let hour = scanner.digits(2),
+            scanner.take(":"), let minute = scanner.digits(2), scanner.take(":"), let second = scanner.digits(2)
+        else { return nil }
+        guard let millisecond = Self.fraction(&scanner), let offset = Self.offsetSeconds(&scanner), scanner.isAtEnd,
+            let time = CivilTime(
+                year: year, month: month, day: day, hour: hour, minute: minute, second: second,
+                millisecond: millisecond)
+        else { return nil }
+        self = time.timestamp.adding(seconds: -offset)
+    }
+
+    /// Milliseconds of an optional fraction; nil when it is a dot without digits.
+    private static func fraction(_ scanner: inout TextScanner) -> Int? {
+        guard scanner.take(".") else { return 0 }
+        guard let first = scanner.digit() else { return nil }
+        var millisecond = first * 100
+        var weight = 10
+        while let digit = scanner.digit() {
+            millisecond += digit * weight
+            weight /= 10
+        }
+        return millisecond
+    }
+
+    private static func offsetSeconds(_ scanner: inout TextScanner) -> Int64? {
+        if scanner.take("Z") || scanner.take("z") { return 0 }
+        let sign: Int64
+        if scanner.take("+") { sign = 1 } else if scanner.take("-") { sign = -1 } else { return nil }
+        guard let hours = scanner.digits(2), hours <= 23, scanner.take(":"), let minutes = scanner.digits(2),
+            minutes <= 59
+        else { return nil }
+        return sign * Int64(hours * 3600 + minutes * 60)
+    }
+}

@@ -1,0 +1,129 @@
+internal import COpenSSL
+
+/// The curves this server knows, with the JOSE algorithm each belongs to (RFC 7518 §3.4).
+enum Curve: Sendable {
+    /// For ES256.
+    case p256
+    /// For ES512: only `JWSCheck` verifies with it.
+    case p521
+
+    /// Bytes of one coordinate, and of R and S each.
+    var coordinateCount: Int {
+        switch self {
+        case .p256: 32
+        case .p521: 66
+        }
+    }
+
+    /// As OpenSSL calls it.
+    var groupName: StaticString {
+        switch self {
+        case .p256: "prime256v1"
+        case .p521: "secp521r1"
+        }
+    }
+
+    /// The fetched hash of the curve's algorithm.
+    var digest: OpaquePointer {
+        switch self {
+        case .p256: unsafe FetchedAlgorithms.shared.sha256
+        case .p521: unsafe FetchedAlgorithms.shared.sha512
+        }
+    }
+}
+
+/// An elliptic-curve key that may verify, whatever the curve.
+struct ECPublicKey: Sendable {
+    private let key: EVPKey
+    let curve: Curve
+
+    /// - Parameter key: found to be on `curve`.
+    init(key: EVPKey, curve: Curve) {
+        self.key = key
+        self.curve = curve
+    }
+
+    /// - Parameters: big-endian coordinates of exactly the curve's size (RFC 7518 §6.2.1.2).
+    init(curve: Curve, x: [UInt8], y: [UInt8]) throws(KeyError) {
+        guard x.count == curve.coordinateCount, y.count == curve.coordinateCount else { throw .malformed }
+        // SEC 1 §2.3.3: an uncompressed point.
+        let point = [0x04] + x + y
+        // Safe: the buffer outlives the call that reads the parameters.
+        let key = unsafe point.withUnsafeBytes { point in
+            var parameters = unsafe [
+                ProviderParameters.text("group", curve.groupName),
+                ProviderParameters.octets("pub", point),
+                OSSL_PARAM_construct_end(),
+            ]
+            return unsafe EVPKey.makePublic(type: "EC", parameters: &parameters)
+        }
+        // OpenSSL refuses coordinates off the curve when it builds the key; the check also excludes infinity.
+        guard let key, key.hasValidPublicHalf else { throw .invalidPoint }
+        self.init(key: key, curve: curve)
+    }
+
+    /// - Parameter signature: R and S, big-endian, of the curve's size each (RFC 7518 §3.4).
+    func verify(signature: [UInt8], message: [UInt8]) -> Bool {
+        guard signature.count == 2 * curve.coordinateCount, let der = ECSignature.der(raw: signature) else {
+            return false
+        }
+        return unsafe key.verify(signature: der, message: message, digest: curve.digest)
+    }
+
+    /// Both coordinates, big-endian, of the curve's size.
+    var coordinates: (x: [UInt8], y: [UInt8])? {
+        defer { ErrorQueue.clear() }
+        let size = curve.coordinateCount
+        var point = [UInt8](repeating: 0, count: 1 + 2 * size)
+        var count = 0
+        // Safe: OpenSSL writes at most the bytes `point` has, or fails.
+        guard
+            unsafe EVP_PKEY_get_octet_string_param(
+                key.pointer, ProviderParameters.pointer("pub"), &point, point.count, &count) == 1,
+            count == point.count, point[0] == 0x04
+        else { return nil }
+        return (Array(point[1...size]), Array(point[(1 + size)...]))
+    }
+}
+
+/// ECDSA signatures in JOSE's form (R and S side by side) and in OpenSSL's (DER).
+enum ECSignature {
+    static func der(raw: [UInt8]) -> [UInt8]? {
+        let half = raw.count / 2
+        // Safe: `signature` owns R and S once `set0` has taken them, and is freed on every path.
+        guard let signature = unsafe ECDSA_SIG_new() else { return nil }
+        defer { unsafe ECDSA_SIG_free(signature) }
+        guard let r = unsafe BN_bin2bn(Array(raw[..<half]), Int32(half), nil) else { return nil }
+        guard let s = unsafe BN_bin2bn(Array(raw[half...]), Int32(raw.count - half), nil) else {
+            unsafe BN_free(r)
+            return nil
+        }
+        guard unsafe ECDSA_SIG_set0(signature, r, s) == 1 else {
+            unsafe BN_free(r)
+            unsafe BN_free(s)
+            return nil
+        }
+        var output: UnsafeMutablePointer<UInt8>?
+        let count = unsafe i2d_ECDSA_SIG(signature, &output)
+        guard count > 0, let output = unsafe output else { return nil }
+        defer { unsafe CRYPTO_free(output, nil, 0) }
+        return unsafe Array(UnsafeBufferPointer(start: output, count: Int(count)))
+    }
+
+    /// - Parameter size: bytes of R and of S.
+    static func raw(der: [UInt8], size: Int) -> [UInt8]? {
+        // Safe: the parse reads at most `der.count` bytes; R and S belong to `signature`, freed after the copies.
+        unsafe der.withUnsafeBufferPointer { der in
+            var cursor = der.baseAddress
+            guard let signature = unsafe d2i_ECDSA_SIG(nil, &cursor, der.count) else { return nil }
+            defer { unsafe ECDSA_SIG_free(signature) }
+            var raw = [UInt8](repeating: 0, count: 2 * size)
+            let done = unsafe raw.withUnsafeMutableBufferPointer { raw in
+                unsafe BN_bn2binpad(ECDSA_SIG_get0_r(signature), raw.baseAddress, Int32(size)) == Int32(size)
+                    && BN_bn2binpad(ECDSA_SIG_get0_s(signature), raw.baseAddress.map { unsafe $0 + size }, Int32(size))
+                        == Int32(size)
+            }
+            return done ? raw : nil
+        }
+    }
+}

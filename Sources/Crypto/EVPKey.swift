@@ -1,0 +1,85 @@
+internal import COpenSSL
+
+/// Owns one `EVP_PKEY`.
+@safe final class EVPKey: @unchecked Sendable {
+    // @unchecked: the key is complete before it comes here and nothing of ours changes it after. OpenSSL allows
+    // concurrent use of one EVP_PKEY by separate contexts (openssl-threads(7)); its own caches inside are locked.
+    let pointer: OpaquePointer
+
+    /// `EVP_PKEY_PUBLIC_KEY`: the domain parameters, other parameters and public half of a key. Swift cannot import a
+    /// macro made of macros; the values are fixed by core_dispatch.h.
+    private static let publicKeySelection: Int32 = 0x04 | 0x80 | 0x02
+
+    /// Takes over the reference.
+    init(owning pointer: OpaquePointer) {
+        unsafe self.pointer = pointer
+    }
+
+    deinit {
+        unsafe EVP_PKEY_free(pointer)
+    }
+
+    /// Builds a public key from parameters that end with `OSSL_PARAM_construct_end()`.
+    ///
+    /// - Parameter type: `RSA` or `EC`.
+    static func makePublic(type: String, parameters: UnsafeMutablePointer<OSSL_PARAM>) -> EVPKey? {
+        defer { ErrorQueue.clear() }
+        // Safe: the context is freed on every path; the caller's parameters outlive the call.
+        guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, type, nil) else { return nil }
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        guard unsafe EVP_PKEY_fromdata_init(context) == 1,
+            unsafe EVP_PKEY_fromdata(context, &key, publicKeySelection, parameters) == 1, let key = unsafe key
+        else { return nil }
+        return unsafe EVPKey(owning: key)
+    }
+
+    /// Whether the public half is valid for its type: for EC, a point of the curve other than infinity.
+    var hasValidPublicHalf: Bool { unsafe passes(EVP_PKEY_public_check) }
+
+    /// Whether both halves are valid and belong together.
+    var hasMatchingHalves: Bool { unsafe passes(EVP_PKEY_pairwise_check) }
+
+    private func passes(_ check: (OpaquePointer?) -> Int32) -> Bool {
+        defer { ErrorQueue.clear() }
+        guard let context = unsafe EVP_PKEY_CTX_new_from_pkey(nil, pointer, nil) else { return false }
+        defer { unsafe EVP_PKEY_CTX_free(context) }
+        return unsafe check(context) == 1
+    }
+
+    /// One-shot verification of a signature over `message`, in the form OpenSSL takes it (for EC: DER).
+    ///
+    /// - Parameter digest: a fetched `EVP_MD`.
+    func verify(signature: [UInt8], message: [UInt8], digest: OpaquePointer) -> Bool {
+        // A failed verification leaves an entry that would later be taken for a TLS failure on this thread.
+        defer { ErrorQueue.clear() }
+        guard let context = unsafe EVP_MD_CTX_new() else { return false }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        // Safe: both arrays are valid for their counts during the calls.
+        return unsafe EVP_DigestVerifyInit(context, nil, digest, nil, pointer) == 1
+            && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+    }
+
+    /// One-shot signature over `message`, in the form OpenSSL makes it (for EC: DER).
+    func sign(_ message: [UInt8], digest: OpaquePointer) -> [UInt8]? {
+        defer { ErrorQueue.clear() }
+        guard let context = unsafe EVP_MD_CTX_new() else { return nil }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        var count = Int(unsafe EVP_PKEY_get_size(pointer))
+        var signature = [UInt8](repeating: 0, count: max(count, 0))
+        // Safe: OpenSSL writes at most the `count` bytes `signature` has.
+        guard unsafe EVP_DigestSignInit(context, nil, digest, nil, pointer) == 1,
+            unsafe EVP_DigestSign(context, &signature, &count, message, message.count) == 1
+        else { return nil }
+        signature.removeSubrange(count...)
+        return signature
+    }
+}
+
+/// OpenSSL's error queue of this thread.
+enum ErrorQueue {
+    /// TLS reads this queue to tell a failure from a wait (SSL_get_error(3)), so whoever causes an entry removes it.
+    static func clear() {
+        ERR_clear_error()
+    }
+}

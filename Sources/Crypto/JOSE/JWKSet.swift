@@ -1,0 +1,74 @@
+package import Coding
+
+/// A public key set (RFC 7517 §5), with the keys that may verify RS256 built and ready.
+///
+/// Refused whole: two keys of one kid, since a token could mean either; a member that carries a secret, since whoever
+/// publishes it has a broken set. Skipped (RFC 7517 §5): keys that are not usable for RS256, for whatever reason.
+package struct JWKSet: Sendable {
+    /// A key usable for RS256.
+    package struct RS256Key: Sendable {
+        package let keyID: String
+        package let key: RSAPublicKey
+    }
+
+    /// Why a key of the set is not usable for RS256.
+    package struct Skipped: Hashable, Sendable {
+        package let keyID: String?
+        package let reason: JOSEError
+    }
+
+    /// Bytes of a whole set.
+    package static let maximumBytes = 262_144
+    /// Apple shows 3 to 5 at a time. Each key costs work to build.
+    package static let maximumKeys = 64
+
+    /// Every key as it was written, usable or not.
+    package let keys: [JWK]
+    /// The usable ones: kty RSA; kid non-empty; use absent or sig; alg absent or RS256; key_ops absent or with verify;
+    /// 2048 to 4096 bits; e odd and at least 3.
+    package let rs256Keys: [RS256Key]
+    package let skipped: [Skipped]
+
+    package static func parse(_ bytes: [UInt8]) throws(JOSEError) -> JWKSet {
+        guard bytes.count <= maximumBytes else { throw .tooLarge(limit: maximumBytes) }
+        return try JWKSet(JSONObject.parse(bytes, part: "key set"))
+    }
+
+    package init(_ object: JSONObject) throws(JOSEError) {
+        guard let elements = object["keys"]?.arrayValue else { throw .wrongShape("the key set has no array keys") }
+        guard elements.count <= Self.maximumKeys else {
+            throw .refusedKeySet("it holds more than \(Self.maximumKeys) keys")
+        }
+        var keys: [JWK] = []
+        for element in elements {
+            guard let object = element.objectValue else { throw .wrongShape("an element of keys is no object") }
+            let key = JWK(object)
+            if key.holdsSecret { throw .refusedKeySet("it holds a private or symmetric key") }
+            if let id = key.keyID, keys.contains(where: { $0.keyID?.isExactly(id) == true }) {
+                throw .refusedKeySet("two keys have one kid")
+            }
+            keys.append(key)
+        }
+        var usable: [RS256Key] = []
+        var skipped: [Skipped] = []
+        for key in keys {
+            do throws(JOSEError) {
+                guard let id = key.keyID else { throw .unusableKey("kid is absent or empty") }
+                usable.append(RS256Key(keyID: id, key: try key.rs256Key()))
+            } catch {
+                skipped.append(Skipped(keyID: key.keyID, reason: error))
+            }
+        }
+        self.keys = keys
+        rs256Keys = usable
+        self.skipped = skipped
+    }
+
+    /// No key is usable for RS256: never replace a good set by such a one.
+    package var isEmpty: Bool { rs256Keys.isEmpty }
+
+    /// The key named exactly so. A token without kid has none: which key signed is never tried out.
+    package func key(for keyID: String) -> RSAPublicKey? {
+        rs256Keys.first { $0.keyID.isExactly(keyID) }?.key
+    }
+}

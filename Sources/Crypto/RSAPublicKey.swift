@@ -1,0 +1,85 @@
+internal import COpenSSL
+
+/// An RSA key that may verify: 2048 to 4096 bits, built once and shared by all threads.
+package struct RSAPublicKey: Sendable {
+    /// Bits of the modulus.
+    package static let allowedBits = 2048...4096
+
+    private let key: EVPKey
+    /// Bytes of the modulus, and so of every signature.
+    private let signatureCount: Int
+
+    /// - Parameters:
+    ///   - modulus: big-endian; leading zeros are allowed.
+    ///   - exponent: big-endian; odd, at least 3, at most 64 bits (requirement of RFC 8017 §3.1, and a bound on work).
+    package init(modulus: [UInt8], exponent: [UInt8]) throws(KeyError) {
+        let modulus = Array(modulus.drop { $0 == 0 })
+        let exponent = Array(exponent.drop { $0 == 0 })
+        let bits = modulus.count * 8 - (modulus.first?.leadingZeroBitCount ?? 0)
+        guard Self.allowedBits.contains(bits) else { throw .unsupportedSize(bits: bits) }
+        guard let last = exponent.last, last & 1 == 1, exponent != [1], exponent.count <= 8 else {
+            throw .unsupportedExponent
+        }
+        // An even modulus is no product of two large primes.
+        guard modulus[modulus.count - 1] & 1 == 1 else { throw .malformed }
+        guard !InfineonMark.isPresent(in: modulus) else { throw .weakGenerator }
+        // A parameter holds an integer in the machine's byte order (OSSL_PARAM(3)).
+        var n = Self.nativeEndian(modulus)
+        var e = Self.nativeEndian(exponent)
+        // Safe: both buffers outlive the call that reads the parameters.
+        let key = unsafe n.withUnsafeMutableBytes { n in
+            unsafe e.withUnsafeMutableBytes { e in
+                var parameters = unsafe [
+                    OSSL_PARAM_construct_BN(
+                        ProviderParameters.pointer("n"), n.baseAddress?.assumingMemoryBound(to: UInt8.self), n.count),
+                    OSSL_PARAM_construct_BN(
+                        ProviderParameters.pointer("e"), e.baseAddress?.assumingMemoryBound(to: UInt8.self), e.count),
+                    OSSL_PARAM_construct_end(),
+                ]
+                return unsafe EVPKey.makePublic(type: "RSA", parameters: &parameters)
+            }
+        }
+        guard let key else { throw .internalFailure }
+        self.key = key
+        signatureCount = modulus.count
+    }
+
+    /// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 §3.3).
+    ///
+    /// - Returns: false for any signature that is not exactly the one encoding RFC 8017 §8.2.2 allows.
+    package func verifyRS256(signature: [UInt8], message: [UInt8]) -> Bool {
+        guard signature.count == signatureCount else { return false }
+        return unsafe key.verify(signature: signature, message: message, digest: FetchedAlgorithms.shared.sha256)
+    }
+
+    private static func nativeEndian(_ bytes: [UInt8]) -> [UInt8] {
+        1.littleEndian == 1 ? bytes.reversed() : bytes
+    }
+}
+
+/// The mark of keys made by Infineon's RSALib ("ROCA", CVE-2017-15361): modulo each of many small primes, the modulus is
+/// a power of 65537. A sound key looks so by chance once in about 2^27.
+enum InfineonMark {
+    private static let primes: [UInt32] = [
+        3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109,
+        113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
+    ]
+
+    /// - Parameter modulus: big-endian.
+    static func isPresent(in modulus: [UInt8]) -> Bool {
+        primes.allSatisfy { prime in
+            let residue = modulus.reduce(UInt32(0)) { ($0 << 8 | UInt32($1)) % prime }
+            return isPower(residue, modulo: prime)
+        }
+    }
+
+    private static func isPower(_ residue: UInt32, modulo prime: UInt32) -> Bool {
+        let generator = 65537 % prime
+        var power: UInt32 = 1
+        repeat {
+            if power == residue { return true }
+            power = power * generator % prime
+        } while power != 1
+        return false
+    }
+}

@@ -1,0 +1,93 @@
+internal import Coding
+internal import Synchronization
+
+/// What a sealed text is for. Each purpose has its own key, so nothing sealed for one opens as another.
+package enum SealingPurpose: Hashable, Sendable {
+    /// A sign-in attempt (`state`) begun in this hour since 1970: its key is used for one hour only.
+    case attempt(hour: Int64)
+    /// Apple's refresh token in the database.
+    case refreshToken
+    /// The nonce an app on Apple's platforms signs in with.
+    case nativeChallenge
+    /// A notification's payload in the database.
+    case notificationPayload
+    /// Anything else, by a name of its own.
+    case other(String)
+
+    /// Distinct for distinct purposes.
+    var label: String {
+        switch self {
+        case .attempt(let hour): "attempt/\(hour)"
+        case .refreshToken: "refresh-token"
+        case .nativeChallenge: "native-challenge"
+        case .notificationPayload: "notification-payload"
+        case .other(let name): "other/\(name)"
+        }
+    }
+}
+
+/// 256 bits from which the key of every purpose is derived (HKDF-SHA256).
+package struct SealingKey: Sendable {
+    /// Bytes of the material.
+    package static let materialCount = 32
+
+    private static let scheme = "bramley sealing 1"
+
+    /// Names the key inside everything it seals: the first 8 hexadecimal digits of a labelled hash. Tells nothing of it.
+    package let id: String
+    /// The same as 4 bytes.
+    let idBytes: [UInt8]
+    private let material: SecretBytes
+    private let derived: DerivedKeys
+
+    /// - Parameter material: exactly `materialCount` unpredictable bytes; the caller has checked what it read from a
+    ///   file.
+    package init(material: SecretBytes) {
+        precondition(material.count == Self.materialCount, "A sealing key has \(Self.materialCount) bytes.")
+        self.material = material
+        idBytes = Array(Self.labelled("id", material).prefix(4))
+        id = Hexadecimal.encode(idBytes)
+        derived = DerivedKeys()
+    }
+
+    /// A fresh key.
+    package static func generate() -> SealingKey {
+        SealingKey(material: .random(count: materialCount))
+    }
+
+    /// A text to store beside what the key seals: another key has another one (128 bits), and it tells nothing of the key.
+    package var checkValue: String {
+        Hexadecimal.encode(Array(Self.labelled("check", material).prefix(16)))
+    }
+
+    /// - Parameter keeping: remember the key for the next call. Only for purposes that no request chooses: each would
+    ///   push another out.
+    func key(for purpose: SealingPurpose, keeping: Bool) -> SecretBytes {
+        if let known = derived[purpose] { return known }
+        let info = Array("\(Self.scheme)/\(purpose.label)".utf8)
+        let key = HKDF.deriveKey(from: material, salt: [], info: info, count: AES256GCM.keyCount)
+        if keeping { derived.insert(key, for: purpose) }
+        return key
+    }
+
+    private static func labelled(_ label: String, _ material: SecretBytes) -> [UInt8] {
+        HMACSHA256.authenticate(key: material, message: Array("\(scheme) \(label)".utf8))
+    }
+}
+
+/// The last few derived keys, so that sealing costs no derivation each time.
+private final class DerivedKeys: Sendable {
+    private static let capacity = 8
+    private let entries = Mutex<[(purpose: SealingPurpose, key: SecretBytes)]>([])
+
+    subscript(purpose: SealingPurpose) -> SecretBytes? {
+        entries.withLock { entries in entries.first { $0.purpose == purpose }?.key }
+    }
+
+    func insert(_ key: SecretBytes, for purpose: SealingPurpose) {
+        entries.withLock { entries in
+            if entries.count == Self.capacity { entries.removeFirst() }
+            entries.append((purpose, key))
+        }
+    }
+}

@@ -1,0 +1,76 @@
+/// Why a sealed text does not open.
+package enum SealingError: Error, Hashable, Sendable {
+    /// Too short, or of a version this server does not know.
+    case malformed
+    /// Sealed by a key that is not in the ring (any more).
+    case unknownKey
+    /// Changed, or sealed for another purpose or context.
+    case notAuthentic
+}
+
+/// Seals small texts so that only this server reads them and nobody changes them: AES-256-GCM under a key derived for
+/// the purpose.
+///
+/// Form: version (1 byte), key id (4), nonce (12), ciphertext, tag (16). Version, key id, purpose and the caller's
+/// context are authenticated.
+package struct SealingKeyring: Sendable {
+    /// How much longer the sealed text is.
+    package static let overhead = 1 + 4 + AES256GCM.nonceCount + AES256GCM.tagCount
+
+    private static let version: UInt8 = 1
+    private static let headerCount = 1 + 4
+
+    private let current: SealingKey
+    private let keys: [SealingKey]
+
+    /// - Parameters:
+    ///   - current: seals and opens.
+    ///   - previous: only open.
+    package init(current: SealingKey, previous: [SealingKey] = []) {
+        self.current = current
+        keys = [current] + previous
+    }
+
+    /// The id of the key that seals.
+    package var currentKeyID: String { current.id }
+
+    /// - Parameter context: what the text belongs to (an owner, a column); needed again to open it, not stored in it.
+    package func seal(_ plaintext: [UInt8], purpose: SealingPurpose, context: [UInt8] = []) -> [UInt8] {
+        let header = [Self.version] + current.idBytes
+        let nonce = SystemRandom().bytes(AES256GCM.nonceCount)
+        let key = current.key(for: purpose, keeping: true)
+        let authenticated = Self.authenticated(header, purpose, context)
+        return header + nonce
+            + AES256GCM.seal(plaintext, key: key, nonce: nonce, authenticating: authenticated)
+    }
+
+    package func open(
+        _ sealed: [UInt8], purpose: SealingPurpose, context: [UInt8] = []
+    ) throws(SealingError) -> [UInt8] {
+        guard sealed.count >= Self.overhead, sealed[0] == Self.version else { throw .malformed }
+        let header = Array(sealed[..<Self.headerCount])
+        let bodyStart = Self.headerCount + AES256GCM.nonceCount
+        let nonce = Array(sealed[Self.headerCount..<bodyStart])
+        let authenticated = Self.authenticated(header, purpose, context)
+        var isKnown = false
+        // Two keys of one id are possible, if unlikely: 32 bits name them.
+        for key in keys where key.idBytes.elementsEqual(header[1...]) {
+            isKnown = true
+            if let plaintext = AES256GCM.open(
+                sealed[bodyStart...], key: key.key(for: purpose, keeping: false), nonce: nonce,
+                authenticating: authenticated)
+            {
+                return plaintext
+            }
+        }
+        throw isKnown ? .notAuthentic : .unknownKey
+    }
+
+    /// The length of the purpose goes first, so that no purpose and context run together as another pair.
+    private static func authenticated(_ header: [UInt8], _ purpose: SealingPurpose, _ context: [UInt8]) -> [UInt8] {
+        let label = Array(purpose.label.utf8)
+        let count = UInt32(truncatingIfNeeded: label.count)
+        let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> UInt32($0)) }
+        return header + length + label + context
+    }
+}

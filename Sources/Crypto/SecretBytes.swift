@@ -1,0 +1,83 @@
+internal import COpenSSL
+
+/// Key material: zeroed when the last copy is released, prints `<redacted>`, and has no `==`
+/// (`constantTimeEquals` compares).
+package struct SecretBytes: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    private let storage: Storage
+
+    /// Copies the bytes. The caller's array stays as it is: see `init(consuming:)`.
+    package init(_ bytes: [UInt8]) {
+        // Safe: the buffer has room for `count` bytes.
+        storage = unsafe Storage(count: bytes.count) { buffer in unsafe buffer.copyBytes(from: bytes) }
+    }
+
+    /// Copies the bytes and zeroes the array they came in.
+    package init(consuming bytes: inout [UInt8]) {
+        self.init(bytes)
+        // Safe: the buffer is valid for `count` bytes during the call.
+        unsafe bytes.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
+        bytes = []
+    }
+
+    /// - Parameter fill: writes all `count` bytes of the buffer.
+    init(count: Int, fill: (UnsafeMutableRawBufferPointer) -> Void) {
+        storage = unsafe Storage(count: count, fill: fill)
+    }
+
+    /// Fresh random bytes from OpenSSL's generator for private material.
+    package static func random(count: Int) -> SecretBytes {
+        // Safe: the buffer is valid for `count` bytes during the call.
+        unsafe SecretBytes(count: count) { buffer in
+            let status = unsafe RAND_priv_bytes(
+                buffer.baseAddress?.assumingMemoryBound(to: UInt8.self), Int32(buffer.count))
+            precondition(status == 1, "The system gives no randomness.")
+        }
+    }
+
+    package var count: Int { unsafe storage.buffer.count }
+
+    /// Lends the bytes for the length of the call.
+    package func withBytes<Result>(_ body: (RawSpan) -> Result) -> Result {
+        // Safe: the span cannot leave `body`, and the memory lives until `storage` is released after it.
+        withExtendedLifetime(storage) { body(unsafe storage.buffer.bytes) }
+    }
+
+    /// A copy outside the protection of this type, for a key file. Every call is a place to look at in review.
+    package func reveal() -> [UInt8] {
+        withBytes { span in unsafe span.withUnsafeBytes { unsafe Array($0) } }
+    }
+
+    package var description: String { "<redacted>" }
+    package var debugDescription: String { "<redacted>" }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+
+    /// Owns the memory.
+    @safe private final class Storage: @unchecked Sendable {
+        // @unchecked: written only by `init`, before anyone else can see it; read-only until deinit.
+        let buffer: UnsafeMutableRawBufferPointer
+
+        init(count: Int, fill: (UnsafeMutableRawBufferPointer) -> Void) {
+            unsafe buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+            unsafe fill(buffer)
+        }
+
+        deinit {
+            unsafe OPENSSL_cleanse(buffer.baseAddress, buffer.count)
+            unsafe buffer.deallocate()
+        }
+    }
+}
+
+package func constantTimeEquals(_ left: SecretBytes, _ right: SecretBytes) -> Bool {
+    left.withBytes { left in
+        right.withBytes { right in
+            guard left.byteCount == right.byteCount else { return false }
+            // Safe: both buffers are valid for `byteCount` bytes during the call.
+            return unsafe left.withUnsafeBytes { left in
+                unsafe right.withUnsafeBytes { right in
+                    unsafe CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+package import Coding
+import Crypto
+
+/// One try at signing in, as the login page carries it: nothing of it is stored until it is used.
+package struct Attempt: Sendable {
+    /// `state`: base64url of the sealed attempt. Opaque to everyone else.
+    package var state: String
+    /// `nonce`: 256 random bits in base64url.
+    package var nonce: String
+    /// The moment from which the callback refuses it.
+    package var expiresAt: Timestamp
+    /// Seconds after which the page asks for a fresh one: before this one is half as old as it may be.
+    package var renewAfter: Int64
+}
+
+/// What `state` seals: everything the callback needs to know of the page that began it.
+struct SealedAttempt: Hashable, Sendable {
+    var nonce: [UInt8]
+    var issuedAt: Timestamp
+    var bindingHash: Digest256
+    /// `ReturnTarget.location`; validated again when opened.
+    var returnTo: String
+    /// The session the browser had, to be ended by the one that replaces it.
+    var replacing: SessionID?
+
+    static let nonceByteCount = 32
+    /// The longest `state` worth opening, in characters: the largest return target and session id, sealed.
+    static let maximumStateLength = 3_072
+
+    /// Seals under the key of the hour of issue. `state` is that hour and the sealed bytes; the hour is part of the
+    /// key's derivation and of the authenticated data, so a changed one does not open.
+    func seal(with keyring: SealingKeyring) -> String {
+        let hour = UInt32(truncatingIfNeeded: Self.hour(of: issuedAt))
+        let sealed = keyring.seal(encoded(), purpose: .attempt(hour: Int64(hour)))
+        return Base64URL.encode(Self.bigEndian(hour) + sealed)
+    }
+
+    /// Opens `state`; nil when it is not ours, altered, or sealed by a key we no longer have. Says nothing of age.
+    static func open(_ state: String, with keyring: SealingKeyring) -> SealedAttempt? {
+        guard state.utf8.count <= maximumStateLength, let bytes = Base64URL.decode(state), bytes.count > 4 else {
+            return nil
+        }
+        let hour = bytes.prefix(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        guard let plaintext = try? keyring.open(Array(bytes.dropFirst(4)), purpose: .attempt(hour: hour)) else {
+            return nil
+        }
+        return SealedAttempt(decoding: plaintext)
+    }
+
+    /// The attempt's identity once used: SHA-256 of the whole `state`.
+    static func identifier(of state: String) -> Digest256 {
+        SHA256.hash(utf8: state)
+    }
+
+    private static func hour(of moment: Timestamp) -> Int64 {
+        max(0, moment.seconds) / 3600
+    }
+}
+
+// The plaintext: version 1 · issuedAt (8) · nonce (32) · binding hash (32) · session id, length (1) · return target,
+// length (2). Integers are big-endian.
+extension SealedAttempt {
+    private static let version: UInt8 = 1
+
+    private func encoded() -> [UInt8] {
+        var bytes = [Self.version]
+        bytes += Self.bigEndian(UInt64(bitPattern: issuedAt.milliseconds))
+        bytes += nonce
+        bytes += bindingHash.bytes
+        let session = Array((replacing?.rawValue ?? "").utf8.prefix(255))
+        bytes.append(UInt8(session.count))
+        bytes += session
+        let target = Array(returnTo.utf8.prefix(Int(UInt16.max)))
+        bytes += Self.bigEndian(UInt16(target.count))
+        bytes += target
+        return bytes
+    }
+
+    private init?(decoding bytes: [UInt8]) {
+        var rest = bytes[...]
+        func take(_ count: Int) -> ArraySlice<UInt8>? {
+            guard rest.count >= count else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count)
+        }
+        guard take(1)?.first == Self.version,
+            let issuedAt = take(8), let nonce = take(Self.nonceByteCount), let binding = take(32),
+            let bindingHash = Digest256(bytes: Array(binding)),
+            let sessionLength = take(1)?.first, let session = take(Int(sessionLength)),
+            let targetLength = take(2), let target = take(targetLength.reduce(0) { $0 << 8 | Int($1) }),
+            rest.isEmpty
+        else { return nil }
+        self.nonce = Array(nonce)
+        self.issuedAt = Timestamp(
+            milliseconds: Int64(bitPattern: issuedAt.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }))
+        self.bindingHash = bindingHash
+        self.replacing = session.isEmpty ? nil : SessionID(unchecked: String(decoding: session, as: UTF8.self))
+        self.returnTo = String(decoding: target, as: UTF8.self)
+    }
+
+    private static func bigEndian<Integer: FixedWidthInteger & UnsignedInteger>(_ value: Integer) -> [UInt8] {
+        (0..<Integer.bitWidth / 8).reversed().map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
+    }
+}

@@ -1,0 +1,42 @@
+import Coding
+package import Crypto
+
+/// The value of the cookie `__Host-bramley-login`: 256 random bits that tie an attempt to one browser (RFC 9700 §4.7).
+/// It authenticates nobody and lives as long as an attempt. The sealed attempt and the database hold only its hash.
+package struct BrowserBinding: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Characters of the cookie's value: 32 bytes in unpadded base64url.
+    package static let characterCount = 43
+
+    /// What the cookie carries. For `Set-Cookie` only.
+    package let cookieValue: String
+    /// SHA-256 of the cookie's value.
+    package let hash: Digest256
+
+    package static func make(random: any RandomSource) -> BrowserBinding {
+        BrowserBinding(trusted: Base64URL.encode(random.bytes(32)))
+    }
+
+    /// The binding in a cookie's value; nil unless it is exactly what `make` could have written.
+    package init?(cookie: String) {
+        guard cookie.utf8.count == Self.characterCount, Base64URL.decode(cookie) != nil else { return nil }
+        self.init(trusted: cookie)
+    }
+
+    private init(trusted cookieValue: String) {
+        self.cookieValue = cookieValue
+        self.hash = SHA256.hash(utf8: cookieValue)
+    }
+
+    package var description: String { "<redacted>" }
+    package var debugDescription: String { "<redacted>" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// What a request's cookies say about the binding.
+package enum BindingCookie: Sendable {
+    /// No cookie of that name came.
+    case absent
+    case value(BrowserBinding)
+    /// One that we never wrote, or several of that name.
+    case invalid
+}

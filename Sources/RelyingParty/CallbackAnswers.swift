@@ -1,0 +1,128 @@
+import Coding
+import Crypto
+import Synchronization
+
+/// Lets identical posts of one callback share one piece of work and, for a while, its answer.
+///
+/// The first post of a key does the work in its own task. Those that come meanwhile wait for it; those that come
+/// within `lifetime` after it get the same answer from memory. Waiting has no influence on the work: a waiter that is
+/// cancelled still waits, and the work has its own deadlines.
+final class CallbackAnswers: Sendable {
+    /// How long an answer is kept, in milliseconds.
+    static let lifetime: Int64 = 30_000
+
+    /// What a post finds at its key.
+    private enum Place: Sendable {
+        /// Nobody is at it: do the work, then call `finish`.
+        case owner
+        /// Do the work, tell nobody: the memory is full. The store's single use still holds.
+        case alone
+        case answered(SignInOutcome)
+    }
+
+    private enum Entry {
+        case running([CheckedContinuation<Place, Never>])
+        case answered(SignInOutcome, at: Timestamp)
+    }
+
+    private struct State {
+        var entries: [Digest256: Entry] = [:]
+        /// Keys of answered entries, oldest first.
+        var answered: [Digest256] = []
+    }
+
+    private let state = Mutex(State())
+    private let capacity: Int
+    private let clock: any WallClock
+
+    /// - Parameter capacity: keys remembered, running and answered together.
+    init(capacity: Int = 4_096, clock: any WallClock) {
+        self.capacity = capacity
+        self.clock = clock
+    }
+
+    /// The number of keys remembered.
+    var count: Int {
+        state.withLock { $0.entries.count }
+    }
+
+    /// The answer for `key`: from memory, from the work in flight, or from `work`.
+    func answer(for key: Digest256, work: () async -> SignInOutcome) async -> SignInOutcome {
+        // The place is found and the waiter enlisted under one lock, so no answer can slip between the two.
+        let place = await withCheckedContinuation { continuation in
+            let now = clock.now()
+            let immediate = state.withLock { state in
+                Self.expire(&state, now: now)
+                return enlist(continuation, key: key, in: &state)
+            }
+            if let immediate { continuation.resume(returning: immediate) }
+        }
+        switch place {
+        case .answered(let outcome): return outcome
+        case .alone: return await work()
+        case .owner:
+            let outcome = await work()
+            finish(key, with: outcome)
+            return outcome
+        }
+    }
+
+    private func enlist(
+        _ continuation: CheckedContinuation<Place, Never>, key: Digest256, in state: inout State
+    ) -> Place? {
+        switch state.entries[key] {
+        case .answered(let outcome, _):
+            return .answered(outcome)
+        case .running(var waiters):
+            // Emptied first, so that the array is not copied on every append.
+            state.entries[key] = .running([])
+            waiters.append(continuation)
+            state.entries[key] = .running(waiters)
+            return nil
+        case nil:
+            if state.entries.count >= capacity {
+                guard let oldest = state.answered.first else { return .alone }
+                state.answered.removeFirst()
+                state.entries[oldest] = nil
+            }
+            state.entries[key] = .running([])
+            return .owner
+        }
+    }
+
+    private func finish(_ key: Digest256, with outcome: SignInOutcome) {
+        let now = clock.now()
+        let waiters = state.withLock { state in
+            var waiters: [CheckedContinuation<Place, Never>] = []
+            if case .running(let enlisted) = state.entries[key] { waiters = enlisted }
+            if outcome.isKept {
+                state.entries[key] = .answered(outcome, at: now)
+                state.answered.append(key)
+            } else {
+                state.entries[key] = nil
+            }
+            return waiters
+        }
+        for waiter in waiters { waiter.resume(returning: .answered(outcome)) }
+    }
+
+    /// Drops what is too old, and everything from the future of a clock that was set back.
+    private static func expire(_ state: inout State, now: Timestamp) {
+        var expired = 0
+        for key in state.answered {
+            guard case .answered(_, let moment) = state.entries[key] else { break }
+            guard now >= moment.adding(milliseconds: lifetime) || now < moment else { break }
+            state.entries[key] = nil
+            expired += 1
+        }
+        state.answered.removeFirst(expired)
+    }
+}
+
+extension SignInOutcome {
+    /// Whether a reload gets this answer again. After a failure that may pass, it tries again instead.
+    fileprivate var isKept: Bool {
+        if case .failed(let failure, _) = self { return !failure.isTemporary }
+        return true
+    }
+}

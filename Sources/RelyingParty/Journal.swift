@@ -1,0 +1,53 @@
+package import Coding
+
+/// One entry of the event journal: that something changed, never the values.
+package struct JournalEntry: Hashable, Sendable {
+    package enum Kind: String, Sendable, CaseIterable {
+        case userCreated = "user.created"
+        case userUpdated = "user.updated"
+        case sessionCreated = "session.created"
+        case sessionEnded = "session.ended"
+        case consentRevoked = "consent.revoked"
+        case accountDeleted = "account.deleted"
+        case emailDisabled = "email.disabled"
+        case emailEnabled = "email.enabled"
+    }
+
+    package var id: EventID
+    package var kind: Kind
+    package var time: Timestamp
+    package var user: UserID
+    package var session: SessionID?
+    /// Why a session ended.
+    package var cause: SessionEndCause?
+    /// Names of the user's changed fields, as the API calls them.
+    package var fields: [String]
+
+    package init(
+        id: EventID, kind: Kind, time: Timestamp, user: UserID, session: SessionID? = nil,
+        cause: SessionEndCause? = nil, fields: [String] = []
+    ) {
+        self.id = id
+        self.kind = kind
+        self.time = time
+        self.user = user
+        self.session = session
+        self.cause = cause
+        self.fields = fields
+    }
+}
+
+/// The journal, read by the API and by tests.
+package protocol EventJournal: Sendable {
+    /// At most `limit` entries after `id` in the order they were committed; from the first when nil or no longer kept.
+    func events(after id: EventID?, limit: Int) async throws(StoreError) -> [JournalEntry]
+}
+
+/// Users as the operator's commands and the API see them.
+package protocol UserStore: Sendable {
+    /// The user with the identity they were created by; nil when unknown.
+    func user(_ id: UserID) async throws(StoreError) -> User?
+    /// Approves, disables or enables; disabling ends every session. False when unknown; nothing is written when the
+    /// state is the same.
+    func setState(_ state: User.State, of id: UserID, at now: Timestamp) async throws(StoreError) -> Bool
+}

@@ -1,0 +1,67 @@
+import Coding
+package import Logging
+
+/// Receives Apple's server-to-server notifications: verified, then recorded and applied in one durable transaction.
+/// Only what verified is stored. 200 for every outcome returned, 400 for `.refused`, 503 for the other failures.
+package final class Notifications: Sendable {
+    private let provider: any IdentityProvider
+    private let store: any NotificationStore
+    private let clock: any WallClock
+    private let logger: Logger
+
+    package init(
+        provider: any IdentityProvider, store: any NotificationStore, clock: any WallClock, logger: Logger
+    ) {
+        self.provider = provider
+        self.store = store
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// - Parameter body: the body of `POST /apple/notifications`, bounded by the caller.
+    /// - Returns: what the notification changed; sessions it ended are refused by the next check.
+    package func receive(_ body: [UInt8]) async throws(NotificationFailure) -> NotificationOutcome {
+        let notification: AppleNotification
+        do {
+            notification = try await provider.verifyNotification(body)
+        } catch {
+            log(error)
+            throw error
+        }
+        do {
+            let outcome = try await store.apply(notification, team: provider.team, at: clock.now())
+            logger.info(
+                "notification", metadata: ["type": "\(notification.type)", "outcome": "\(outcome)"])
+            return outcome
+        } catch {
+            let failure = NotificationFailure.storage(error.text)
+            log(failure)
+            throw failure
+        }
+    }
+
+    private func log(_ failure: NotificationFailure) {
+        switch failure {
+        case .refused(let detail):
+            // Anyone can post here; at most a debug line and the caller's counter.
+            logger.debug("notification refused", metadata: ["reason": "refused", "detail": "\(detail)"])
+        case .keysUnavailable(let detail):
+            logger.warning(
+                "notification not verified", metadata: ["reason": "keys_unavailable", "detail": "\(detail)"])
+        case .storage(let detail):
+            logger.error("notification not stored", metadata: ["reason": "storage", "detail": "\(detail)"])
+        }
+    }
+}
+
+extension StoreError {
+    /// The case's name and what the store said, for the operator's log.
+    package var text: String {
+        switch self {
+        case .unavailable(let detail): "unavailable: \(detail)"
+        case .busy(let detail): "busy: \(detail)"
+        case .corrupt(let detail): "corrupt: \(detail)"
+        case .inconsistent(let detail): "inconsistent: \(detail)"
+        }
+    }
+}

@@ -1,0 +1,54 @@
+package import Coding
+
+/// How long what is no longer needed is kept, in seconds. `Storage` deletes by it, in small batches.
+package struct RetentionPolicy: Hashable, Sendable {
+    /// A name given at first consent that no sign-in completed.
+    package static let firstConsent: Int64 = 30 * 86_400
+    /// The least time a notification's `jti` is remembered, whatever is configured.
+    package static let notificationIdentifiers: Int64 = 30 * 86_400
+    /// How long after its end a used attempt still tells a replay from a forgery.
+    package static let usedAttempts: Int64 = 86_400
+
+    /// `retention.events`: entries of the journal.
+    package var events: Int64
+    /// `retention.notifications`: recorded notifications; never less than `notificationIdentifiers`.
+    package var notifications: Int64
+
+    package init(events: Int64 = 90 * 86_400, notifications: Int64 = 30 * 86_400) {
+        self.events = events
+        self.notifications = notifications
+    }
+
+    /// Rows older than these moments may go.
+    package func cutoffs(at now: Timestamp) -> Cutoffs {
+        Cutoffs(
+            firstConsent: now.adding(seconds: -Self.firstConsent),
+            notifications: now.adding(seconds: -max(notifications, Self.notificationIdentifiers)),
+            events: now.adding(seconds: -events))
+    }
+
+    package struct Cutoffs: Hashable, Sendable {
+        package var firstConsent: Timestamp
+        package var notifications: Timestamp
+        package var events: Timestamp
+    }
+}
+
+/// What one round of maintenance deleted.
+package struct MaintenanceReport: Hashable, Sendable {
+    package var sessions = 0
+    package var usedAttempts = 0
+    package var firstConsents = 0
+    package var notifications = 0
+    package var events = 0
+
+    package init() {}
+}
+
+/// `apple.onAccountDeleted`: what becomes of a user whose Apple Account was deleted.
+package enum AccountDeletionPolicy: String, Sendable, CaseIterable {
+    /// The user and everything kept about them is deleted; the journal keeps ids only.
+    case erase
+    /// The user stays, disabled and signed out.
+    case disable
+}

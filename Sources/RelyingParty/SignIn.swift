@@ -1,0 +1,160 @@
+import Coding
+package import Crypto
+package import Logging
+
+/// Signing in, from the login page to the session: seals attempts, and turns a post to the callback into an outcome.
+///
+/// The order of checks is the security of it: parse → state opens → young enough → this browser's → never used →
+/// identity token → first-consent data made safe → code exchanged → one transaction. An unauthenticated request
+/// writes nothing.
+package final class SignIn: Sendable {
+    let provider: any IdentityProvider
+    let store: any SignInStore
+    let keyring: SealingKeyring
+    let configuration: SignInConfiguration
+    let clock: any WallClock
+    let random: any RandomSource
+    let logger: Logger
+    let answers: CallbackAnswers
+
+    package init(
+        provider: any IdentityProvider, store: any SignInStore, keyring: SealingKeyring,
+        configuration: SignInConfiguration, clock: any WallClock, random: any RandomSource, logger: Logger
+    ) {
+        self.provider = provider
+        self.store = store
+        self.keyring = keyring
+        self.configuration = configuration
+        self.clock = clock
+        self.random = random
+        self.logger = logger
+        self.answers = CallbackAnswers(clock: clock)
+    }
+
+    /// A fresh attempt for one login page or one tap. Nothing is stored; many may be open at once.
+    /// - Parameters:
+    ///   - binding: the browser's binding, just made or kept.
+    ///   - replacing: the session the browser has now; ended when this attempt completes.
+    package func begin(binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?) -> Attempt {
+        let now = clock.now()
+        let nonce = random.bytes(SealedAttempt.nonceByteCount)
+        let sealed = SealedAttempt(
+            nonce: nonce, issuedAt: now, bindingHash: binding.hash, returnTo: returnTo.location, replacing: replacing)
+        return Attempt(
+            state: sealed.seal(with: keyring), nonce: Base64URL.encode(nonce),
+            expiresAt: now.adding(seconds: configuration.attemptLifetime),
+            renewAfter: max(1, configuration.attemptLifetime * 2 / 5))
+    }
+
+    /// Apple's authorize endpoint for this attempt, for a 303 or a link.
+    package func authorizeURL(for attempt: Attempt) -> String {
+        provider.authorizeURL(state: attempt.state, nonce: attempt.nonce)
+    }
+
+    /// Answers one post to the callback.
+    ///
+    /// Identical posts of one browser join: they share the work in flight and for 30 s its answer. The work runs in
+    /// the task of the first of them.
+    /// - Parameters:
+    ///   - body: the form as it came, bounded by the caller.
+    ///   - sameOrigin: the request comes from a page of ours (`Sec-Fetch-Site`, else `Origin`). Only a post with the
+    ///     re-post flag needs it.
+    package func complete(
+        body: [UInt8], binding: BindingCookie, sameOrigin: Bool, device: Device
+    ) async -> SignInOutcome {
+        let outcome = await outcome(of: body, binding: binding, sameOrigin: sameOrigin, device: device)
+        log(outcome)
+        return outcome
+    }
+
+    private func outcome(
+        of body: [UInt8], binding: BindingCookie, sameOrigin: Bool, device: Device
+    ) async -> SignInOutcome {
+        let form: CallbackForm
+        let opened: OpenedState
+        do throws(SignInFailure) {
+            form = try provider.parseCallback(body)
+            guard !form.isRepost || sameOrigin else {
+                throw SignInFailure.malformedCallback("the re-post flag came from another origin")
+            }
+            opened = try open(form.state)
+        } catch {
+            return .failed(error, retry: nil)
+        }
+        let browser: BrowserBinding
+        switch binding {
+        case .absent where opened.isStale: return .failed(.staleState, retry: opened.returnTo)
+        case .absent where form.isRepost: return .failed(.missingBinding, retry: opened.returnTo)
+        case .absent: return .repost(form)
+        case .value(let value) where constantTimeEquals(value.hash.bytes, opened.attempt.bindingHash.bytes):
+            browser = value
+        case .value, .invalid:
+            return .failed(opened.isStale ? .staleState : .wrongBrowser, retry: opened.returnTo)
+        }
+        if opened.isStale {
+            // A completed callback reloaded late is still its browser's own.
+            return await replayOutcome(opened, otherwise: .staleState)
+        }
+        if let error = form.error {
+            // RFC 6749 §4.1.2.1; the only one Apple is known to send is the visitor's own choice.
+            let cancelled = error == "user_cancelled_authorize"
+            return .failed(cancelled ? .cancelled : .providerError(error), retry: opened.returnTo)
+        }
+        let key = Self.key(of: form, binding: browser)
+        return await answers.answer(for: key) {
+            await self.work(form: form, opened: opened, device: device)
+        }
+    }
+
+    /// The state of a callback, opened: authentic, its age known, its return target validated again.
+    struct OpenedState: Sendable {
+        var id: Digest256
+        var attempt: SealedAttempt
+        var isStale: Bool
+        var returnTo: ReturnTarget
+    }
+
+    private func open(_ state: String?) throws(SignInFailure) -> OpenedState {
+        guard let state, let attempt = SealedAttempt.open(state, with: keyring) else { throw .invalidState }
+        let now = clock.now()
+        // An attempt from the future would live longer than it may; a minute covers a clock being corrected.
+        let isStale =
+            now >= attempt.issuedAt.adding(seconds: configuration.attemptLifetime)
+            || now.adding(seconds: 60) < attempt.issuedAt
+        let targets = configuration.returnTargets
+        return OpenedState(
+            id: SealedAttempt.identifier(of: state), attempt: attempt, isStale: isStale,
+            returnTo: targets.validate(attempt.returnTo) ?? targets.defaultTarget)
+    }
+
+    /// What tells two posts of one browser apart: every field but the re-post flag, and the binding.
+    private static func key(of form: CallbackForm, binding: BrowserBinding) -> Digest256 {
+        var bytes = binding.hash.bytes
+        for field in [form.state, form.code, form.identityToken, form.rawUser, form.error] {
+            let text = Array((field ?? "").utf8)
+            bytes.append(field == nil ? 0 : 1)
+            for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: text.count >> shift)) }
+            bytes += text
+        }
+        return SHA256.hash(bytes)
+    }
+
+    /// The answer to an attempt that was used before, or that is too old: 303 while its session lives.
+    private func replayOutcome(_ opened: OpenedState, otherwise failure: SignInFailure) async -> SignInOutcome {
+        do {
+            guard let used = try await store.usedAttempt(opened.id, at: clock.now()) else {
+                return .failed(failure, retry: opened.returnTo)
+            }
+            return outcome(of: used, opened: opened)
+        } catch {
+            return .failed(.storage(error.text), retry: opened.returnTo)
+        }
+    }
+
+    func outcome(of used: UsedAttempt, opened: OpenedState) -> SignInOutcome {
+        guard used.sessionIsLive, used.bindingHash == opened.attempt.bindingHash else {
+            return .failed(.replayed, retry: opened.returnTo)
+        }
+        return .alreadySignedIn(returnTo: opened.returnTo)
+    }
+}

@@ -1,0 +1,18 @@
+/// What the operator decides about signing in.
+package struct SignInConfiguration: Sendable {
+    /// `login.attemptLifetime`: seconds between the login page and Apple's answer. 600 by default, at most 600.
+    package var attemptLifetime: Int64
+    package var sessionLimits: SessionLimits
+    /// `access.signUp`.
+    package var signUp: SignUpPolicy
+    package var returnTargets: ReturnTargets
+
+    package init(
+        attemptLifetime: Int64 = 600, sessionLimits: SessionLimits, signUp: SignUpPolicy, returnTargets: ReturnTargets
+    ) {
+        self.attemptLifetime = attemptLifetime
+        self.sessionLimits = sessionLimits
+        self.signUp = signUp
+        self.returnTargets = returnTargets
+    }
+}

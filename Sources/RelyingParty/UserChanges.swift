@@ -1,0 +1,57 @@
+package import Coding
+
+// What a completed sign-in changes about a person: the same rules for every store.
+extension User {
+    /// A person seen for the first time.
+    package init(
+        id: UserID, state: State, claims: IdentityClaims, firstConsent: PersonName?, createdAt: Timestamp
+    ) {
+        self.init(
+            id: id, state: state, name: firstConsent ?? PersonName(), email: claims.email,
+            realUserStatus: claims.realUserStatus, appleSubject: claims.subject, createdAt: createdAt)
+    }
+
+    /// Takes over what a verified token says and the name from first consent.
+    /// - Returns: the names of the changed fields, as the API calls them; empty when nothing changed.
+    package mutating func absorb(_ claims: IdentityClaims, firstConsent: PersonName?) -> [String] {
+        let before = self
+        if let email = claims.email {
+            // Apple's word on forwarding was about the address it named.
+            if let old = self.email, old.address != email.address { emailForwarding = nil }
+            self.email = email
+        }
+        if let status = claims.realUserStatus { realUserStatus = status }
+        if let firstConsent { name.fill(from: firstConsent) }
+        credentialState = .authorized
+        return before.changedFields(comparedWith: self)
+    }
+
+    /// The fields in which two versions of a user differ, as the API calls them.
+    package func changedFields(comparedWith other: User) -> [String] {
+        var fields: [String] = []
+        if state != other.state { fields.append("state") }
+        if externalID != other.externalID { fields.append("externalID") }
+        if groups != other.groups { fields.append("groups") }
+        if name != other.name { fields.append("name") }
+        if email?.address != other.email?.address { fields.append("email") }
+        if email?.isVerified != other.email?.isVerified { fields.append("emailVerified") }
+        if email?.isPrivate != other.email?.isPrivate { fields.append("isPrivateEmail") }
+        if emailForwarding != other.emailForwarding { fields.append("emailForwarding") }
+        if realUserStatus != other.realUserStatus { fields.append("realUserStatus") }
+        if credentialState != other.credentialState { fields.append("credentialState") }
+        return fields
+    }
+}
+
+extension PersonName {
+    /// Fills empty places only, and never mixes two names: one half is taken only beside an equal other half.
+    package mutating func fill(from other: PersonName) {
+        if isEmpty {
+            self = other
+        } else if given == nil, family == other.family {
+            given = other.given
+        } else if family == nil, given == other.given {
+            family = other.family
+        }
+    }
+}

@@ -1,0 +1,128 @@
+package import Coding
+package import Crypto
+import GRDB
+package import Logging
+package import RelyingParty
+
+/// Bramley's database: one SQLite file in WAL mode, written by one connection and read by others.
+///
+/// Every write shares a durable transaction with those that wait beside it (`GroupCommit`); it survives `kill -9` and
+/// power loss once it is answered. Reads do not wait for writes. Any number of processes on one host may have it open.
+package final class Database: Sendable {
+    /// Told after COMMIT and before any answer what caches may no longer say. A cache is trusted only while `tick`
+    /// is called, at least once a second.
+    package let invalidations = SessionInvalidations()
+
+    let options: DatabaseOptions
+    let identifiers: RandomIdentifier
+    let commits: GroupCommit
+    let connections: Connections
+    let foreignChanges: ForeignChanges
+    private let writer: DatabaseQueue
+    private let reader: DatabaseQueue
+
+    /// Whether `directory` holds a database already. The sealing key is created only together with a new one.
+    package static func exists(in directory: String) -> Bool {
+        DatabaseFiles(directory: directory).holdsDatabase
+    }
+
+    /// The path of the database file in `directory`.
+    package static func path(in directory: String) -> String {
+        DatabaseFiles(directory: directory).databasePath
+    }
+
+    /// Opens or makes the database: files checked, durability read back, schema brought up to date, stamps compared.
+    /// Blocks; called once, before the loops start.
+    package convenience init(
+        options: DatabaseOptions, keyring: SealingKeyring, clock: any WallClock, random: any RandomSource,
+        logger: Logger
+    ) throws(StorageOpenError) {
+        try self.init(
+            options: options, keyring: keyring, clock: clock, random: random, logger: logger, steps: Schema.steps)
+    }
+
+    /// - Parameter steps: the schema this version knows; tests pass more or fewer.
+    init(
+        options: DatabaseOptions, keyring: SealingKeyring, clock: any WallClock, random: any RandomSource,
+        logger: Logger, steps: [SchemaStep]
+    ) throws(StorageOpenError) {
+        let files = DatabaseFiles(directory: options.directory)
+        try files.prepare()
+        let path = files.databasePath
+        let connections = Connections(path: path, busyTimeout: options.busyTimeout)
+        let migrations = Migrations(path: path, steps: steps, origin: options.origin, keyring: keyring)
+        do {
+            writer = try connections.makeWriter()
+            try writer.writeWithoutTransaction { connection in try migrations.inspect(connection) }
+            try connections.makeDurable(writer)
+            try writer.writeWithoutTransaction { connection in
+                try migrations.run(connection, now: clock.now().milliseconds)
+            }
+            reader = try connections.makeReader(label: "reader")
+            foreignChanges = try ForeignChanges(
+                connection: try connections.makeReader(label: "foreign changes"), invalidations: invalidations,
+                logger: logger)
+        } catch {
+            throw StorageOpenError(error, path: path)
+        }
+        self.options = options
+        self.connections = connections
+        identifiers = RandomIdentifier(random: random)
+        commits = GroupCommit(writer: writer, invalidations: invalidations, maximumBatch: options.maximumBatch)
+    }
+
+    /// Looks at what other processes wrote, and evicts it from the caches. The executable calls it every 250 ms from
+    /// one loop; it takes microseconds when nothing changed. Without it caches answer nothing and every look-up reads.
+    package func tick(at now: Timestamp) {
+        foreignChanges.look(at: now)
+    }
+
+    /// For `/readyz`: the database takes a durable write.
+    package func ready(at now: Timestamp) async throws(StoreError) {
+        try await commits.write { connection, _ in
+            try connection.run(
+                """
+                INSERT INTO meta (key, value) VALUES ('ready', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value
+                """, [blob(Array(String(now.milliseconds).utf8))])
+        }
+    }
+
+    /// Finishes what was accepted, moves the log into the database and closes. Later writes are `.unavailable`.
+    package func close() {
+        commits.close()
+        // The queue is serial: this runs after the last accepted batch.
+        try? writer.writeWithoutTransaction { connection in
+            try connection.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+        }
+        foreignChanges.close()
+        try? reader.close()
+        try? writer.close()
+    }
+
+    /// A read in one snapshot, beside any write.
+    func read<Value: Sendable>(
+        _ body: @escaping @Sendable (SQLiteConnection) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            reader.asyncRead { connection in
+                do {
+                    continuation.resume(returning: .success(try body(try connection.get())))
+                } catch {
+                    continuation.resume(returning: .failure(StoreError(error)))
+                }
+            }
+        }
+        return try result.get()
+    }
+}
+
+extension Database: SessionDirectory {
+    package func makeReader() throws(StoreError) -> any SessionReader {
+        do {
+            return try SessionLookUpReader(
+                queue: try connections.makeReader(label: "session look-up"), limits: options.sessionLimits)
+        } catch {
+            throw StoreError(error)
+        }
+    }
+}

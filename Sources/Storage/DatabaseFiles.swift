@@ -1,0 +1,96 @@
+import FoundationEssentials
+
+/// The directory and the file of a database: made with modes that keep others out, and checked before they are used.
+///
+/// SQLite gives `-wal` and `-shm` the mode of the database file.
+struct DatabaseFiles: Sendable {
+    static let databaseName = "bramley.db"
+    static let fileMode = 0o600
+    static let directoryMode = 0o700
+
+    let directory: String
+
+    var databasePath: String {
+        directory.hasSuffix("/") ? directory + Self.databaseName : directory + "/" + Self.databaseName
+    }
+
+    /// Whether a database with something in it is there.
+    var holdsDatabase: Bool {
+        (size(of: databasePath) ?? 0) > 0
+    }
+
+    /// Makes what is missing, and refuses what others could read or change.
+    func prepare() throws(StorageOpenError) {
+        try prepareDirectory()
+        try prepareDatabaseFile()
+    }
+
+    private func prepareDirectory() throws(StorageOpenError) {
+        let files = FileManager.default
+        var isDirectory = false
+        if files.fileExists(atPath: directory, isDirectory: &isDirectory) {
+            guard isDirectory else { throw .notADirectory(directory) }
+            let mode = mode(of: directory) ?? 0
+            // Others may look into it, as in many containers: the files themselves are closed to them.
+            guard mode & 0o022 == 0 else { throw .directoryMode(directory, mode: mode) }
+            return
+        }
+        do {
+            try files.createDirectory(
+                atPath: directory, withIntermediateDirectories: false,
+                attributes: [.posixPermissions: Self.directoryMode])
+        } catch {
+            throw .directoryMissing(directory)
+        }
+    }
+
+    private func prepareDatabaseFile() throws(StorageOpenError) {
+        let path = databasePath
+        if let type = type(of: path) {
+            guard type == .typeRegular || type == .typeSymbolicLink else {
+                throw .unreadable(path, detail: "it is not a file")
+            }
+            // An empty file is what a process left that died before it wrote anything.
+            if size(of: path) == 0 { try restrict(path) }
+            let mode = mode(of: path) ?? 0
+            guard mode & 0o077 == 0 else { throw .fileMode(path, mode: mode) }
+            let files = FileManager.default
+            guard files.isReadableFile(atPath: path), files.isWritableFile(atPath: path) else {
+                throw .unreadable(path, detail: "permission denied")
+            }
+            return
+        }
+        do {
+            // Never truncates what another process made in between.
+            try Data().write(to: URL(filePath: path), options: .withoutOverwriting)
+        } catch {
+            guard type(of: path) != nil else { throw .unreadable(path, detail: "it cannot be created") }
+        }
+        try restrict(path)
+    }
+
+    private func restrict(_ path: String) throws(StorageOpenError) {
+        do {
+            try FileManager.default.setAttributes([.posixPermissions: Self.fileMode], ofItemAtPath: path)
+        } catch {
+            throw .unreadable(path, detail: "its mode cannot be set")
+        }
+    }
+
+    private func type(of path: String) -> FileAttributeType? {
+        try? FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+    }
+
+    private func mode(of path: String) -> Int? {
+        integer(.posixPermissions, of: path).map { $0 & 0o7777 }
+    }
+
+    private func size(of path: String) -> Int? {
+        integer(.size, of: path)
+    }
+
+    private func integer(_ key: FileAttributeKey, of path: String) -> Int? {
+        let value = try? FileManager.default.attributesOfItem(atPath: path)[key]
+        return (value as? any BinaryInteger).map { Int($0) }
+    }
+}

@@ -1,0 +1,34 @@
+package import RelyingParty
+
+/// Whose sign-ins a database holds. Stamped when it is made; never changes.
+package enum DatabaseOrigin: String, Sendable, CaseIterable {
+    case real, simulated
+}
+
+/// How to open the database.
+package struct DatabaseOptions: Sendable {
+    /// `storage.directory`: holds `bramley.db` and its companions. Made when only its parent exists.
+    package var directory: String
+    package var origin: DatabaseOrigin
+    package var sessionLimits: SessionLimits
+    package var retention: RetentionPolicy
+    package var onAccountDeleted: AccountDeletionPolicy
+    /// How long a write waits for another process's lock, in milliseconds, before it is `.busy`.
+    package var busyTimeout: Int
+    /// The most writes that share one transaction.
+    package var maximumBatch: Int
+
+    package init(
+        directory: String, origin: DatabaseOrigin, sessionLimits: SessionLimits,
+        retention: RetentionPolicy = RetentionPolicy(), onAccountDeleted: AccountDeletionPolicy,
+        busyTimeout: Int = 5_000, maximumBatch: Int = 128
+    ) {
+        self.directory = directory
+        self.origin = origin
+        self.sessionLimits = sessionLimits
+        self.retention = retention
+        self.onAccountDeleted = onAccountDeleted
+        self.busyTimeout = busyTimeout
+        self.maximumBatch = maximumBatch
+    }
+}

@@ -1,0 +1,96 @@
+import Coding
+import GRDB
+import Logging
+import RelyingParty
+import Synchronization
+
+/// Watches for what other processes write.
+///
+/// `PRAGMA data_version` on a connection of its own moves with every commit of any other connection. When it has
+/// moved, the journal's entries after the last one seen say whose sessions to forget: every ended session and changed
+/// user has one, in the transaction of the change.
+final class ForeignChanges: Sendable {
+    private struct State {
+        var version: Int64
+        var sequence: Int64
+        var isFailing = false
+    }
+
+    private let connection: DatabaseQueue
+    private let invalidations: SessionInvalidations
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    init(connection: DatabaseQueue, invalidations: SessionInvalidations, logger: Logger) throws {
+        self.connection = connection
+        self.invalidations = invalidations
+        self.logger = logger
+        // The version first: what is committed between the two reads is looked at again.
+        let start = try connection.unsafeRead { connection in
+            State(version: try Self.version(connection), sequence: try Self.lastSequence(connection))
+        }
+        state = Mutex(start)
+        // Nothing has been looked at for a running clock yet; the first look begins the trust.
+        invalidations.trust(at: Timestamp(milliseconds: 0))
+    }
+
+    /// Tells the caches what changed and renews their trust; without success both stay as they are.
+    func look(at now: Timestamp) {
+        state.withLock { state in
+            do {
+                let (next, entries) = try changes(since: state)
+                invalidations.append(entries)
+                invalidations.trust(at: now)
+                state = next
+            } catch {
+                if !state.isFailing {
+                    logger.error(
+                        "the database cannot be watched; look-ups go past the caches",
+                        metadata: ["detail": "\(StoreError(error).text)"])
+                }
+                state.isFailing = true
+            }
+        }
+    }
+
+    private func changes(since state: State) throws -> (State, [SessionInvalidations.Entry]) {
+        let known = state.version
+        let seen = state.sequence
+        return try connection.unsafeRead { connection -> (State, [SessionInvalidations.Entry]) in
+            let version = try Self.version(connection)
+            guard version != known else { return (State(version: version, sequence: seen), []) }
+            let (sequence, entries) = try Self.entries(after: seen, connection)
+            return (State(version: version, sequence: sequence), entries)
+        }
+    }
+
+    func close() {
+        try? connection.close()
+    }
+
+    private static func version(_ connection: SQLiteConnection) throws -> Int64 {
+        try connection.integer("PRAGMA data_version") ?? 0
+    }
+
+    private static func lastSequence(_ connection: SQLiteConnection) throws -> Int64 {
+        // Not max(sequence): the table may have been emptied by retention.
+        try connection.integer("SELECT seq FROM sqlite_sequence WHERE name = 'event'") ?? 0
+    }
+
+    /// What the entries after `sequence` make invalid. Our own are among them; evicting twice costs little.
+    private static func entries(
+        after sequence: Int64, _ connection: SQLiteConnection
+    ) throws -> (Int64, [SessionInvalidations.Entry]) {
+        let last = try lastSequence(connection)
+        guard last != sequence else { return (sequence, []) }
+        let first = try connection.integer("SELECT min(sequence) FROM event") ?? last + 1
+        // Some were deleted before they were seen, or a backup was restored: what changed is not known.
+        guard last > sequence, first <= sequence + 1 else { return (last, [.all]) }
+        let rows = try connection.rows(
+            """
+            SELECT DISTINCT user FROM event
+            WHERE sequence > ? AND sequence <= ? AND type NOT IN ('user.created', 'session.created')
+            """, [sequence, last])
+        return (last, try rows.map { .user(UserID(unchecked: try $0.text(0))) })
+    }
+}

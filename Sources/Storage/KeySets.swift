@@ -1,0 +1,35 @@
+package import Coding
+import GRDB
+package import RelyingParty
+
+/// Apple's last good key set, as it came.
+package struct StoredKeySet: Hashable, Sendable {
+    package var document: [UInt8]
+    package var fetchedAt: Timestamp
+
+    package init(document: [UInt8], fetchedAt: Timestamp) {
+        self.document = document
+        self.fetchedAt = fetchedAt
+    }
+}
+
+extension Database {
+    /// The key set saved last; nil when none was ever.
+    package func loadKeySet() async throws(StoreError) -> StoredKeySet? {
+        try await read { connection in
+            try connection.firstRow("SELECT document, fetched_at FROM apple_keys WHERE id = 1")
+                .map { StoredKeySet(document: try $0.bytes(0), fetchedAt: try $0.moment(1)) }
+        }
+    }
+
+    /// Replaces the saved key set.
+    package func saveKeySet(_ keys: StoredKeySet) async throws(StoreError) {
+        try await commits.write { connection, _ in
+            try connection.run(
+                """
+                INSERT INTO apple_keys (id, document, fetched_at) VALUES (1, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET document = excluded.document, fetched_at = excluded.fetched_at
+                """, [blob(keys.document), keys.fetchedAt.milliseconds])
+        }
+    }
+}

@@ -1,0 +1,70 @@
+package import Coding
+import GRDB
+package import RelyingParty
+
+extension Database {
+    /// The most rows one transaction deletes, so that no sign-in waits long behind it.
+    static var maintenanceBatch: Int { 200 }
+
+    /// Deletes what has expired: sessions past their end, used attempts, names nobody came back for, notifications
+    /// and journal entries past their retention. In small batches, each a write like any other.
+    package func maintain(at now: Timestamp) async throws(StoreError) -> MaintenanceReport {
+        let cutoffs = options.retention.cutoffs(at: now)
+        var report = MaintenanceReport()
+        report.sessions = try await endExpiredSessions(at: now)
+        report.usedAttempts = try await delete(
+            """
+            DELETE FROM used_attempt WHERE attempt IN
+            (SELECT attempt FROM used_attempt WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+            """, until: now)
+        report.firstConsents = try await delete(
+            """
+            DELETE FROM first_consent WHERE (team, subject) IN
+            (SELECT team, subject FROM first_consent WHERE saved_at <= ? ORDER BY saved_at LIMIT ?)
+            """, until: cutoffs.firstConsent)
+        report.notifications = try await delete(
+            """
+            DELETE FROM notification WHERE jti IN
+            (SELECT jti FROM notification WHERE received_at <= ? ORDER BY received_at LIMIT ?)
+            """, until: cutoffs.notifications)
+        report.events = try await delete(
+            """
+            DELETE FROM event WHERE sequence IN
+            (SELECT sequence FROM event WHERE time <= ? ORDER BY time LIMIT ?)
+            """, until: cutoffs.events)
+        return report
+    }
+
+    private func endExpiredSessions(at now: Timestamp) async throws(StoreError) -> Int {
+        let identifiers = identifiers
+        let idleSince = now.adding(seconds: -options.sessionLimits.idleTimeout).milliseconds
+        let limit = Self.maintenanceBatch
+        var total = 0
+        while true {
+            let count = try await commits.write { connection, effects in
+                try connection.endSessions(
+                    where: """
+                        s.token_hash IN (SELECT token_hash FROM session WHERE expires_at <= ? LIMIT ?)
+                        OR s.token_hash IN (SELECT token_hash FROM session WHERE last_seen_at <= ? LIMIT ?)
+                        """,
+                    [now.milliseconds, limit, idleSince, limit], cause: .expired, at: now, identifiers: identifiers,
+                    effects: &effects)
+            }
+            total += count
+            if count < limit { return total }
+        }
+    }
+
+    private func delete(_ sql: String, until moment: Timestamp) async throws(StoreError) -> Int {
+        let limit = Self.maintenanceBatch
+        var total = 0
+        while true {
+            let count = try await commits.write { connection, _ in
+                try connection.run(sql, [moment.milliseconds, limit])
+                return connection.changesCount
+            }
+            total += count
+            if count < limit { return total }
+        }
+    }
+}

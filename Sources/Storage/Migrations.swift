@@ -1,0 +1,97 @@
+import Crypto
+import GRDB
+import RelyingParty
+
+/// Brings a database to the current schema and holds it against its stamps, in one transaction: two processes that
+/// start together, or one that dies in between, leave nothing half-made.
+struct Migrations {
+    private static let originKey = "origin"
+    private static let sealingKey = "sealing-key-check"
+    private static let sealingKeyID = "sealing-key-id"
+    private static let checkPurpose = SealingPurpose.other("database-check")
+    private static let checkText = Array("bramley".utf8)
+
+    let path: String
+    let steps: [SchemaStep]
+    let origin: DatabaseOrigin
+    let keyring: SealingKeyring
+
+    /// Refuses what is not ours, before anything is changed.
+    func inspect(_ connection: SQLiteConnection) throws {
+        let tables = try connection.integer("SELECT count(*) FROM sqlite_schema") ?? 0
+        let application = try connection.integer("PRAGMA application_id") ?? 0
+        guard tables > 0 else { return }
+        guard application == Int64(Schema.applicationID) else { throw StorageOpenError.foreign(path) }
+        try checkStamps(connection)
+        _ = try pendingSteps(connection)
+    }
+
+    /// Applies what is missing and stamps a new database. `now` in milliseconds since 1970.
+    func run(_ connection: SQLiteConnection, now: Int64) throws {
+        try connection.inTransaction(.immediate) {
+            try connection.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+            try connection.execute(
+                sql: """
+                    CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+                    CREATE TABLE IF NOT EXISTS migration (
+                        name TEXT PRIMARY KEY, applied_at INTEGER NOT NULL
+                    ) STRICT, WITHOUT ROWID;
+                    """)
+            try checkStamps(connection)
+            for step in try pendingSteps(connection) {
+                try connection.execute(sql: step.sql)
+                try connection.run("INSERT INTO migration (name, applied_at) VALUES (?, ?)", [step.name, now])
+            }
+            try stamp(connection)
+            return .commit
+        }
+    }
+
+    private func pendingSteps(_ connection: SQLiteConnection) throws -> [SchemaStep] {
+        let applied = Set(try String.fetchAll(connection, sql: "SELECT name FROM migration"))
+        if let unknown = applied.subtracting(steps.map(\.name)).sorted().first {
+            throw StorageOpenError.newerSchema(path, migration: unknown)
+        }
+        return steps.filter { !applied.contains($0.name) }
+    }
+
+    private func checkStamps(_ connection: SQLiteConnection) throws {
+        if let found = try value(Self.originKey, connection) {
+            let text = String(decoding: found, as: UTF8.self)
+            guard let found = DatabaseOrigin(rawValue: text) else {
+                throw StorageOpenError.corrupt(path, detail: "its origin reads \(text)")
+            }
+            guard found == origin else {
+                throw StorageOpenError.wrongOrigin(path, found: found, expected: origin)
+            }
+        }
+        if let sealed = try value(Self.sealingKey, connection) {
+            guard let text = try? keyring.open(sealed, purpose: Self.checkPurpose), text == Self.checkText else {
+                throw StorageOpenError.wrongSealingKey(path)
+            }
+        }
+    }
+
+    /// Writes the stamps of a new database, and renews the check value under the current key.
+    private func stamp(_ connection: SQLiteConnection) throws {
+        if try value(Self.originKey, connection) == nil {
+            try set(Self.originKey, to: Array(origin.rawValue.utf8), connection)
+        }
+        let current = Array(keyring.currentKeyID.utf8)
+        if try value(Self.sealingKeyID, connection) != current {
+            let check = keyring.seal(Self.checkText, purpose: Self.checkPurpose)
+            try set(Self.sealingKey, to: check, connection)
+            try set(Self.sealingKeyID, to: current, connection)
+        }
+    }
+
+    private func value(_ key: String, _ connection: SQLiteConnection) throws -> [UInt8]? {
+        try connection.firstRow("SELECT value FROM meta WHERE key = ?", [key]).map { try $0.bytes(0) }
+    }
+
+    private func set(_ key: String, to bytes: [UInt8], _ connection: SQLiteConnection) throws {
+        try connection.run(
+            "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            [key, blob(bytes)])
+    }
+}

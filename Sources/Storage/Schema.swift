@@ -1,0 +1,163 @@
+/// One step of the schema. Named and append-only: a step that was released is never changed, renamed or removed.
+struct SchemaStep: Sendable {
+    let name: String
+    let sql: String
+}
+
+/// The schema, step by step.
+///
+/// Times are integer milliseconds since 1970 UTC, digests 32-byte blobs, identifiers their prefixed text. Values from
+/// Swift enumerations are checked when they are read, so a later step need not rebuild a table to add a case.
+enum Schema {
+    /// `PRAGMA application_id`: "Brml".
+    static let applicationID = 0x4272_6D6C
+
+    static let steps: [SchemaStep] = [
+        SchemaStep(name: "0001-people", sql: people),
+        SchemaStep(name: "0002-sessions", sql: sessions),
+        SchemaStep(name: "0003-notifications", sql: notifications),
+        SchemaStep(name: "0004-operations", sql: operations),
+    ]
+
+    private static let people = """
+        CREATE TABLE user (
+            id TEXT PRIMARY KEY,
+            state TEXT NOT NULL,
+            external_id TEXT UNIQUE,
+            groups TEXT NOT NULL DEFAULT '[]',
+            given_name TEXT,
+            family_name TEXT,
+            email TEXT,
+            email_verified INTEGER NOT NULL DEFAULT 0,
+            email_private INTEGER NOT NULL DEFAULT 0,
+            email_forwarding INTEGER,
+            email_event_at INTEGER,
+            real_user_status TEXT,
+            created_at INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        -- The person's key at Apple. Several per user: a team transfer, or accounts joined by the operator.
+        CREATE TABLE apple_identity (
+            id INTEGER PRIMARY KEY,
+            user TEXT NOT NULL REFERENCES user (id) ON DELETE CASCADE,
+            team TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            transfer_subject TEXT,
+            credential_state TEXT NOT NULL,
+            last_sign_in_issued_at INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            UNIQUE (team, subject)
+        ) STRICT;
+        CREATE INDEX apple_identity_user ON apple_identity (user);
+
+        -- The refresh token of the latest sign-in per client; sealed_refresh_token is null once it is dead.
+        CREATE TABLE apple_credential (
+            identity INTEGER NOT NULL REFERENCES apple_identity (id) ON DELETE CASCADE,
+            client_id TEXT NOT NULL,
+            sealed_refresh_token BLOB,
+            issued_at INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            cause TEXT,
+            next_check_at INTEGER,
+            PRIMARY KEY (identity, client_id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX apple_credential_next_check ON apple_credential (next_check_at)
+            WHERE next_check_at IS NOT NULL;
+
+        -- The name Apple sends once, kept until a sign-in completes.
+        CREATE TABLE first_consent (
+            team TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            given_name TEXT,
+            family_name TEXT,
+            saved_at INTEGER NOT NULL,
+            PRIMARY KEY (team, subject)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX first_consent_age ON first_consent (saved_at);
+        """
+
+    private static let sessions = """
+        CREATE TABLE session (
+            token_hash BLOB PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            kind TEXT NOT NULL,
+            user TEXT NOT NULL REFERENCES user (id) ON DELETE CASCADE,
+            identity INTEGER NOT NULL REFERENCES apple_identity (id) ON DELETE CASCADE,
+            client_id TEXT NOT NULL,
+            user_agent TEXT NOT NULL,
+            address TEXT NOT NULL,
+            issued_at INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            last_seen_at INTEGER NOT NULL,
+            expires_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX session_user ON session (user);
+        CREATE INDEX session_identity ON session (identity);
+        CREATE INDEX session_end ON session (expires_at);
+        CREATE INDEX session_idle ON session (last_seen_at);
+
+        -- session is null when the attempt ended without one.
+        CREATE TABLE used_attempt (
+            attempt BLOB PRIMARY KEY,
+            binding_hash BLOB NOT NULL,
+            session TEXT,
+            expires_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX used_attempt_end ON used_attempt (expires_at);
+
+        -- The journal: that something changed, never the values. user and session outlive what they name.
+        CREATE TABLE event (
+            sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE,
+            type TEXT NOT NULL,
+            time INTEGER NOT NULL,
+            user TEXT NOT NULL,
+            session TEXT,
+            cause TEXT,
+            fields TEXT NOT NULL DEFAULT '[]'
+        ) STRICT;
+        CREATE INDEX event_age ON event (time);
+        """
+
+    private static let notifications = """
+        -- payload is null once erased.
+        CREATE TABLE notification (
+            jti TEXT PRIMARY KEY,
+            type TEXT NOT NULL,
+            client_id TEXT NOT NULL,
+            subject TEXT,
+            event_time INTEGER NOT NULL,
+            received_at INTEGER NOT NULL,
+            payload TEXT,
+            outcome TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX notification_age ON notification (received_at);
+        CREATE INDEX notification_subject ON notification (subject);
+        """
+
+    private static let operations = """
+        CREATE TABLE api_key (
+            id TEXT PRIMARY KEY,
+            hash BLOB NOT NULL UNIQUE,
+            name TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            last_used_at INTEGER,
+            revoked_at INTEGER
+        ) STRICT, WITHOUT ROWID;
+
+        -- One holder per background job, among overlapping processes.
+        CREATE TABLE lease (
+            job TEXT PRIMARY KEY,
+            holder TEXT NOT NULL,
+            expires_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        -- The last good key set of Apple, as it came.
+        CREATE TABLE apple_keys (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            document BLOB NOT NULL,
+            fetched_at INTEGER NOT NULL
+        ) STRICT;
+        """
+}

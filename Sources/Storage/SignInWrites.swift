@@ -1,0 +1,210 @@
+package import Coding
+package import Crypto
+import GRDB
+package import RelyingParty
+
+extension Database: SignInStore {
+    package func saveFirstConsent(
+        team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
+    ) async throws(StoreError) {
+        try await commits.write { connection, _ in
+            try connection.run(
+                """
+                INSERT INTO first_consent (team, subject, given_name, family_name, saved_at) VALUES (?, ?, ?, ?, ?)
+                ON CONFLICT (team, subject) DO UPDATE SET given_name = excluded.given_name,
+                family_name = excluded.family_name, saved_at = excluded.saved_at
+                """,
+                [team.rawValue, subject.rawValue, name.given, name.family, now.milliseconds])
+        }
+    }
+
+    package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt? {
+        let limits = options.sessionLimits
+        return try await read { connection in try connection.usedAttempt(id, limits: limits, at: now) }
+    }
+
+    package func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {
+        let identifiers = identifiers
+        let limits = options.sessionLimits
+        return try await commits.write { connection, effects in
+            if let used = try connection.usedAttempt(record.attempt, limits: limits, at: record.now) {
+                return .alreadyUsed(used)
+            }
+            guard
+                let person = try connection.admit(record, identifiers: identifiers, effects: &effects)
+            else {
+                try connection.markUsed(record, session: nil)
+                return .closed
+            }
+            switch person.user.state {
+            case .pending:
+                try connection.markUsed(record, session: nil)
+                return .pending(person.user.id)
+            case .disabled:
+                try connection.markUsed(record, session: nil)
+                return .disabled(person.user.id)
+            case .active:
+                let session = try connection.makeSession(
+                    record, person: person, identifiers: identifiers, effects: &effects)
+                return .signedIn(user: person.user, session: session, isNewUser: person.isNew)
+            }
+        }
+    }
+}
+
+/// The user of a sign-in in progress, and the row of the identity they came by.
+private struct Person {
+    var user: User
+    var identity: Int64
+    var isNew: Bool
+}
+
+// The steps of the one transaction.
+extension SQLiteConnection {
+    fileprivate func usedAttempt(_ id: Digest256, limits: SessionLimits, at now: Timestamp) throws -> UsedAttempt? {
+        guard
+            let row = try firstRow(
+                """
+                SELECT a.binding_hash, a.session, s.last_seen_at, s.expires_at FROM used_attempt a
+                LEFT JOIN session s ON s.id = a.session WHERE a.attempt = ?
+                """, [blob(id)])
+        else { return nil }
+        var isLive = false
+        if !row.hasNull(atIndex: 2) {
+            let idleEnd = try row.moment(2).adding(seconds: limits.idleTimeout)
+            isLive = now < min(try row.moment(3), idleEnd)
+        }
+        return UsedAttempt(
+            bindingHash: try row.digest(0), session: (row[1] as String?).map { SessionID(unchecked: $0) },
+            sessionIsLive: isLive)
+    }
+
+    fileprivate func markUsed(_ record: SignInRecord, session: SessionID?) throws {
+        try run(
+            "INSERT INTO used_attempt (attempt, binding_hash, session, expires_at) VALUES (?, ?, ?, ?)",
+            [
+                blob(record.attempt), blob(record.bindingHash), session?.rawValue,
+                record.attemptExpiresAt.milliseconds,
+            ])
+    }
+
+    /// Finds or creates the person, with everything this sign-in says of them; nil when sign-up is closed to them.
+    fileprivate func admit(
+        _ record: SignInRecord, identifiers: RandomIdentifier, effects: inout WriteEffects
+    ) throws -> Person? {
+        let key: StatementArguments = [record.team.rawValue, record.claims.subject.rawValue]
+        let known = try firstRow(
+            """
+            SELECT \(UserColumns.list), i.id FROM apple_identity i JOIN user u ON u.id = i.user
+            WHERE i.team = ? AND i.subject = ?
+            """, key)
+        if known == nil, record.policy == .closed { return nil }
+        let consent = try firstRow(
+            "SELECT given_name, family_name FROM first_consent WHERE team = ? AND subject = ?", key
+        ).map { PersonName(given: $0[0] as String?, family: $0[1] as String?) }
+        if consent != nil { try run("DELETE FROM first_consent WHERE team = ? AND subject = ?", key) }
+
+        var person: Person
+        if let known {
+            person = Person(user: try User(row: known), identity: known[14] as Int64? ?? 0, isNew: false)
+            let fields = person.user.absorb(record.claims, firstConsent: consent)
+            try update(person, fields: fields, record: record, identifiers: identifiers, effects: &effects)
+        } else {
+            let state: User.State = record.policy == .approval ? .pending : .active
+            let user = User(
+                id: record.newUser, state: state, claims: record.claims, firstConsent: consent, createdAt: record.now)
+            person = Person(user: user, identity: try insert(user, record: record), isNew: true)
+            try self.record(.userCreated, user: user.id, at: record.now, identifiers: identifiers)
+        }
+        try storeCredential(record, identity: person.identity)
+        return person
+    }
+
+    private func insert(_ user: User, record: SignInRecord) throws -> Int64 {
+        try run(
+            """
+            INSERT INTO user (id, state, given_name, family_name, email, email_verified, email_private,
+            real_user_status, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                user.id.rawValue, user.state.rawValue, user.name.given, user.name.family, user.email?.address,
+                user.email?.isVerified ?? false, user.email?.isPrivate ?? false, user.realUserStatus?.rawValue,
+                record.now.milliseconds, record.now.milliseconds,
+            ])
+        try run(
+            """
+            INSERT INTO apple_identity (user, team, subject, transfer_subject, credential_state,
+            last_sign_in_issued_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                user.id.rawValue, record.team.rawValue, record.claims.subject.rawValue, record.claims.transferSubject,
+                user.credentialState.rawValue, record.claims.issuedAt.milliseconds, record.now.milliseconds,
+            ])
+        return lastInsertedRowID
+    }
+
+    private func update(
+        _ person: Person, fields: [String], record: SignInRecord, identifiers: RandomIdentifier,
+        effects: inout WriteEffects
+    ) throws {
+        try run(
+            """
+            UPDATE apple_identity SET credential_state = ?, transfer_subject = coalesce(?, transfer_subject),
+            last_sign_in_issued_at = max(last_sign_in_issued_at, ?) WHERE id = ?
+            """,
+            [
+                person.user.credentialState.rawValue, record.claims.transferSubject,
+                record.claims.issuedAt.milliseconds, person.identity,
+            ])
+        guard !fields.isEmpty else { return }
+        try write(person.user, at: record.now)
+        try self.record(
+            .userUpdated, user: person.user.id, fields: fields, at: record.now, identifiers: identifiers)
+        effects.invalidations.append(.user(person.user.id))
+    }
+
+    /// The refresh token of the latest sign-in by Apple's clock stays.
+    private func storeCredential(_ record: SignInRecord, identity: Int64) throws {
+        guard let sealed = record.sealedRefreshToken else { return }
+        try run(
+            """
+            INSERT INTO apple_credential (identity, client_id, sealed_refresh_token, issued_at, state)
+            VALUES (?, ?, ?, ?, 'authorized')
+            ON CONFLICT (identity, client_id) DO UPDATE SET sealed_refresh_token = excluded.sealed_refresh_token,
+            issued_at = excluded.issued_at, state = excluded.state, cause = NULL, next_check_at = NULL
+            WHERE excluded.issued_at >= issued_at OR sealed_refresh_token IS NULL
+            """,
+            [identity, record.claims.clientID.rawValue, blob(sealed), record.claims.issuedAt.milliseconds])
+    }
+
+    /// Ends the session the new one replaces, and makes it.
+    fileprivate func makeSession(
+        _ record: SignInRecord, person: Person, identifiers: RandomIdentifier, effects: inout WriteEffects
+    ) throws -> Session {
+        if let replaced = record.replacing {
+            try endSessions(
+                where: "s.id = ?", [replaced.rawValue], cause: .replaced, at: record.now, identifiers: identifiers,
+                effects: &effects)
+        }
+        let new = record.session
+        let session = Session(
+            id: new.id, tokenHash: new.tokenHash, kind: new.kind, user: person.user.id,
+            clientID: record.claims.clientID, device: new.device, issuedAt: record.claims.issuedAt,
+            createdAt: record.now, lastSeenAt: record.now, expiresAt: new.expiresAt)
+        try run(
+            """
+            INSERT INTO session (token_hash, id, kind, user, identity, client_id, user_agent, address, issued_at,
+            created_at, last_seen_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                blob(session.tokenHash), session.id.rawValue, session.kind.rawValue, session.user.rawValue,
+                person.identity, session.clientID.rawValue, session.device.userAgent, session.device.address,
+                session.issuedAt.milliseconds, session.createdAt.milliseconds, session.lastSeenAt.milliseconds,
+                session.expiresAt.milliseconds,
+            ])
+        try markUsed(record, session: session.id)
+        try self.record(
+            .sessionCreated, user: session.user, session: session.id, at: record.now, identifiers: identifiers)
+        return session
+    }
+}

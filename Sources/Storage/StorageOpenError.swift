@@ -1,0 +1,65 @@
+/// Why the database was not opened: one clear line each, for the operator's terminal. Nothing was changed.
+package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Neither the directory nor its parent is there.
+    case directoryMissing(String)
+    case notADirectory(String)
+    /// The directory may be written by its group or by everyone.
+    case directoryMode(String, mode: Int)
+    /// The file may be read or written by others than its owner.
+    case fileMode(String, mode: Int)
+    /// The operating system does not let us read or write it, or it is no regular file.
+    case unreadable(String, detail: String)
+    case locked(String)
+    /// Damaged, or no SQLite database at all.
+    case corrupt(String, detail: String)
+    /// An SQLite database of some other program.
+    case foreign(String)
+    /// Written by a newer Bramley; `migration` is one this version does not know.
+    case newerSchema(String, migration: String)
+    /// Stamped real and opened for the simulator, or the other way round.
+    case wrongOrigin(String, found: DatabaseOrigin, expected: DatabaseOrigin)
+    /// No configured sealing key opens the check value stored with the database.
+    case wrongSealingKey(String)
+    /// `PRAGMA synchronous` does not read back FULL, so acknowledged writes could be lost.
+    case notDurable(String, synchronous: Int)
+    case failed(String, detail: String)
+
+    package var description: String {
+        switch self {
+        case .directoryMissing(let path):
+            "The data directory \(path) does not exist and neither does its parent: create it, or correct"
+                + " storage.directory."
+        case .notADirectory(let path):
+            "\(path) is not a directory: correct storage.directory."
+        case .directoryMode(let path, let mode):
+            "The data directory \(path) can be written by others (mode \(octal(mode))): run chmod 700 \(path)."
+        case .fileMode(let path, let mode):
+            "The database \(path) is open to others (mode \(octal(mode))): run chmod 600 \(path)."
+        case .unreadable(let path, let detail):
+            "The database \(path) cannot be read and written: \(detail)."
+        case .locked(let path):
+            "The database \(path) is locked by another process."
+        case .corrupt(let path, let detail):
+            "The database \(path) is damaged or no SQLite database (\(detail)): restore a backup."
+        case .foreign(let path):
+            "The file \(path) is another program's database: correct storage.directory."
+        case .newerSchema(let path, let migration):
+            "The database \(path) was written by a newer Bramley (migration \"\(migration)\"): use that version."
+        case .wrongOrigin(let path, let found, let expected):
+            "The database \(path) holds \(found.rawValue) sign-ins and the configured Apple is"
+                + " \(expected.rawValue): use another storage.directory."
+        case .wrongSealingKey(let path):
+            "The sealing key does not belong to the database \(path): restore its key file, or list the old key under"
+                + " secrets.previousSealingKeyFiles."
+        case .notDurable(let path, let synchronous):
+            "The database \(path) would not be durable (synchronous is \(synchronous), not 2): refusing to start."
+        case .failed(let path, let detail):
+            "The database \(path) could not be opened: \(detail)."
+        }
+    }
+
+    private func octal(_ mode: Int) -> String {
+        let digits = String(mode, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Everything `make test` does: packages, one debug build, the Swift tests, the browser tests.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+scripts/packages.sh test
+
+echo "== building (debug) =="
+swift build --build-tests
+# The browser tests start the programs from here.
+TEST_BIN=$(swift build --show-bin-path)
+export TEST_BIN
+
+echo "== Swift tests =="
+swift test --skip-build
+
+browser=Tests/Browser
+if compgen -G "$browser/test_*.py" >/dev/null; then
+    echo "== browser tests =="
+    venv=.build/venv
+    wanted=$(cat "$browser/requirements.txt" scripts/test-requirements.txt 2>/dev/null | sha256sum | cut -d' ' -f1)
+    if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$wanted" ]; then
+        rm -rf "$venv"
+        python3 -m venv "$venv"
+        "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/test-requirements.txt
+        if [ -f "$browser/requirements.txt" ]; then
+            "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$browser/requirements.txt"
+        fi
+        echo "$wanted" >"$venv/.stamp"
+    fi
+    "$venv/bin/python" -m pytest "$browser" -q -p no:cacheprovider
+fi
