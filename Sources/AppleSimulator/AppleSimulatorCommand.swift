@@ -1,7 +1,8 @@
 import ArgumentParser
 import FoundationEssentials
-import HTTP
+import Glibc
 import Logging
+import Sockets
 
 @main
 struct AppleSimulatorCommand: AsyncParsableCommand {
@@ -12,6 +13,7 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
 
     @Option(help: "The address to listen on.") var host = "127.0.0.1"
     @Option(help: "The port to listen on; 0 takes a free one.") var port: UInt16 = 0
+    @Option(help: "Event loops; 0 makes one per core.") var threads = 1
     @Option(help: "The relying party; its return URL and notification URL are below it.")
     var serverURL = "http://localhost:8080"
     @Option(help: "The Services ID of the website.") var servicesID = "com.example.web"
@@ -23,6 +25,7 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
     var redirectURI: [String] = []
     @Option(help: "Where notifications go; replaces the one below --server-url.") var notificationURL: String?
     @Option(help: "The issuer of the tokens.") var issuer = "https://appleid.apple.com"
+    @Flag(help: "Log every answer.") var verbose = false
 
     func validate() throws {
         guard !key.isEmpty, key.count == keyID.count else {
@@ -31,12 +34,17 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var simulatorConfiguration = try makeConfiguration()
-        simulatorConfiguration.issuer = issuer
-        guard let simulator = Simulator(configuration: simulatorConfiguration) else {
-            throw ValidationError("OpenSSL cannot make RSA keys.")
-        }
-        _ = simulator
+        guard let ip = IPAddress(host) else { throw ValidationError("--host \(host) is no IP address.") }
+        var logger = Logger(label: "apple-simulator")
+        logger.logLevel = verbose ? .debug : .info
+        let server = try SimulatorServer(
+            configuration: try makeConfiguration(), address: SocketAddress(ip: ip, port: port), threads: threads,
+            logger: logger)
+        let name = host.contains(":") ? "[\(host)]" : host
+        print("The simulated Apple is at http://\(name):\(server.address.port)")
+        // Whoever started us through a pipe waits for this line.
+        _ = fflush(nil)
+        try await server.run()
     }
 
     private func makeConfiguration() throws -> SimulatorConfiguration {
@@ -57,6 +65,6 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
             teams: [SimulatorConfiguration.Team(id: teamID, keys: keys)],
             clients: [SimulatorConfiguration.Client(id: servicesID, team: teamID, redirectURIs: uris)]
                 + bundleID.map { SimulatorConfiguration.Client(id: $0, team: teamID, redirectURIs: []) },
-            notificationURL: notificationURL ?? base + "/apple/notifications")
+            notificationURL: notificationURL ?? base + "/apple/notifications", issuer: issuer)
     }
 }

@@ -25,8 +25,8 @@ extension Simulator {
     func deliver(_ id: String) async throws(ControlError) -> JSON {
         guard let sent = notification(id) else { throw .unknown("There is no notification \(id).") }
         guard let transport else { throw .invalid("This simulator has no HTTP client to deliver with.") }
-        guard let url = change({ world, _ in world.notificationURL }).flatMap(ClientURL.init(simulator:)) else {
-            throw .invalid("There is no notification URL (http://host:port/path).")
+        guard let url = change({ world, _ in world.notificationURL }).flatMap({ ClientURL($0) }) else {
+            throw .invalid("There is no notification URL.")
         }
         var fields = HTTPFields()
         fields[.contentType] = "application/json"
@@ -90,28 +90,5 @@ extension Simulator {
         order.event = body["event"]?.members ?? []
         order.header = body["header"]?.members ?? []
         return (order, team)
-    }
-}
-
-extension ClientURL {
-    /// `http://host:port/path`, which is all a local relying party needs, or https.
-    fileprivate init?(simulator text: String) {
-        let isSecure = text.hasPrefix("https://")
-        guard isSecure || text.hasPrefix("http://") else { return nil }
-        let rest = text.dropFirst(isSecure ? 8 : 7)
-        let authority = rest.prefix { $0 != "/" && $0 != "?" }
-        let target = rest.dropFirst(authority.count)
-        var host = authority
-        var port: UInt16 = isSecure ? 443 : 80
-        if let colon = authority.lastIndex(of: ":"), !authority.hasSuffix("]") {
-            guard let number = UInt16(authority[authority.index(after: colon)...]) else { return nil }
-            port = number
-            host = authority[..<colon]
-        }
-        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
-        guard !host.isEmpty else { return nil }
-        self.init(
-            isSecure: isSecure, host: String(host), port: port,
-            target: target.isEmpty ? "/" : target.hasPrefix("/") ? String(target) : "/" + target)
     }
 }
