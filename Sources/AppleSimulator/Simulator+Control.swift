@@ -103,11 +103,14 @@ extension Simulator {
                 case "errorAfterRevocation": behaviour.errorAfterRevocation = try member.requireString()
                 case "notifiesOnRevoke": behaviour.notifiesOnRevoke = try member.requireBool()
                 case "describesErrors": behaviour.describesErrors = try member.requireBool()
+                case "notificationURL": world.notificationURL = try member.requireString()
                 default: throw .invalid("Behaviour has no member \"\(member.name)\".")
                 }
             }
             world.behaviour = behaviour
-            return behaviour.json
+            var json = behaviour.json
+            json["notificationURL"] = .text(world.notificationURL)
+            return json
         }
     }
 

@@ -63,7 +63,7 @@ enum ControlPage {
             "<button data-call=\"PUT tokens\" data-body='{\"wrong\":[\"\($0.rawValue)\"]}'>\($0.rawValue)</button>"
         }.joined(separator: "\n"))
         </div>
-        <p></p><p class="row"><button data-call="PUT tokens" data-body='{"flags":"string"}'>Flags as text</button>
+        <p class="row"><button data-call="PUT tokens" data-body='{"flags":"string"}'>Flags as text</button>
         <button data-call="PUT tokens" data-body='{"flags":"boolean"}'>Flags as booleans</button>
         <button data-call="PUT tokens" data-body='{"isPrivateEmail":"never"}'>No is_private_email</button>
         <button data-call="PUT tokens" data-body='{"email":"absent"}'>No email</button>
@@ -79,7 +79,7 @@ enum ControlPage {
         <div class="row" id="fault-buttons">
         \(faultKinds.map { "<button data-fault='\($0.json)'>\($0.label)</button>" }.joined(separator: "\n"))
         </div>
-        <p></p><button class="primary" data-call="POST faults/reset">No faults</button></section>
+        <button class="primary" data-call="POST faults/reset">No faults</button></section>
         """
 
     private static let faultKinds: [(label: String, json: String)] = [
@@ -93,8 +93,8 @@ enum ControlPage {
     private static let clock = """
         <section class="card"><h2>Clock and the rest</h2>
         <form id="clock"><label for="clock-offset">Seconds ahead of the real time</label>
-        <input id="clock-offset" name="offset" type="number" value="0"><button>Set the clock</button></form>
-        <p></p><p class="row"><button data-call="PUT behaviour" data-body='{"errorAfterRevocation":"invalid_request"}'>\
+        <input id="clock-offset" name="offset" type="number" value="0"><p><button>Set the clock</button></p></form>
+        <p class="row"><button data-call="PUT behaviour" data-body='{"errorAfterRevocation":"invalid_request"}'>\
         invalid_request after revocation</button>
         <button data-call="PUT behaviour" data-body='{"errorAfterRevocation":"invalid_grant"}'>\
         invalid_grant after revocation</button></p>

@@ -19,6 +19,8 @@ struct World: Sendable {
     var counters = Counters()
     var journal = Journal()
     var notifications: [SentNotification] = []
+    private var codeSweep = 20_000
+    private var tokenSweep = 100_000
 
     init(configuration: SimulatorConfiguration, keys: KeySet) {
         teams = configuration.teams
@@ -43,18 +45,25 @@ struct World: Sendable {
     }
 
     /// Keeps what a long run leaves behind from growing without end.
+    ///
+    /// A sweep that frees little doubles the size at which the next one comes: under load each costs its share.
     mutating func forgetOld(now: Int64) {
-        if codes.count > 20_000 {
+        if codes.count > codeSweep {
             codes = codes.filter { now - $0.value.issuedAt < 2 * AuthorizationCode.lifetime }
+            codeSweep = max(20_000, 2 * codes.count)
         }
-        if tokens.count > 200_000 {
-            tokens = tokens.filter { $0.value.kind == .refresh && !$0.value.isRevoked }
+        if tokens.count > tokenSweep {
+            tokens = tokens.filter { _, token in
+                token.kind == .refresh || now - token.issuedAt < StoredToken.accessLifetime * 1000
+            }
+            tokenSweep = max(100_000, 2 * tokens.count)
         }
-        while pageOrder.count > 1000 {
-            pages[pageOrder.removeFirst()] = nil
+        if pageOrder.count > 2000 {
+            for id in pageOrder.prefix(1000) { pages[id] = nil }
+            pageOrder.removeFirst(1000)
         }
-        if notifications.count > 1000 {
-            notifications.removeFirst(notifications.count - 1000)
+        if notifications.count > 2000 {
+            notifications.removeFirst(1000)
         }
     }
 }
