@@ -59,13 +59,13 @@ let package = Package(
         library("RelyingParty", ["Coding", "Crypto", logging, metrics]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", httpTypes, logging, metrics]),
         library("Storage", ["RelyingParty", "Coding", "Crypto", grdb, logging]),
-        library("Public", path: "Public"),
+        library("Public", resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")], path: "Public"),
         library("Web", ["RelyingParty", "Coding", "Crypto", "HTTP", "Public", httpTypes, mustache, logging, metrics]),
         .executableTarget(
             name: "Bramley",
             dependencies: [
                 "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
-                arguments, configuration, lifecycle, logging, metrics,
+                arguments, configuration, lifecycle, httpTypes, logging,
             ],
             swiftSettings: house),
         .executableTarget(
@@ -82,7 +82,7 @@ let package = Package(
         tests("SocketsTests", ["Sockets"]),
         tests("HTTPTests", ["HTTP", "Sockets", httpTypes]),
         tests("RelyingPartyTests", ["RelyingParty", "Crypto", "Coding"]),
-        tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes]),
+        tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes, logging]),
         tests("StorageTests", ["Storage", "RelyingParty", "Crypto", "Coding", grdb]),
         tests("WebTests", ["Web", "RelyingParty", "HTTP", "Crypto", "Coding", "Public", httpTypes]),
         tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging]),

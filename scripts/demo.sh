@@ -44,17 +44,15 @@ is_taken() {
     (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null || (exec 3<>"/dev/tcp/::1/$1") 2>/dev/null
 }
 
-# The port of the last run or the usual one; when that is taken, the next that is free.
-choose_port() { # NAME USUAL
-    local port
-    port=$(cat "$demo/$1.port" 2>/dev/null || echo "$2")
+# The usual port, or the next that is free. (Cookies know no ports, so people stay signed in either way.)
+choose_port() { # USUAL
+    local port=$1
     while is_taken "$port"; do port=$((port + 1)); done
-    echo "$port" >"$demo/$1.port"
     echo "$port"
 }
-port=$(choose_port bramley 8080)
-admin_port=$(choose_port admin 9090)
-apple_port=$(choose_port apple 9700)
+port=$(choose_port 8080)
+admin_port=$(choose_port 9090)
+apple_port=$(choose_port 9700)
 url=http://localhost:$port
 apple=http://127.0.0.1:$apple_port
 

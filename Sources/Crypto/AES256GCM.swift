@@ -1,16 +1,18 @@
 internal import COpenSSL
 
 /// AES-256 in Galois/Counter Mode (NIST SP 800-38D), 12-byte nonce, 16-byte tag.
-enum AES256GCM {
-    static let keyCount = 32
-    static let nonceCount = 12
-    static let tagCount = 16
+package enum AES256GCM {
+    package static let keyCount = 32
+    package static let nonceCount = 12
+    package static let tagCount = 16
 
     /// - Parameters:
     ///   - key: 32 bytes.
     ///   - nonce: 12 bytes, never used twice with one key.
     /// - Returns: the ciphertext, then the tag.
-    static func seal(_ plaintext: [UInt8], key: SecretBytes, nonce: [UInt8], authenticating context: [UInt8]) -> [UInt8] {
+    package static func seal(
+        _ plaintext: [UInt8], key: SecretBytes, nonce: [UInt8], authenticating context: [UInt8]
+    ) -> [UInt8] {
         precondition(key.count == keyCount && nonce.count == nonceCount, "AES-256-GCM: wrong key or nonce length")
         let operation = CipherOperation()
         return unsafe [UInt8](unsafeUninitializedCapacity: plaintext.count + tagCount) { output, initialized in
@@ -29,7 +31,7 @@ enum AES256GCM {
 
     /// - Parameter sealed: the ciphertext, then the tag.
     /// - Returns: nil unless key, nonce, context and every byte are those it was sealed with.
-    static func open(
+    package static func open(
         _ sealed: ArraySlice<UInt8>, key: SecretBytes, nonce: [UInt8], authenticating context: [UInt8]
     ) -> [UInt8]? {
         guard key.count == keyCount, nonce.count == nonceCount, sealed.count >= tagCount else { return nil }

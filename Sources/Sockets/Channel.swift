@@ -85,3 +85,11 @@ package class Channel: @unchecked Sendable {
         }
     }
 }
+
+/// The end of draining: when it expires, what is still open is closed.
+final class GracePeriod: Channel, @unchecked Sendable {
+    override func expired() {
+        loop.unregister(self)
+        loop.abortAll()
+    }
+}

@@ -295,13 +295,15 @@ internal import Synchronization
         }
     }
 
-    /// Stops accepting, ends idle connections and sleeps; what is in flight goes on.
-    func beginDrain() {
+    /// Stops accepting, ends idle connections and sleeps; what is in flight goes on, until `deadline`.
+    func beginDrain(abortAt deadline: Deadline) {
         execute { [self] in
             guard !isDraining else { return }
             isDraining = true
             for slot in slots { slot.channel?.drain() }
             wakeRoot()
+            let grace = GracePeriod(loop: self)
+            if (try? register(grace)) != nil { grace.setDeadline(deadline) } else { abortAll() }
         }
     }
 

@@ -33,8 +33,10 @@ package final class EventLoopGroup: Sendable {
     }
 
     /// Stops accepting and ends what is idle; requests in flight go on.
-    package func beginDrain() {
-        for loop in loops { loop.beginDrain() }
+    /// - Parameter milliseconds: after these, what is still open is closed.
+    package func beginDrain(abortAfter milliseconds: Int64 = .max) {
+        let deadline = Deadline.now.adding(milliseconds: milliseconds)
+        for loop in loops { loop.beginDrain(abortAt: deadline) }
     }
 
     /// Closes what is left.

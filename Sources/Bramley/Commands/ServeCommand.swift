@@ -24,6 +24,11 @@ package struct ServeCommand: AsyncParsableCommand {
         for warning in loaded.warnings {
             logger.warning("configuration", metadata: ["detail": .string(warning.description)])
         }
-        try await Server.run(configuration: loaded.configuration, logger: logger)
+        do {
+            try await Server.run(configuration: loaded.configuration, logger: logger)
+        } catch {
+            logger.critical("bramley cannot serve", metadata: ["cause": "\(error)"])
+            throw ExitCode(1)
+        }
     }
 }

@@ -11,8 +11,8 @@ extension ConfigurationBuilder {
         let target = values.text("login.defaultReturnTo")
         let lifetime = values.integer("login.attemptLifetime")
         let password = link("login.passwordURL")
-        guard mode != nil, let origins, let target, let lifetime, let password else { return nil }
-        guard isReturnTarget(target, publicURL, origins) else { return nil }
+        let isGood = target.map { isReturnTarget($0, publicURL, origins) } ?? false
+        guard isGood, mode != nil, let origins, let target, let lifetime, let password else { return nil }
         return Configuration.Login(
             allowedReturnOrigins: origins, defaultReturnTo: target, attemptLifetime: lifetime,
             passwordURL: password.value)
@@ -33,7 +33,7 @@ extension ConfigurationBuilder {
         return origins.count == texts.count ? origins : nil
     }
 
-    private func isReturnTarget(_ text: String, _ publicURL: PublicURL?, _ origins: [String]) -> Bool {
+    private func isReturnTarget(_ text: String, _ publicURL: PublicURL?, _ origins: [String]?) -> Bool {
         if text.hasPrefix("/") {
             guard !text.hasPrefix("//"), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C }) else {
                 values.fail("login.defaultReturnTo", "\(text.quoted) is no path.", "Write a path such as \"/account\".")
@@ -43,7 +43,7 @@ extension ConfigurationBuilder {
         }
         let bare = String(text.prefix { $0 != "?" && $0 != "#" })
         guard let address = address("login.defaultReturnTo", bare) else { return false }
-        guard let publicURL, address.origin != publicURL.origin, !origins.contains(address.origin) else { return true }
+        guard let publicURL, let origins, address.origin != publicURL.origin, !origins.contains(address.origin) else { return true }
         values.fail(
             "login.defaultReturnTo", "leads to \(address.origin.quoted), which is no allowed origin.",
             "Add that origin to login.allowedReturnOrigins, or write a path.")
@@ -121,7 +121,7 @@ extension ConfigurationBuilder {
         let lifetime = values.integer("sessions.lifetime")
         let idle = values.integer("sessions.idleTimeout")
         let domain = values.text("sessions.cookieDomain")
-        if let domain, let publicURL, !isCookieDomain(domain, publicURL) { return nil }
+        if let domain, !isCookieDomain(domain, publicURL) { return nil }
         guard let lifetime, let idle else { return nil }
         // A shorter lifetime alone is no mistake: the default idle time then simply never comes first.
         if idle > lifetime, values.isGiven("sessions.idleTimeout") {
@@ -135,22 +135,23 @@ extension ConfigurationBuilder {
             cookieDomain: domain)
     }
 
-    private func isCookieDomain(_ domain: String, _ publicURL: PublicURL) -> Bool {
+    private func isCookieDomain(_ domain: String, _ publicURL: PublicURL?) -> Bool {
         let key = "sessions.cookieDomain"
         if domain.hasPrefix(".") {
-            values.fail(key, "begins with a dot.", "Write \(domain.drop { $0 == "." }), without it.")
+            values.fail(key, "begins with a dot.", "Write \(String(domain.drop { $0 == "." }).quoted), without it.")
             return false
         }
-        guard publicURL.host == domain || publicURL.host.hasSuffix("." + domain) else {
+        if PublicSuffix.contains(domain) {
+            values.fail(
+                key, "is \(domain.quoted), below which many owners have their sites: browsers refuse such a cookie.",
+                "Write your own domain below it, or remove the key.")
+            return false
+        }
+        guard let publicURL else { return true }
+        guard publicURL.host == domain || publicURL.host.hasSuffix("." + domain), !publicURL.isIPAddress else {
             values.fail(
                 key, "is \(domain.quoted), but publicURL's host is \(publicURL.host.quoted).",
                 "Write a domain that host ends in, or remove the key.")
-            return false
-        }
-        guard !PublicSuffix.contains(domain), !publicURL.isIPAddress else {
-            values.fail(
-                key, "is \(domain.quoted), which browsers share with nobody: it belongs to many sites.",
-                "Write your own domain below it, or remove the key.")
             return false
         }
         guard publicURL.isSecure else {

@@ -11,7 +11,7 @@ struct ConfigurationFile {
     let name: String
     let problems: ProblemList
     private(set) var values: [String: FileValue] = [:]
-    /// Keys that are there with a value that was refused.
+    /// Keys that are there with a value that was refused, or under a name that was: they are not missing.
     private(set) var refused: Set<String> = []
     /// Whether the file could be read; when not, that keys are missing says nothing.
     private(set) var isReadable = true
@@ -73,11 +73,13 @@ struct ConfigurationFile {
         }
     }
 
-    private func refuseUnknown(_ name: String, dotted: Bool) {
+    private mutating func refuseUnknown(_ name: String, dotted: Bool) {
         let remedy: String
         if dotted, ConfigurationTable.byName[name] != nil {
+            refused.insert(name)
             remedy = "Write the key inside its group, as {\"apple\": {\"teamID\": …}}."
         } else if let nearest = ConfigurationTable.nearest(to: name, among: ConfigurationTable.keys.map(\.name)) {
+            refused.insert(nearest)
             remedy = "Did you mean \(nearest)?"
         } else {
             remedy = "Remove it; docs/configuration.md lists every key."
@@ -107,14 +109,17 @@ struct ConfigurationFile {
         default:
             break
         }
-        add(key.name, "is \(Self.description(of: value)) where \(key.type.expectation) is expected.", key.type.example)
+        add(
+            key.name, "is \(Self.description(of: value, for: key.type)) where \(key.type.expectation) is expected.",
+            key.advice)
         return nil
     }
 
-    private static func description(of value: JSONValue) -> String {
+    private static func description(of value: JSONValue, for type: KeyType) -> String {
         switch value {
         case .null: "null"
-        case .bool: "true or false"
+        case .bool(let flag): "\(flag)"
+        case .array where type == .list: "a list with an entry that is no text"
         case .number: "a number"
         case .string: "a text"
         case .array: "a list"
@@ -157,16 +162,19 @@ extension KeyType {
         case .length(let range): "a whole number from \(range.lowerBound) to \(range.upperBound), or \"100%\","
         }
     }
+}
 
+extension ConfigurationKey {
     /// What to write, as a sentence.
-    var example: String {
-        switch self {
-        case .text: "Write it in quotation marks."
-        case .integer(let range, _): "Write the digits alone, such as \(range.upperBound)."
-        case .boolean: "Write true or false, without quotation marks."
-        case .list: "Write texts in square brackets, such as [\"one\", \"two\"], or []."
-        case .choice(let words, _): "Write \"\(words.first ?? "")\"."
-        case .length(let range): "Write the digits alone, such as \(range.upperBound)."
+    var advice: String {
+        if let example { return "Write \(example)." }
+        return switch (type, presence) {
+        case (.integer, .integer(let value)), (.length, .integer(let value)): "Write the digits alone, such as \(value)."
+        case (.integer(let range, _), _), (.length(let range), _): "Write the digits alone, such as \(range.upperBound)."
+        case (.boolean, _): "Write true or false, without quotation marks."
+        case (.list, _): "Write texts in square brackets, such as [\"one\", \"two\"], or []."
+        case (.choice(let words, _), _): "Write \"\(words.first ?? "")\"."
+        case (.text, _): "Write it in quotation marks."
         }
     }
 }

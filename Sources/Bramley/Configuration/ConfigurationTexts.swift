@@ -4,7 +4,7 @@ struct ConfigurationTexts {
     /// By the spelling swift-configuration's environment provider looks for (`APPLE_SERVICES_ID`).
     private(set) var values: [String: String] = [:]
     private(set) var sources: [String: ConfigurationSource] = [:]
-    /// Keys that were given and refused.
+    /// Keys that were given and refused, or meant by a name that was: they are not missing.
     private(set) var refused: Set<String> = []
 
     init(problems: ProblemList) {
@@ -17,7 +17,8 @@ struct ConfigurationTexts {
             ConfigurationTable.keys.map { ($0.environmentName, $0) }, uniquingKeysWith: { first, _ in first })
         for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("BRAMLEY_") {
             guard let key = byName[name] else {
-                let nearest = ConfigurationTable.nearest(to: name, among: Array(byName.keys.sorted()))
+                let nearest = ConfigurationTable.nearest(to: name, among: byName.keys.sorted())
+                if let meant = nearest.flatMap({ byName[$0] }) { refused.insert(meant.name) }
                 problems.add(
                     ConfigurationProblem(
                         key: name, source: "environment", fault: "stands for no key of the configuration.",

@@ -74,7 +74,7 @@ final class ConfigurationValues {
         }
         guard let value = read(key, { try reader.requiredString(forKey: $0, isSecret: true) }) else { return nil }
         if value.isEmpty || value.allSatisfy(\.isWhitespace) {
-            fail(name, "is empty.", "Write a value, or remove the key.")
+            fail(name, "is empty.", key.example.map { "Write \($0)." } ?? "Write a value, or remove the key.")
             return nil
         }
         // Quoted here only when the key is no secret.
@@ -151,7 +151,7 @@ final class ConfigurationValues {
             return nil
         }
         if key.presence == .required, !isGiven(name) {
-            failMissing(name, "Write \(key.example ?? key.type.expectation). \(key.meaning.firstSentence)")
+            failMissing(name, "\(key.advice) \(key.meaning.firstSentence)")
         }
         return key
     }

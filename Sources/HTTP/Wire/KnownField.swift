@@ -12,7 +12,7 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
     case secCHUA, secCHUAMobile, secCHUAPlatform, upgradeInsecureRequests
     case accessControlRequestMethod, accessControlRequestHeaders
     case forwarded, via, xForwardedFor, xForwardedProto, xForwardedHost, xForwardedPort, xForwardedURI
-    case xForwardedMethod, xOriginalURL, xOriginalMethod, xRealIP, xRequestID
+    case xForwardedMethod, xOriginalURL, xOriginalURI, xOriginalMethod, xRealIP, xRequestID
     // Both, or responses.
     case cacheControl, contentType, contentEncoding, date, server, eTag, lastModified, location, vary, retryAfter
 
@@ -38,7 +38,8 @@ struct KnownFieldNames: Sendable {
     private static let slotBits: UInt64 = 8
 
     init() {
-        var names = [HTTPField.Name](repeating: .accept, count: KnownField.allCases.count)
+        let unnamed = HTTPField.Name("x-unnamed") ?? .accept
+        var names = [HTTPField.Name](repeating: unnamed, count: KnownField.allCases.count)
         let free = Slot(key: FieldNameKey(), known: .other)
         var slots = [Slot](repeating: free, count: 1 << Int(Self.slotBits))
         for (known, text) in Self.spellings {
@@ -87,6 +88,7 @@ struct KnownFieldNames: Sendable {
         (.xForwardedProto, "x-forwarded-proto"), (.xForwardedHost, "x-forwarded-host"),
         (.xForwardedPort, "x-forwarded-port"), (.xForwardedURI, "x-forwarded-uri"),
         (.xForwardedMethod, "x-forwarded-method"), (.xOriginalURL, "x-original-url"),
+        (.xOriginalURI, "x-original-uri"),
         (.xOriginalMethod, "x-original-method"), (.xRealIP, "x-real-ip"), (.xRequestID, "x-request-id"),
         (.cacheControl, "cache-control"), (.contentType, "content-type"), (.contentEncoding, "content-encoding"),
         (.date, "date"), (.server, "server"), (.eTag, "etag"), (.lastModified, "last-modified"),

@@ -30,96 +30,99 @@ struct RequestLineScanner: Sendable {
     mutating func parse(
         _ bytes: Span<UInt8>, maximum: Int, into head: inout RequestHead
     ) throws(WireError) -> Bool {
-        var index = position
-        while index < bytes.count {
-            let limit = lineStart &+ maximum
-            let end = min(bytes.count, limit)
-            guard index < end else { throw .requestLineTooLong }
+        while position < bytes.count {
+            let end = min(bytes.count, lineStart &+ maximum)
+            guard position < end else { throw .requestLineTooLong }
             switch state {
-            case .start:
-                // RFC 9112 §2.2: one empty line before the request line is skipped.
-                if index == 0, bytes[0] == ASCII.carriageReturn {
-                    state = .leadingLineFeed
-                    index = 1
-                    continue
-                }
-                lineStart = index
-                state = .method
-                continue
-
-            case .leadingLineFeed:
-                guard bytes[index] == ASCII.lineFeed else { throw .bareCarriageReturn }
-                index &+= 1
-                lineStart = index
-                state = .method
-                continue
-
-            case .method:
-                let methodLimit = min(end, lineStart &+ Self.maximumMethodLength &+ 1)
-                let token = ByteClass.token
-                while index < methodLimit, token.contains(bytes[index]) { index &+= 1 }
-                guard index < methodLimit else {
-                    if index &- lineStart > Self.maximumMethodLength { throw .methodTooLong }
-                    break
-                }
-                guard bytes[index] == ASCII.space, index > lineStart else {
-                    throw bytes[index] == ASCII.lineFeed ? .bareLineFeed : .invalidMethod
-                }
-                methodEnd = index
-                index &+= 1
-                targetStart = index
-                state = .path
-                guard index < end else { break }
-                fallthrough
-
-            case .path:
-                let path = ByteClass.path
-                while index < end, path.contains(bytes[index]) { index &+= 1 }
-                guard index < end else { break }
-                if bytes[index] == ASCII.question {
-                    question = index
-                    index &+= 1
-                    state = .query
-                    guard index < end else { break }
-                    fallthrough
-                }
-                try finishTarget(bytes[index], at: index)
-                index &+= 1
-                continue
-
-            case .query:
-                let query = ByteClass.query
-                while index < end, query.contains(bytes[index]) { index &+= 1 }
-                guard index < end else { break }
-                try finishTarget(bytes[index], at: index)
-                index &+= 1
-                continue
-
-            case .version:
-                while index < end, index &- versionStart < 8 {
-                    try checkVersion(bytes[index], at: index &- versionStart)
-                    index &+= 1
-                }
-                guard index < end else { break }
-                guard bytes[index] == ASCII.carriageReturn else {
-                    throw bytes[index] == ASCII.lineFeed ? .bareLineFeed : .invalidVersion
-                }
-                index &+= 1
-                state = .lineFeed
-                guard index < end else { break }
-                fallthrough
-
+            case .start: skipEmptyLine(bytes[position])
+            case .leadingLineFeed: try endEmptyLine(bytes[position])
+            case .method: try readMethod(bytes, end)
+            case .path: try readPath(bytes, end)
+            case .query: try readQuery(bytes, end)
+            case .version: try readVersion(bytes, end)
             case .lineFeed:
-                guard bytes[index] == ASCII.lineFeed else { throw .bareCarriageReturn }
-                position = index &+ 1
+                guard bytes[position] == ASCII.lineFeed else { throw .bareCarriageReturn }
+                position &+= 1
                 try finish(bytes, into: &head)
                 return true
             }
         }
-        position = index
         // The line is not over and fills all it may: waiting for more would change nothing.
-        guard index &- lineStart < maximum else { throw .requestLineTooLong }
+        guard position &- lineStart < maximum else { throw .requestLineTooLong }
         return false
+    }
+
+    /// RFC 9112 §2.2: one empty line before the request line is skipped.
+    private mutating func skipEmptyLine(_ byte: UInt8) {
+        if byte == ASCII.carriageReturn {
+            position = 1
+            state = .leadingLineFeed
+        } else {
+            state = .method
+        }
+    }
+
+    private mutating func endEmptyLine(_ byte: UInt8) throws(WireError) {
+        guard byte == ASCII.lineFeed else { throw .bareCarriageReturn }
+        position = 2
+        lineStart = 2
+        state = .method
+    }
+
+    private mutating func readMethod(_ bytes: Span<UInt8>, _ end: Int) throws(WireError) {
+        let limit = min(end, lineStart &+ Self.maximumMethodLength &+ 1)
+        let token = ByteClass.token
+        var index = position
+        while index < limit, token.contains(bytes[index]) { index &+= 1 }
+        position = index
+        guard index < limit else {
+            if index &- lineStart > Self.maximumMethodLength { throw .methodTooLong }
+            return
+        }
+        guard bytes[index] == ASCII.space, index > lineStart else {
+            throw bytes[index] == ASCII.lineFeed ? .bareLineFeed : .invalidMethod
+        }
+        methodEnd = index
+        targetStart = index &+ 1
+        position = targetStart
+        state = .path
+    }
+
+    private mutating func readPath(_ bytes: Span<UInt8>, _ end: Int) throws(WireError) {
+        let path = ByteClass.path
+        var index = position
+        while index < end, path.contains(bytes[index]) { index &+= 1 }
+        position = index
+        guard index < end else { return }
+        if bytes[index] == ASCII.question {
+            question = index
+            position = index &+ 1
+            state = .query
+        } else {
+            try finishTarget(bytes[index], at: index)
+        }
+    }
+
+    private mutating func readQuery(_ bytes: Span<UInt8>, _ end: Int) throws(WireError) {
+        let query = ByteClass.query
+        var index = position
+        while index < end, query.contains(bytes[index]) { index &+= 1 }
+        position = index
+        guard index < end else { return }
+        try finishTarget(bytes[index], at: index)
+    }
+
+    private mutating func readVersion(_ bytes: Span<UInt8>, _ end: Int) throws(WireError) {
+        while position < end, position &- versionStart < 8 {
+            try checkVersion(bytes[position], at: position &- versionStart)
+            position &+= 1
+        }
+        guard position < end else { return }
+        guard bytes[position] == ASCII.carriageReturn else {
+            throw bytes[position] == ASCII.lineFeed ? .bareLineFeed : .invalidVersion
+        }
+        position &+= 1
+        state = .lineFeed
     }
 
     private mutating func finishTarget(_ byte: UInt8, at index: Int) throws(WireError) {
@@ -133,6 +136,7 @@ struct RequestLineScanner: Sendable {
         }
         targetEnd = index
         versionStart = index &+ 1
+        position = versionStart
         state = .version
     }
 
