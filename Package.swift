@@ -72,6 +72,10 @@ let package = Package(
         .executableTarget(
             name: "AppleSimulator",
             dependencies: ["HTTP", "Sockets", "COpenSSL", httpTypes, arguments, logging],
+            resources: [
+                .embedInCode("Assets/appleid.auth.js"), .embedInCode("Assets/control.js"),
+                .embedInCode("Assets/deliver.js"), .embedInCode("Assets/simulator.css"),
+            ],
             swiftSettings: house),
 
         tests("CodingTests", ["Coding"]),
