@@ -71,7 +71,7 @@ cat >"$demo/config.json" <<JSON
         "endpoint": "$apple",
         "scriptURL": "$apple/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js"
     },
-    "site": { "name": "the Bramley demonstration" },
+    "site": { "name": "Bramley Demo" },
     "storage": { "directory": "$demo/data" },
     "log": { "format": "text" }
 }
