@@ -69,7 +69,7 @@ import Web
     }
 
     @Test("What is said to be shared follows the scopes", arguments: [
-        ([], "neither your name nor"), (["name"], "asks for your name, which"), (["email"], "choose to hide it"),
+        ([], "learns neither your name nor"), (["name"], "asks for your name, which"), (["email"], "choose to hide it"),
         (["name", "email"], "change the name and hide the address"),
     ])
     func sharing(_ scopes: [String], text: String) async throws {
