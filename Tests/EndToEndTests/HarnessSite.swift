@@ -19,6 +19,7 @@ final class SiteClock: WallClock, SimulatorClock {
 
     func now() -> Timestamp { Timestamp(milliseconds: milliseconds()) }
     func milliseconds() -> Int64 { value.withLock { $0 } }
+    var seconds: Int64 { milliseconds() / 1000 }
     func advance(seconds: Int64) { value.withLock { $0 += seconds * 1000 } }
     func advance(milliseconds: Int64) { value.withLock { $0 += milliseconds } }
 }

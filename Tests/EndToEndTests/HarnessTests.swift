@@ -4,7 +4,7 @@ import Testing
 /// The harness itself: if these fail, look here first.
 struct HarnessTests {
     @Test func aWholeSignInWorks() async throws {
-        try await withSite { site in
+        try await withSite { (site: Site) async throws in
             let browser = site.browser()
             let response = try await browser.signIn(as: "ada")
             #expect(response["location"] == "/account")
@@ -16,7 +16,7 @@ struct HarnessTests {
     }
 
     @Test func aSessionOutlivesARestart() async throws {
-        try await withSite { site in
+        try await withSite { (site: Site) async throws in
             let browser = site.browser()
             try await browser.signIn(as: "boris")
             try await site.restart()
