@@ -70,7 +70,7 @@ import Testing
 
     @Test(arguments: [
         ("GET /auth/verify HTTP/1.0\r\n\r\n", 401), ("GET /auth/verify HTTP/1.0\r\nHost: x\r\n\r\n", 401),
-        ("BREW /login HTTP/1.1\r\nHost: x\r\n\r\n", 405), ("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 404),
+        ("BREW /login HTTP/1.1\r\nHost: x\r\n\r\n", 405), ("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 204),
         ("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", 404), ("GET /assets/../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         ("GET /assets/%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         ("GET /assets/..%2f..%2fetc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET /assets/.htaccess HTTP/1.1\r\nHost: x\r\n\r\n", 404),

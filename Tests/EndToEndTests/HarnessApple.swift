@@ -91,6 +91,8 @@ final class StubApple: RequestHandler, Sendable {
         var token: @Sendable (String) -> (status: Int, body: String) = { _ in (400, "{\"error\":\"invalid_grant\"}") }
         /// Status of `/auth/keys`.
         var keysStatus = 200
+        /// `Location` of every answer.
+        var location: String?
     }
 
     struct Seen: Sendable {
@@ -114,18 +116,19 @@ final class StubApple: RequestHandler, Sendable {
         }
         let answers = answers.withLock { $0 }
         switch request.path {
-        case "/auth/keys": return Self.json(answers.keysStatus, answers.keys)
+        case "/auth/keys": return Self.json(answers.keysStatus, answers.keys, answers.location)
         case "/auth/token":
             let answer = answers.token(body)
-            return Self.json(answer.status, answer.body)
+            return Self.json(answer.status, answer.body, answers.location)
         default: return ServerResponse(status: .notFound)
         }
     }
 
-    private static func json(_ status: Int, _ text: String) -> ServerResponse {
-        ServerResponse(
-            status: HTTPResponse.Status(code: status), fields: [.contentType: "application/json"],
-            body: .bytes(Array(text.utf8)))
+    private static func json(_ status: Int, _ text: String, _ location: String?) -> ServerResponse {
+        var fields: HTTPFields = [.contentType: "application/json"]
+        fields[.location] = location
+        return ServerResponse(
+            status: HTTPResponse.Status(code: status), fields: fields, body: .bytes(Array(text.utf8)))
     }
 
     /// Serves on a port of 127.0.0.1 while `body` runs.

@@ -227,7 +227,9 @@ final class Browser: Sendable {
     /// The tap: `GET /login/apple`. Gives Apple's authorize URL.
     func begin(returnTo: String? = nil) async throws -> String {
         let query = returnTo.map { "?return_to=" + Form.escape($0) } ?? ""
-        let response = try await get("/login/apple" + query, from: .sameOrigin)
+        var response = try await get("/login/apple" + query, from: .sameOrigin)
+        // A second sign-in within seconds is explained once before it goes on.
+        if response.status == 200 { response = try await get("/login/apple" + query, from: .sameOrigin) }
         guard response.status == 303, let location = response["location"] else {
             throw SiteError("GET /login/apple answered \(response.status)")
         }
@@ -273,6 +275,7 @@ final class Browser: Sendable {
     }
 
     /// `GET /auth/verify`, as a proxy asks it.
+    @discardableResult
     func verify(_ fields: [(name: String, value: String)] = [], query: String = "") async throws -> WireResponse {
         try await get("/auth/verify" + query, fields, from: .program)
     }

@@ -165,8 +165,49 @@ final class Site: Sendable {
     }
 }
 
+/// Lets a few sites run at a time: all tests start at once, and each site has threads, a disk and deadlines.
+private final class Turnstile: Sendable {
+    private struct State {
+        var free: Int
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(_ count: Int) { state = Mutex(State(free: count)) }
+
+    func enter() async {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.free > 0 {
+                    state.free -= 1
+                    return true
+                }
+                state.waiters.append(continuation)
+                return false
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    func leave() {
+        let next = state.withLock { state in
+            if state.waiters.isEmpty {
+                state.free += 1
+                return nil as CheckedContinuation<Void, Never>?
+            }
+            return state.waiters.removeFirst()
+        }
+        next?.resume()
+    }
+}
+
+private let turnstile = Turnstile(6)
+
 /// Runs `body` with a site of its own, and takes everything down again.
 func withSite(_ options: SiteOptions = SiteOptions(), _ body: (Site) async throws -> Void) async throws {
+    await turnstile.enter()
+    defer { turnstile.leave() }
     let directory = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(
         atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])

@@ -289,7 +289,8 @@ import Testing
 
     @Test func unknownKidIs503SoThatAppleRetries() async throws {
         try await withSite { (site: Site) async throws in
-            // The first unknown kid may be asked for; what is unknown after that is refused, then cooled down.
+            // Apple's keys are there; the first unknown kid is asked for, what is unknown after that waits.
+            try await site.browser().signIn()
             let event = Self.event("consent-revoked", "x", at: site.clock.milliseconds())
             let token = try await Self.sign(Self.claims(site, event: event))
             #expect(try await Self.post(site, token).status == 400)

@@ -216,7 +216,6 @@ extension JSON {
         .claims("sub a number", ["sub": 1]),
         .claims("sub a list", ["sub": ["x"]]),
         .claims("sub very long", ["sub": .string(String(repeating: "s", count: 256))]),
-        .claims("sub of another person", ["sub": "000000.00000000000000000000000000000000.0000"]),
         .claims("nonce missing", ["nonce": .null]),
         .claims("nonce missing and not supported", ["nonce": .null, "nonce_supported": false]),
         .claims("nonce empty", ["nonce": ""]),
@@ -454,6 +453,21 @@ extension JSON {
             try await site.apple.control("DELETE", "faults/keys")
             site.clock.advance(seconds: 61)
             #expect(try await browser.signIn().status == 303)
+        }
+    }
+
+    /// 17: both tokens sound, of two people.
+    @Test func tokensOfTwoPeopleMakeNoSession() async throws {
+        try await withSite { (site: Site) async throws in
+            try await site.publishSignersKeys()
+            let browser = site.browser()
+            let form = try await browser.consent()
+            var claims = JSON.part(1, of: try #require(form["id_token"]))
+            claims["sub"] = "000000.00000000000000000000000000000000.0000"
+            let token = try await Forgery(name: "").token(header: Self.soundHeader, claims: claims)
+            #expect(try await browser.postCallback(form.setting("id_token", token)).status == 400)
+            #expect(try await site.count("session") == 0)
+            #expect(try await site.count("user") == 0)
         }
     }
 
