@@ -360,7 +360,7 @@ extension Site {
                 (.get("/account"), 200), (.get("/logout"), 200), (.get("/auth/verify"), 204), (.get("/api/v1/session"), 200),
                 (.get("/assets/bramley.css"), 200), (.get("/assets/nothing.css"), 404), (.get("/nothing"), 404),
                 (.get("/api/v1/nothing"), 404), (.get("/login?return_to=//x"), 400), (.get("/%zz"), 400),
-                (WireRequest(method: "PUT", target: "/login"), 405), (WireRequest(method: "BREW", target: "/login"), 405),
+                (WireRequest(method: "PUT", target: "/login"), 405), (WireRequest(method: "BREW", target: "/login"), 501),
                 (.post("/apple/callback", form: form, json), 415), (.post("/apple/callback", form: Form()), 400),
                 (.post("/logout", form: Form(), from: program), 403),
                 (WireRequest(method: "DELETE", target: "/api/v1/session", context: program), 403),

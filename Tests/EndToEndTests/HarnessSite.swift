@@ -113,17 +113,7 @@ final class Site: Sendable {
 
     /// One value of the database, read by another implementation in another process.
     func query(_ sql: String) async throws -> String {
-        let path = databasePath
-        return try await blocking {
-            try run(
-                "/usr/bin/env",
-                [
-                    "python3", "-c",
-                    "import sqlite3,sys; print(sqlite3.connect(f'file:{sys.argv[1]}?mode=ro', uri=True).execute(sys.argv[2]).fetchone()[0])",
-                    path, sql,
-                ]
-            ).trimmingCharacters(in: .whitespacesAndNewlines)
-        }
+        try await IndependentSigner.shared.query(databasePath, sql)
     }
 
     func count(_ table: String) async throws -> Int { Int(try await query("SELECT count(*) FROM \(table)")) ?? -1 }
@@ -265,23 +255,4 @@ final class LogRecorder: LogSink {
                 label: label, level: self.level, format: .json, sink: self, now: { Timestamp(milliseconds: 0) })
         }
     }
-}
-
-/// Runs a program to its end and gives its standard output.
-func run(_ program: String, _ arguments: [String], input: String? = nil) throws -> String {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: program)
-    process.arguments = arguments
-    let (output, errors, feed) = (Pipe(), Pipe(), Pipe())
-    process.standardOutput = output
-    process.standardError = errors
-    process.standardInput = feed
-    try process.run()
-    if let input { try feed.fileHandleForWriting.write(contentsOf: Data(input.utf8)) }
-    try feed.fileHandleForWriting.close()
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    let complaint = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else { throw SiteError("\(arguments): \(complaint)") }
-    return text
 }

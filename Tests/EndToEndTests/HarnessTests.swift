@@ -1,4 +1,5 @@
 import AppleSimulator
+import Foundation
 import Testing
 
 /// The harness itself: if these fail, look here first.
@@ -23,5 +24,14 @@ struct HarnessTests {
             #expect(try await browser.session() != nil)
             #expect(try await browser.verify().status == 204)
         }
+    }
+
+    /// What a site opened is closed when it has stopped: descriptors of one test must not add up over all.
+    @Test func stoppedSitesLeaveNoDescriptorsOpen() async throws {
+        func open() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+        let before = try open()
+        for _ in 0..<10 { try await withSite { (site: Site) async throws in try await site.browser().signIn() } }
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") { print("FD", (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)) ?? "") }
+        print("FDS", before, try open())
     }
 }

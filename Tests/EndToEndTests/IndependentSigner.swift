@@ -65,6 +65,14 @@ final class IndependentSigner: Sendable {
         return JSON(parsing: Array(text.utf8)) ?? .null
     }
 
+    /// The left half of a text's SHA-256 in base64url: `c_hash` and `at_hash`.
+    func halfHash(_ text: String) async throws -> String { try await ask(["op": "half-hash", "key": text]) }
+
+    /// One value of a SQLite database, read without our own code.
+    func query(_ path: String, _ sql: String) async throws -> String {
+        try await ask(["op": "sql", "key": path, "payload": sql])
+    }
+
     private func ask(_ question: [String: String]) async throws -> String {
         try await blocking { try self.askNow(question) }
     }

@@ -1,8 +1,9 @@
-"""Signs and checks tokens for the end-to-end tests: one JSON question a line, one JSON answer a line."""
+"""Signs and checks tokens, and looks into databases, for the end-to-end tests: one JSON question and answer a line."""
 import base64
 import hashlib
 import hmac
 import json
+import sqlite3
 import sys
 
 from cryptography.hazmat.primitives import hashes, serialization
@@ -76,6 +77,15 @@ def answer(q):
             serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
         token = jwt.decode(q["payload"], ECKey.import_key(pem), algorithms=["ES256"])
         return json.dumps({"header": token.header, "claims": token.claims})
+    if op == "sql":
+        # Another implementation looks into the database, read-only.
+        database = sqlite3.connect(f"file:{name}?mode=ro", uri=True)
+        try:
+            return str(database.execute(q["payload"]).fetchone()[0])
+        finally:
+            database.close()
+    if op == "half-hash":
+        return b64(hashlib.sha256(name.encode()).digest()[:16])
     raise ValueError(op)
 
 
