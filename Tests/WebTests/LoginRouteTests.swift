@@ -158,6 +158,35 @@ import Web
         }
     }
 
+    @Test func signingOutAndInAgainIsNoBounce() async throws {
+        let site = try Site()
+        let binding = "__Host-bramley-login=\(Site.binding)"
+        let state = try await site.state(returnTo: "/account")
+        let done = await site.post(
+            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        let session = String(try #require(done.setCookies.first).prefix { $0 != ";" })
+        let fields: HTTPFields = [.cookie: "\(binding); \(session)", .secFetchSite: "same-origin"]
+        #expect(await site.post("/logout", fields).status == .seeOther)
+        for cookie in [binding, "\(binding); \(session)"] {
+            let page = await site.get("/login?return_to=%2Faccount", cookie: cookie)
+            #expect(page.status == .ok)
+            #expect(!page.text.contains("You came straight back"))
+        }
+    }
+
+    @Test func endedSessionIsNoBounce() async throws {
+        let site = try Site()
+        let binding = "__Host-bramley-login=\(Site.binding)"
+        let state = try await site.state(returnTo: "/account")
+        let done = await site.post(
+            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        let session = String(try #require(done.setCookies.first).prefix { $0 != ";" })
+        site.store.state.withLock { $0.sessions = [:] }
+        let page = await site.get("/login?return_to=%2Faccount", cookie: "\(binding); \(session)")
+        #expect(!page.text.contains("You came straight back"))
+        #expect(await site.get("/login?return_to=%2Faccount", cookie: binding).text.contains("You came straight back"))
+    }
+
     @Test func signedInVisitorWithoutTargetMayContinueOrSignInAnew() async throws {
         let site = try Site()
         site.signIn()
