@@ -1,5 +1,5 @@
 import Coding
-import Crypto
+package import Crypto
 import Synchronization
 
 /// Lets identical posts of one callback share one piece of work and, for a while, its answer.
@@ -7,9 +7,9 @@ import Synchronization
 /// The first post of a key does the work in its own task. Those that come meanwhile wait for it; those that come
 /// within `lifetime` after it get the same answer from memory. Waiting has no influence on the work: a waiter that is
 /// cancelled still waits, and the work has its own deadlines.
-final class CallbackAnswers: Sendable {
+package final class CallbackAnswers: Sendable {
     /// How long an answer is kept, in milliseconds.
-    static let lifetime: Int64 = 30_000
+    package static let lifetime: Int64 = 30_000
 
     /// What a post finds at its key.
     private enum Place: Sendable {
@@ -36,18 +36,27 @@ final class CallbackAnswers: Sendable {
     private let clock: any WallClock
 
     /// - Parameter capacity: keys remembered, running and answered together.
-    init(capacity: Int = 4_096, clock: any WallClock) {
+    package init(capacity: Int = 4_096, clock: any WallClock) {
         self.capacity = capacity
         self.clock = clock
     }
 
     /// The number of keys remembered.
-    var count: Int {
+    package var count: Int {
         state.withLock { $0.entries.count }
     }
 
+    /// The number of posts that wait for the first of their key.
+    package var waiting: Int {
+        state.withLock { state in
+            state.entries.values.reduce(0) { total, entry in
+                if case .running(let waiters) = entry { total + waiters.count } else { total }
+            }
+        }
+    }
+
     /// The answer for `key`: from memory, from the work in flight, or from `work`.
-    func answer(for key: Digest256, work: () async -> SignInOutcome) async -> SignInOutcome {
+    package func answer(for key: Digest256, work: () async -> SignInOutcome) async -> SignInOutcome {
         // The place is found and the waiter enlisted under one lock, so no answer can slip between the two.
         let place = await withCheckedContinuation { continuation in
             let now = clock.now()

@@ -175,7 +175,8 @@ private struct URLParts {
         }
         guard !host.isEmpty else { return nil }
         guard let port else { return String(host) }
-        guard port.allSatisfy({ $0.isASCII && $0.isNumber }), let number = UInt16(port), number > 0 else { return nil }
+        // Digits only, and no leading zero: some parsers read that as octal.
+        guard let number = UInt16(port), number > 0, String(number) == port else { return nil }
         let isDefault = (scheme == "https" && number == 443) || (scheme == "http" && number == 80)
         return isDefault ? String(host) : "\(host):\(number)"
     }

@@ -1,0 +1,181 @@
+package import Coding
+package import Crypto
+import Synchronization
+
+/// The stores in memory: what the ports mean, in the shortest form that is right. For tests and nothing else; the
+/// contract suite holds it and the database to the same behaviour.
+package final class MemoryStore: Sendable {
+    struct Person {
+        var user: User
+        var team: TeamID
+        /// The latest `iat` of this person's sign-ins.
+        var lastSignIn: Timestamp
+        var lastEmailEvent: Timestamp?
+    }
+
+    struct IdentityKey: Hashable {
+        var team: TeamID
+        var subject: AppleSubject
+    }
+
+    struct Credential {
+        var sealed: [UInt8]
+        var issuedAt: Timestamp
+    }
+
+    struct State {
+        var people: [IdentityKey: Person] = [:]
+        var sessions: [Digest256: Session] = [:]
+        var usedAttempts: [Digest256: (bindingHash: Digest256, session: SessionID?)] = [:]
+        var firstConsents: [IdentityKey: PersonName] = [:]
+        var credentials: [IdentityKey: [ClientID: Credential]] = [:]
+        var notifications: Set<String> = []
+        var journal: [JournalEntry] = []
+        /// The next failures to answer with, oldest first.
+        var failures: [StoreError] = []
+    }
+
+    package let invalidations = SessionInvalidations()
+    let limits: SessionLimits
+    let onAccountDeleted: AccountDeletionPolicy
+    let identifiers: RandomIdentifier
+    let state = Mutex(State())
+
+    package init(
+        limits: SessionLimits, onAccountDeleted: AccountDeletionPolicy = .erase,
+        random: any RandomSource = SystemRandom()
+    ) {
+        self.limits = limits
+        self.onAccountDeleted = onAccountDeleted
+        self.identifiers = RandomIdentifier(random: random)
+    }
+
+    /// The next write fails so, writing nothing.
+    package func failNextWrite(with error: StoreError) {
+        state.withLock { $0.failures.append(error) }
+    }
+
+    /// One write: all of it or nothing, its invalidations before its answer.
+    func write<Value>(
+        _ body: (inout State, inout [SessionInvalidations.Entry]) -> Value
+    ) throws(StoreError) -> Value {
+        let result: Result<(Value, [SessionInvalidations.Entry]), StoreError> = state.withLock { state in
+            if !state.failures.isEmpty { return .failure(state.failures.removeFirst()) }
+            var effects: [SessionInvalidations.Entry] = []
+            let value = body(&state, &effects)
+            return .success((value, effects))
+        }
+        let (value, effects) = try result.get()
+        invalidations.append(effects)
+        return value
+    }
+
+    func isLive(_ session: Session, at now: Timestamp) -> Bool {
+        now < limits.end(of: session)
+    }
+
+    func record(
+        _ kind: JournalEntry.Kind, user: UserID, session: SessionID? = nil, cause: SessionEndCause? = nil,
+        fields: [String] = [], at now: Timestamp, in state: inout State
+    ) {
+        state.journal.append(
+            JournalEntry(
+                id: identifiers.make(), kind: kind, time: now, user: user, session: session, cause: cause,
+                fields: fields))
+    }
+
+    func endSessions(
+        where condition: (Session) -> Bool, cause: SessionEndCause, at now: Timestamp, in state: inout State,
+        effects: inout [SessionInvalidations.Entry]
+    ) -> Int {
+        let ended = state.sessions.values.filter(condition).sorted { $0.id.rawValue < $1.id.rawValue }
+        for session in ended {
+            state.sessions[session.tokenHash] = nil
+            record(.sessionEnded, user: session.user, session: session.id, cause: cause, at: now, in: &state)
+            effects.append(.token(session.tokenHash))
+        }
+        return ended.count
+    }
+}
+
+extension MemoryStore: SessionStore, SessionDirectory {
+    private func signedIn(_ token: Digest256, at now: Timestamp) -> SignedIn? {
+        state.withLock { state in
+            guard let session = state.sessions[token], isLive(session, at: now),
+                let person = state.people.values.first(where: { $0.user.id == session.user })
+            else { return nil }
+            return SignedIn(session: session, user: person.user)
+        }
+    }
+
+    package func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
+        signedIn(token, at: now)
+    }
+
+    package func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session] {
+        state.withLock { state in
+            state.sessions.values.filter { $0.user == user && isLive($0, at: now) }
+                .sorted { ($0.createdAt, $0.id.rawValue) > ($1.createdAt, $1.id.rawValue) }
+        }
+    }
+
+    package func endSession(
+        _ id: SessionID, cause: SessionEndCause, at now: Timestamp
+    ) async throws(StoreError) -> Bool {
+        try write { state, effects in
+            endSessions(where: { $0.id == id }, cause: cause, at: now, in: &state, effects: &effects) > 0
+        }
+    }
+
+    package func touch(_ id: SessionID, at now: Timestamp) async throws(StoreError) {
+        try write { state, _ in
+            for (token, session) in state.sessions where session.id == id && session.lastSeenAt < now {
+                state.sessions[token]?.lastSeenAt = now
+            }
+        }
+    }
+
+    private final class Reader: SessionReader {
+        let store: MemoryStore
+        init(store: MemoryStore) { self.store = store }
+        func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
+            store.signedIn(token, at: now)
+        }
+    }
+
+    package func makeReader() throws(StoreError) -> any SessionReader { Reader(store: self) }
+}
+
+extension MemoryStore: EventJournal, UserStore {
+    package func events(after id: EventID?, limit: Int) async throws(StoreError) -> [JournalEntry] {
+        state.withLock { state in
+            let start = id.flatMap { id in state.journal.firstIndex { $0.id == id } }.map { $0 + 1 } ?? 0
+            return Array(state.journal[start...].prefix(limit))
+        }
+    }
+
+    package func user(_ id: UserID) async throws(StoreError) -> User? {
+        state.withLock { state in state.people.values.first { $0.user.id == id }?.user }
+    }
+
+    package func setState(_ new: User.State, of id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
+        try write { state, effects in
+            guard let key = state.people.first(where: { $0.value.user.id == id })?.key else { return false }
+            set(new, of: key, cause: .userDisabled, at: now, in: &state, effects: &effects)
+            return true
+        }
+    }
+
+    func set(
+        _ new: User.State, of key: IdentityKey, cause: SessionEndCause, at now: Timestamp, in state: inout State,
+        effects: inout [SessionInvalidations.Entry]
+    ) {
+        guard let user = state.people[key]?.user, user.state != new else { return }
+        state.people[key]?.user.state = new
+        record(.userUpdated, user: user.id, fields: ["state"], at: now, in: &state)
+        effects.append(.user(user.id))
+        if new == .disabled {
+            _ = endSessions(where: { $0.user == user.id }, cause: cause, at: now, in: &state, effects: &effects)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+package import Coding
+package import Crypto
+import Synchronization
+
+extension MemoryStore: SignInStore {
+    package func saveFirstConsent(
+        team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
+    ) async throws(StoreError) {
+        try write { state, _ in
+            state.firstConsents[IdentityKey(team: team, subject: subject)] = name
+        }
+    }
+
+    package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt? {
+        state.withLock { state in used(id, at: now, in: state) }
+    }
+
+    private func used(_ id: Digest256, at now: Timestamp, in state: State) -> UsedAttempt? {
+        guard let used = state.usedAttempts[id] else { return nil }
+        let session = state.sessions.values.first { $0.id == used.session }
+        return UsedAttempt(
+            bindingHash: used.bindingHash, session: used.session,
+            sessionIsLive: session.map { isLive($0, at: now) } ?? false)
+    }
+
+    package func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {
+        try write { state, effects in
+            if let used = used(record.attempt, at: record.now, in: state) { return .alreadyUsed(used) }
+            state.usedAttempts[record.attempt] = (record.bindingHash, nil)
+            let key = IdentityKey(team: record.team, subject: record.claims.subject)
+            guard let (user, isNew) = admit(record, key: key, in: &state, effects: &effects) else { return .closed }
+            switch user.state {
+            case .pending: return .pending(user.id)
+            case .disabled: return .disabled(user.id)
+            case .active: break
+            }
+            if let replaced = record.replacing {
+                _ = endSessions(
+                    where: { $0.id == replaced }, cause: .replaced, at: record.now, in: &state, effects: &effects)
+            }
+            let new = record.session
+            let session = Session(
+                id: new.id, tokenHash: new.tokenHash, kind: new.kind, user: user.id,
+                clientID: record.claims.clientID, device: new.device, issuedAt: record.claims.issuedAt,
+                createdAt: record.now, lastSeenAt: record.now, expiresAt: new.expiresAt)
+            state.sessions[session.tokenHash] = session
+            state.usedAttempts[record.attempt] = (record.bindingHash, session.id)
+            self.record(.sessionCreated, user: user.id, session: session.id, at: record.now, in: &state)
+            return .signedIn(user: user, session: session, isNewUser: isNew)
+        }
+    }
+
+    private func admit(
+        _ record: SignInRecord, key: IdentityKey, in state: inout State, effects: inout [SessionInvalidations.Entry]
+    ) -> (User, isNew: Bool)? {
+        if state.people[key] == nil, record.policy == .closed { return nil }
+        let consent = state.firstConsents.removeValue(forKey: key)
+        if let sealed = record.sealedRefreshToken {
+            let held = state.credentials[key]?[record.claims.clientID]
+            if (held?.issuedAt ?? record.claims.issuedAt) <= record.claims.issuedAt {
+                state.credentials[key, default: [:]][record.claims.clientID] = Credential(
+                    sealed: sealed, issuedAt: record.claims.issuedAt)
+            }
+        }
+        if var person = state.people[key] {
+            let fields = person.user.absorb(record.claims, firstConsent: consent)
+            person.lastSignIn = max(person.lastSignIn, record.claims.issuedAt)
+            state.people[key] = person
+            if !fields.isEmpty {
+                self.record(.userUpdated, user: person.user.id, fields: fields, at: record.now, in: &state)
+                effects.append(.user(person.user.id))
+            }
+            return (person.user, false)
+        }
+        let user = User(
+            id: record.newUser, state: record.policy == .approval ? .pending : .active, claims: record.claims,
+            firstConsent: consent, createdAt: record.now)
+        state.people[key] = Person(
+            user: user, team: record.team, lastSignIn: record.claims.issuedAt, lastEmailEvent: nil)
+        self.record(.userCreated, user: user.id, at: record.now, in: &state)
+        return (user, true)
+    }
+}
+
+extension MemoryStore: NotificationStore {
+    package func apply(
+        _ notification: AppleNotification, team: TeamID, at now: Timestamp
+    ) async throws(StoreError) -> NotificationOutcome {
+        try write { state, effects in
+            guard state.notifications.insert(notification.id).inserted else { return .duplicate }
+            if case .unknown = notification.kind { return .unknownType }
+            guard let subject = notification.subject else { return .unknownSubject }
+            let key = IdentityKey(team: team, subject: subject)
+            guard let person = state.people[key] else { return .unknownSubject }
+            let effect = NotificationEffect(
+                of: notification, lastSignIn: person.lastSignIn, lastEmailEvent: person.lastEmailEvent,
+                onAccountDeleted: onAccountDeleted)
+            switch effect {
+            case .unknownType: return .unknownType
+            case .stale: return .stale
+            case .emailForwarding(let isOn):
+                state.people[key]?.user.emailForwarding = isOn
+                state.people[key]?.lastEmailEvent = notification.eventTime
+                record(isOn ? .emailEnabled : .emailDisabled, user: person.user.id, at: now, in: &state)
+                effects.append(.user(person.user.id))
+            case .end(let cause, let loss):
+                _ = endSessions(
+                    where: { $0.user == person.user.id && $0.issuedAt <= notification.eventTime }, cause: cause,
+                    at: now, in: &state, effects: &effects)
+                state.credentials[key] = state.credentials[key]?.filter { $1.issuedAt > notification.eventTime }
+                if let loss { lose(loss, key: key, cause: cause, at: now, in: &state, effects: &effects) }
+            }
+            return .applied
+        }
+    }
+
+    private func lose(
+        _ loss: NotificationEffect.AuthorizationLoss, key: IdentityKey, cause: SessionEndCause, at now: Timestamp,
+        in state: inout State, effects: inout [SessionInvalidations.Entry]
+    ) {
+        guard let user = state.people[key]?.user.id else { return }
+        effects.append(.user(user))
+        record(cause == .consentRevoked ? .consentRevoked : .accountDeleted, user: user, at: now, in: &state)
+        switch loss {
+        case .revoked:
+            state.people[key]?.user.credentialState = .revoked
+        case .disabled:
+            state.people[key]?.user.credentialState = .notFound
+            set(.disabled, of: key, cause: cause, at: now, in: &state, effects: &effects)
+        case .erased:
+            state.people[key] = nil
+            state.firstConsents[key] = nil
+            state.credentials[key] = nil
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import Coding
+import RelyingParty
+import Testing
+
+@Suite struct NotificationTests {
+    private static let time = Timestamp(seconds: 1_800_000_000)
+
+    private func notification(_ kind: AppleNotification.Kind, subject: String? = "ann") -> AppleNotification {
+        AppleNotification(
+            id: "jti-1", kind: kind, type: "t", clientID: ClientID("web"), subject: subject.map { AppleSubject($0) },
+            eventTime: Self.time, payload: "{}")
+    }
+
+    @Test("a verified notification is applied, and a second delivery is a duplicate")
+    func applies() async throws {
+        let bench = SignInBench()
+        let session = try #require(await bench.post(bench.form(bench.begin())).session)
+        bench.apple.set { $0.notificationResult = .success(self.notification(.consentRevoked)) }
+        let notifications = Notifications(
+            provider: bench.apple, store: bench.store, clock: bench.clock, logger: LogRecorder().logger)
+        #expect(try await notifications.receive([]) == .applied)
+        #expect(try await bench.store.sessions(of: session.user, at: bench.clock.now()).isEmpty)
+        #expect(try await notifications.receive([]) == .duplicate)
+    }
+
+    @Test(
+        "what is not verified or not stored is a failure, and the caller is not told it was accepted",
+        arguments: [NotificationFailure.refused("no"), .keysUnavailable("no")])
+    func fails(failure: NotificationFailure) async {
+        let bench = SignInBench()
+        bench.apple.set { $0.notificationResult = .failure(failure) }
+        let notifications = Notifications(
+            provider: bench.apple, store: bench.store, clock: bench.clock, logger: LogRecorder().logger)
+        await #expect(throws: failure) { try await notifications.receive([]) }
+        bench.apple.set { $0.notificationResult = .success(self.notification(.consentRevoked)) }
+        bench.store.failNextWrite(with: .busy("locked"))
+        await #expect(throws: NotificationFailure.storage("busy: locked")) { try await notifications.receive([]) }
+        // Apple's next try is the first that counts.
+        await #expect(throws: Never.self) {
+            let outcome = try await notifications.receive([])
+            #expect(outcome == .unknownSubject)
+        }
+    }
+
+    @Test(
+        "an end takes the person's authorization only when no sign-in is later; ties are included",
+        arguments: [
+            (-1, NotificationEffect.AuthorizationLoss.revoked), (0, .revoked), (1, nil),
+        ] as [(Int64, NotificationEffect.AuthorizationLoss?)])
+    func comparesAppleClock(offset: Int64, loss: NotificationEffect.AuthorizationLoss?) {
+        let effect = NotificationEffect(
+            of: notification(.consentRevoked), lastSignIn: Self.time.adding(milliseconds: offset), lastEmailEvent: nil,
+            onAccountDeleted: .erase)
+        #expect(effect == .end(.consentRevoked, loss: loss))
+    }
+
+    @Test(
+        "deletion erases or disables as configured",
+        arguments: [(AccountDeletionPolicy.erase, NotificationEffect.AuthorizationLoss.erased), (.disable, .disabled)])
+    func deletes(policy: AccountDeletionPolicy, loss: NotificationEffect.AuthorizationLoss) {
+        let effect = NotificationEffect(
+            of: notification(.accountDeleted), lastSignIn: Self.time, lastEmailEvent: nil, onAccountDeleted: policy)
+        #expect(effect == .end(.accountDeleted, loss: loss))
+    }
+
+    @Test(
+        "an e-mail event older than the last one is stale, one as old is not",
+        arguments: [(1, NotificationEffect.stale), (0, .emailForwarding(false)), (-1, .emailForwarding(false))]
+            as [(Int64, NotificationEffect)])
+    func ordersEmailEvents(offset: Int64, effect: NotificationEffect) {
+        let found = NotificationEffect(
+            of: notification(.emailDisabled), lastSignIn: Self.time,
+            lastEmailEvent: Self.time.adding(milliseconds: offset), onAccountDeleted: .erase)
+        #expect(found == effect)
+    }
+}
+
+@Suite struct UserChangesTests {
+    @Test(
+        "a name fills only an empty place and never mixes two people's halves",
+        arguments: [
+            (PersonName(), PersonName(given: "Ann", family: "Lee"), PersonName(given: "Ann", family: "Lee")),
+            (PersonName(given: "Ann"), PersonName(given: "Ann", family: "Lee"), PersonName(given: "Ann", family: "Lee")),
+            (PersonName(given: "Ann"), PersonName(given: "Bob", family: "Ray"), PersonName(given: "Ann")),
+            (PersonName(family: "Lee"), PersonName(given: "Ann", family: "Lee"), PersonName(given: "Ann", family: "Lee")),
+            (PersonName(family: "Lee"), PersonName(given: "Bob", family: "Ray"), PersonName(family: "Lee")),
+            (PersonName(given: "A", family: "B"), PersonName(given: "C", family: "D"), PersonName(given: "A", family: "B")),
+            (PersonName(given: "A", family: "B"), PersonName(), PersonName(given: "A", family: "B")),
+        ])
+    func fillsNames(stored: PersonName, new: PersonName, result: PersonName) {
+        var name = stored
+        name.fill(from: new)
+        #expect(name == result)
+    }
+
+    @Test("a token without an address keeps the known one; another address forgets whether the relay forwards")
+    func absorbsEmail() {
+        let claims = IdentityClaims(
+            issuer: "i", clientID: ClientID("c"), subject: AppleSubject("s"), issuedAt: Timestamp(seconds: 1))
+        var user = User(
+            id: UserID(unchecked: "usr_1"), state: .active,
+            email: EmailAddress(address: "a@x", isVerified: true, isPrivate: true), emailForwarding: false,
+            appleSubject: AppleSubject("s"), createdAt: Timestamp(seconds: 1))
+        #expect(user.absorb(claims, firstConsent: nil) == [])
+        #expect(user.email?.address == "a@x")
+        var moved = claims
+        moved.email = EmailAddress(address: "b@x", isVerified: true, isPrivate: true)
+        #expect(user.absorb(moved, firstConsent: nil) == ["email", "emailForwarding"])
+        #expect(user.emailForwarding == nil)
+    }
+}

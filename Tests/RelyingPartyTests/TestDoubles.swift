@@ -1,0 +1,231 @@
+import Coding
+import Crypto
+import RelyingParty
+import Synchronization
+
+/// A clock that moves when told to.
+final class ManualClock: WallClock {
+    private let moment: Mutex<Timestamp>
+
+    init(_ seconds: Int64 = 1_800_000_000) {
+        moment = Mutex(Timestamp(seconds: seconds))
+    }
+
+    func now() -> Timestamp { moment.withLock { $0 } }
+
+    func advance(seconds: Int64) {
+        moment.withLock { $0 = $0.adding(seconds: seconds) }
+    }
+
+    func advance(milliseconds: Int64) {
+        moment.withLock { $0 = $0.adding(milliseconds: milliseconds) }
+    }
+}
+
+/// Holds whoever comes until it is opened; tells how many have come.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = true
+        var held: [CheckedContinuation<Void, Never>] = []
+        var arrivals = 0
+        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    func shut() { state.withLock { $0.isOpen = false } }
+
+    func open() {
+        let held = state.withLock { state in
+            state.isOpen = true
+            defer { state.held = [] }
+            return state.held
+        }
+        for continuation in held { continuation.resume() }
+    }
+
+    func pass() async {
+        let watchers = state.withLock { state in
+            state.arrivals += 1
+            let ready = state.watchers.filter { $0.count <= state.arrivals }
+            state.watchers.removeAll { $0.count <= state.arrivals }
+            return ready
+        }
+        for watcher in watchers { watcher.continuation.resume() }
+        await withCheckedContinuation { continuation in
+            let passes = state.withLock { state in
+                if !state.isOpen { state.held.append(continuation) }
+                return state.isOpen
+            }
+            if passes { continuation.resume() }
+        }
+    }
+
+    /// Returns once `count` have come, ever.
+    func arrived(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                if state.arrivals < count { state.watchers.append((count, continuation)) }
+                return state.arrivals >= count
+            }
+            if isReady { continuation.resume() }
+        }
+    }
+}
+
+/// An Apple that believes tokens of the form `sub|nonce|code`, and does as it is told.
+final class FakeApple: IdentityProvider {
+    struct Behaviour {
+        var verifyFailure: SignInFailure?
+        var exchangeFailure: SignInFailure?
+        var exchangedSubject: String?
+        var notificationResult: Result<AppleNotification, NotificationFailure>?
+        var verified = 0
+        var exchanged: [String] = []
+    }
+
+    let servicesID = ClientID("com.example.web")
+    let team = TeamID("TEAM123456")
+    let clock: ManualClock
+    /// Passed by every exchange.
+    let gate = Gate()
+    private let behaviour = Mutex(Behaviour())
+
+    init(clock: ManualClock) { self.clock = clock }
+
+    func set(_ change: (inout Behaviour) -> Void) { behaviour.withLock { change(&$0) } }
+    var exchangedCodes: [String] { behaviour.withLock { $0.exchanged } }
+    var verifications: Int { behaviour.withLock { $0.verified } }
+
+    func authorizeURL(state: String, nonce: String) -> String { "https://apple.test/?state=\(state)&nonce=\(nonce)" }
+
+    func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
+        guard let fields = try? FormDecoder.parse(body) else { throw .malformedCallback("no form") }
+        func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
+        guard Set(fields.map(\.name)).count == fields.count else { throw .malformedCallback("duplicate field") }
+        var name: PersonName?
+        if let user = field("user") {
+            let parts = user.split(separator: " ")
+            name = PersonName(given: parts.first.map(String.init), family: parts.dropFirst().first.map(String.init))
+        }
+        return CallbackForm(
+            state: field("state"), code: field("code"), identityToken: field("id_token"), name: name,
+            rawUser: field("user"), error: field("error"), isRepost: field("repost") == "1")
+    }
+
+    func verify(
+        identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
+    ) async throws(SignInFailure) -> IdentityClaims {
+        if let failure = behaviour.withLock({ behaviour in
+            behaviour.verified += 1
+            return behaviour.verifyFailure
+        }) {
+            throw failure
+        }
+        let parts = identityToken.split(separator: "|").map(String.init)
+        guard parts.count == 3, parts[1] == nonce, parts[2] == authorizationCode else {
+            throw .identityToken("nonce or c_hash")
+        }
+        return claims(subject: parts[0])
+    }
+
+    func exchange(
+        authorizationCode: String, nonce: String, claims: IdentityClaims
+    ) async throws(SignInFailure) -> VerifiedIdentity {
+        await gate.pass()
+        let (failure, subject) = behaviour.withLock { behaviour in
+            behaviour.exchanged.append(authorizationCode)
+            return (behaviour.exchangeFailure, behaviour.exchangedSubject)
+        }
+        if let failure { throw failure }
+        return VerifiedIdentity(
+            claims: self.claims(subject: subject ?? claims.subject.rawValue), refreshToken: RefreshToken("r.secret"))
+    }
+
+    func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
+        guard let result = behaviour.withLock({ $0.notificationResult }) else { throw .refused("none") }
+        return try result.get()
+    }
+
+    private func claims(subject: String) -> IdentityClaims {
+        IdentityClaims(
+            issuer: "https://appleid.apple.com", clientID: servicesID, subject: AppleSubject(subject),
+            issuedAt: Timestamp(seconds: clock.now().seconds),
+            email: EmailAddress(address: "\(subject)@example.com", isVerified: true, isPrivate: false))
+    }
+}
+
+/// Everything a sign-in needs, in memory.
+struct SignInBench {
+    let clock = ManualClock()
+    let apple: FakeApple
+    let store: MemoryStore
+    let signIn: SignIn
+    let keyring: SealingKeyring
+    let targets = ReturnTargets(
+        publicURL: "https://id.example.com", allowedOrigins: ["https://app.example.com"], defaultTarget: "/account")
+    let browser = BrowserBinding.make(random: SystemRandom())
+
+    init(policy: SignUpPolicy = .open, log: LogRecorder = LogRecorder()) {
+        let limits = SessionLimits(lifetime: 86_400, idleTimeout: 3_600)
+        apple = FakeApple(clock: clock)
+        store = MemoryStore(limits: limits)
+        keyring = SealingKeyring(current: .generate(), previous: [])
+        signIn = SignIn(
+            provider: apple, store: store, keyring: keyring,
+            configuration: SignInConfiguration(sessionLimits: limits, signUp: policy, returnTargets: targets),
+            clock: clock, random: SystemRandom(), logger: log.logger)
+    }
+
+    func begin(
+        browser: BrowserBinding? = nil, returnTo: String = "/notes", replacing: SessionID? = nil
+    ) -> Attempt {
+        let target = targets.validate(returnTo) ?? targets.defaultTarget
+        return signIn.begin(binding: browser ?? self.browser, returnTo: target, replacing: replacing)
+    }
+
+    /// What Apple's page posts for this attempt.
+    func form(
+        _ attempt: Attempt, subject: String = "ann", code: String = "code-1", nonce: String? = nil,
+        user: String? = nil, repost: Bool = false
+    ) -> [UInt8] {
+        var fields = [
+            ("state", attempt.state), ("code", code), ("id_token", "\(subject)|\(nonce ?? attempt.nonce)|\(code)"),
+        ]
+        if let user { fields.append(("user", user)) }
+        if repost { fields.append(("repost", "1")) }
+        return FormEncoder.encode(fields)
+    }
+
+    func post(
+        _ body: [UInt8], binding: BindingCookie? = nil, sameOrigin: Bool = false
+    ) async -> SignInOutcome {
+        await signIn.complete(
+            body: body, binding: binding ?? .value(browser), sameOrigin: sameOrigin,
+            device: Device(userAgent: "Test", address: "127.0.0.1"))
+    }
+}
+
+extension SignInOutcome {
+    var failure: SignInFailure? {
+        if case .failed(let failure, _) = self { failure } else { nil }
+    }
+    var token: SessionToken? {
+        if case .signedIn(let token, _, _) = self { token } else { nil }
+    }
+    var session: Session? {
+        if case .signedIn(_, let session, _) = self { session } else { nil }
+    }
+    /// The case's name, for tables.
+    var name: String {
+        switch self {
+        case .signedIn: "signedIn"
+        case .alreadySignedIn: "alreadySignedIn"
+        case .repost: "repost"
+        case .pending: "pending"
+        case .disabled: "disabled"
+        case .closed: "closed"
+        case .failed(let failure, _): failure.reason
+        }
+    }
+}
