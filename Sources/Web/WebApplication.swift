@@ -1,6 +1,6 @@
 package import Crypto
 package import HTTP
-package import HTTPTypes
+import HTTPTypes
 package import Logging
 package import RelyingParty
 
@@ -56,13 +56,6 @@ package final class WebApplication: RequestHandler {
             assets.get(request, path: parameters["path"] ?? "")
         }
         self.router = router
-    }
-
-    /// What an answer carries that never reached a route, such as the refusal of a malformed request.
-    package var fieldsOfBareAnswers: HTTPFields {
-        var fields = HTTPFields()
-        SecurityHeaders.add(to: &fields, policy: policy.nothing, referrer: .noReferrer)
-        return fields
     }
 
     package func respond(to request: ServerRequest) async -> ServerResponse {
