@@ -16,7 +16,8 @@ struct WebResponses: Sendable {
     /// A page without scripts, unless `policy` says otherwise.
     func page(
         _ bytes: [UInt8], locale: String, status: HTTPResponse.Status = .ok, policy: String? = nil,
-        referrer: SecurityHeaders.ReferrerPolicy = .noReferrer, cookies: [String] = [], fields: HTTPFields = HTTPFields()
+        referrer: SecurityHeaders.ReferrerPolicy = .noReferrer, cookies: [String] = [],
+        fields: HTTPFields = HTTPFields()
     ) -> ServerResponse {
         var fields = fields
         fields[.contentType] = "text/html; charset=utf-8"

@@ -50,7 +50,8 @@ import Web
 
     @Test func buttonAttributesFollowTheConfiguration() async throws {
         let site = try Site(adjust: {
-            $0.button = SignInButton(color: .white, kind: .continue, border: true, borderRadius: 4, width: 200, height: 40)
+            $0.button = SignInButton(
+                color: .white, kind: .continue, border: true, borderRadius: 4, width: 200, height: 40)
         })
         let page = await site.get("/login").text
         #expect(
@@ -79,7 +80,8 @@ import Web
     @Test("return_to outside is refused and goes nowhere", arguments: [
         "//evil.example", "/\\evil.example", "https:evil.example", "\t//evil.example", "/%2f/evil.example",
         "%2f%2fevil.example", "https://evil.example/", "https://app.example.com.evil.example/",
-        "https://app.example.com@evil.example/", "javascript:alert(1)", "/a\r\nSet-Cookie: x=1", "http://app.example.com/",
+        "https://app.example.com@evil.example/", "javascript:alert(1)", "/a\r\nSet-Cookie: x=1",
+        "http://app.example.com/",
     ])
     func returnTo(_ target: String) async throws {
         let site = try Site()
