@@ -86,7 +86,9 @@ import Testing
         database.close()
     }
 
-    @Test("when SQLite rolls the transaction back, the others are tried again alone and only then acknowledged", arguments: [1, 10, 19])
+    @Test(
+        "when SQLite rolls the transaction back, the others are tried again alone and only then acknowledged",
+        arguments: [1, 10, 19])
     func survivesLostTransaction(position: Int) async throws {
         let bench = try Bench()
         let database = try open(bench)

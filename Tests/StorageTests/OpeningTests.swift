@@ -31,7 +31,10 @@ import Testing
         let loose = try bench.stranger().read { connection in
             try String.fetchAll(
                 connection,
-                sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND strict = 0 AND name NOT LIKE 'sqlite_%'")
+                sql: """
+                    SELECT name FROM pragma_table_list
+                    WHERE schema = 'main' AND strict = 0 AND name NOT LIKE 'sqlite_%'
+                    """)
         }
         #expect(loose == [])
         let tables = try bench.stranger().read { connection in

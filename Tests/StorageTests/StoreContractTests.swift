@@ -80,7 +80,9 @@ enum StoreKind: String, CaseIterable, Sendable {
         #expect(try await subject.store.completeSignIn(other).user?.id != first.user)
     }
 
-    @Test("a sign-in updates what changed and says which fields, and nothing when nothing did", arguments: StoreKind.allCases)
+    @Test(
+        "a sign-in updates what changed and says which fields, and nothing when nothing did",
+        arguments: StoreKind.allCases)
     func updatesUser(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let first = try await subject.signIn()
@@ -176,7 +178,9 @@ enum StoreKind: String, CaseIterable, Sendable {
         #expect(again.user?.id == known.user)
     }
 
-    @Test("disabling ends every session and refuses the next sign-in; enabling lets them back", arguments: StoreKind.allCases)
+    @Test(
+        "disabling ends every session and refuses the next sign-in; enabling lets them back",
+        arguments: StoreKind.allCases)
     func disables(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let sessions = [try await subject.signIn(), try await subject.signIn()]
@@ -218,7 +222,9 @@ enum StoreKind: String, CaseIterable, Sendable {
         #expect(try await subject.journal().filter { $0.kind == .sessionEnded }.map(\.cause) == [.signOut])
     }
 
-    @Test("a session ends by idleness and absolutely, to the millisecond; a touch prolongs the first", arguments: StoreKind.allCases)
+    @Test(
+        "a session ends by idleness and absolutely, to the millisecond; a touch prolongs the first",
+        arguments: StoreKind.allCases)
     func expires(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let session = try await subject.signIn()
@@ -265,7 +271,9 @@ enum StoreKind: String, CaseIterable, Sendable {
         #expect(!listed.map(\.id).contains(other.id))
     }
 
-    @Test("consent-revoked ends sign-ins up to its time, ties included, and no later one", arguments: StoreKind.allCases)
+    @Test(
+        "consent-revoked ends sign-ins up to its time, ties included, and no later one",
+        arguments: StoreKind.allCases)
     func revokesConsent(kind: StoreKind) async throws {
         let subject = try Subject(kind)
         let time = subject.now
