@@ -29,6 +29,7 @@ let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
+let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 
 let package = Package(
@@ -59,18 +60,22 @@ let package = Package(
         library("RelyingParty", ["Coding", "Crypto", logging, metrics]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", httpTypes, logging, metrics]),
         library("Storage", ["RelyingParty", "Coding", "Crypto", grdb, logging]),
-        library("Public", path: "Public"),
+        library("Public", resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")], path: "Public"),
         library("Web", ["RelyingParty", "Coding", "Crypto", "HTTP", "Public", httpTypes, mustache, logging, metrics]),
         .executableTarget(
             name: "Bramley",
             dependencies: [
                 "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
-                arguments, configuration, lifecycle, logging, metrics,
+                arguments, configuration, lifecycle, signals, httpTypes, logging,
             ],
             swiftSettings: house),
         .executableTarget(
             name: "AppleSimulator",
             dependencies: ["HTTP", "Sockets", "COpenSSL", httpTypes, arguments, logging],
+            resources: [
+                .embedInCode("Assets/appleid.auth.js"), .embedInCode("Assets/control.js"),
+                .embedInCode("Assets/deliver.js"), .embedInCode("Assets/simulator.css"),
+            ],
             swiftSettings: house),
 
         tests("CodingTests", ["Coding"]),
@@ -78,10 +83,10 @@ let package = Package(
         tests("SocketsTests", ["Sockets"]),
         tests("HTTPTests", ["HTTP", "Sockets", httpTypes]),
         tests("RelyingPartyTests", ["RelyingParty", "Crypto", "Coding"]),
-        tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes]),
+        tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes, logging]),
         tests("StorageTests", ["Storage", "RelyingParty", "Crypto", "Coding", grdb]),
-        tests("WebTests", ["Web", "RelyingParty", "HTTP", "Crypto", "Coding", "Public", httpTypes]),
-        tests("BramleyTests", ["Bramley", "Coding"]),
+        tests("WebTests", ["Web", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public", httpTypes, logging]),
+        tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging]),
         tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes]),
         tests("ConformanceTests", ["HTTP", "Sockets"]),
         tests("EndToEndTests", ["Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes, logging]),

@@ -1,1 +1,25 @@
-// placeholder
+/// The files of `Public/`, embedded in the binary at build: templates, strings and assets by their path, such as
+/// `templates/login.mustache`. An operator's directory may override them file by file.
+package enum EmbeddedFiles {
+    /// Path below `Public/` → content. Kept in step with the folder by a test.
+    package static let all: [String: [UInt8]] = [
+        "assets/account.js": PackageResources.account_js,
+        "assets/bramley.css": PackageResources.bramley_css,
+        "assets/icon.svg": PackageResources.icon_svg,
+        "assets/login.js": PackageResources.login_js,
+        "assets/repost.js": PackageResources.repost_js,
+        "strings/en.json": PackageResources.en_json,
+        "templates/account.mustache": PackageResources.account_mustache,
+        "templates/layout.mustache": PackageResources.layout_mustache,
+        "templates/login.mustache": PackageResources.login_mustache,
+        "templates/logout.mustache": PackageResources.logout_mustache,
+        "templates/message.mustache": PackageResources.message_mustache,
+        "templates/notice.mustache": PackageResources.notice_mustache,
+        "templates/repost.mustache": PackageResources.repost_mustache,
+    ]
+
+    /// The content of one file, nil when there is none of that path.
+    package static func content(of path: String) -> [UInt8]? {
+        all[path]
+    }
+}

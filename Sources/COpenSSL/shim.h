@@ -31,4 +31,8 @@ static inline long bramley_SSL_CTX_set_session_cache_mode(SSL_CTX *context, long
     return SSL_CTX_set_session_cache_mode(context, mode);
 }
 
+static inline uint64_t bramley_SSL_OP_restrictions(void) {
+    return SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION;
+}
+
 #endif

@@ -27,8 +27,8 @@ extension Timestamp {
 
     /// Any of the three forms a recipient must read (RFC 9110 §5.6.7): IMF-fixdate, RFC 850's and asctime's.
     ///
-    /// The name of the day is not compared with the date. Two-digit years from 70 on are the twentieth century's. A leap
-    /// second reads as the second before it.
+    /// The name of the day is not compared with the date. Two-digit years from 70 on are the twentieth century's. A
+    /// leap second reads as the second before it.
     package init?(httpDate text: String) {
         guard let time = Self.fixdate(text) ?? Self.rfc850(text) ?? Self.asctime(text) else { return nil }
         self = time.timestamp

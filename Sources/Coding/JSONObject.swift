@@ -6,11 +6,6 @@ package struct JSONObject: Hashable, Sendable {
         package let name: String
         package fileprivate(set) var value: JSONValue
 
-        init(name: String, value: JSONValue) {
-            self.name = name
-            self.value = value
-        }
-
         package static func == (left: Member, right: Member) -> Bool {
             left.name.isExactly(right.name) && left.value == right.value
         }

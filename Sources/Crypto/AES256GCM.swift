@@ -1,23 +1,26 @@
 internal import COpenSSL
 
 /// AES-256 in Galois/Counter Mode (NIST SP 800-38D), 12-byte nonce, 16-byte tag.
-enum AES256GCM {
-    static let keyCount = 32
-    static let nonceCount = 12
-    static let tagCount = 16
+package enum AES256GCM {
+    package static let keyCount = 32
+    package static let nonceCount = 12
+    package static let tagCount = 16
 
     /// - Parameters:
     ///   - key: 32 bytes.
     ///   - nonce: 12 bytes, never used twice with one key.
     /// - Returns: the ciphertext, then the tag.
-    static func seal(_ plaintext: [UInt8], key: SecretBytes, nonce: [UInt8], authenticating context: [UInt8]) -> [UInt8] {
+    package static func seal(
+        _ plaintext: [UInt8], key: SecretBytes, nonce: [UInt8], authenticating context: [UInt8]
+    ) -> [UInt8] {
         precondition(key.count == keyCount && nonce.count == nonceCount, "AES-256-GCM: wrong key or nonce length")
         let operation = CipherOperation()
         return unsafe [UInt8](unsafeUninitializedCapacity: plaintext.count + tagCount) { output, initialized in
             // Safe: GCM writes one byte for each of `plaintext`, then the tag into the 16 bytes behind them.
             let start = output.baseAddress
             let tag = unsafe start.map { unsafe $0 + plaintext.count }
-            let done = unsafe operation.start(encrypting: true, key: key, nonce: nonce)
+            let done =
+                unsafe operation.start(encrypting: true, key: key, nonce: nonce)
                 && operation.update(nil, context)
                 && operation.update(start, plaintext)
                 && operation.finish(at: tag)
@@ -29,7 +32,7 @@ enum AES256GCM {
 
     /// - Parameter sealed: the ciphertext, then the tag.
     /// - Returns: nil unless key, nonce, context and every byte are those it was sealed with.
-    static func open(
+    package static func open(
         _ sealed: ArraySlice<UInt8>, key: SecretBytes, nonce: [UInt8], authenticating context: [UInt8]
     ) -> [UInt8]? {
         guard key.count == keyCount, nonce.count == nonceCount, sealed.count >= tagCount else { return nil }
@@ -41,7 +44,8 @@ enum AES256GCM {
         let plaintext = unsafe [UInt8](unsafeUninitializedCapacity: ciphertext.count) { output, initialized in
             // Safe: GCM writes one byte for each of `ciphertext`; nothing of it is used unless the tag fits.
             let start = output.baseAddress
-            isAuthentic = unsafe operation.start(encrypting: false, key: key, nonce: nonce)
+            isAuthentic =
+                unsafe operation.start(encrypting: false, key: key, nonce: nonce)
                 && operation.update(nil, context)
                 && operation.update(start, ciphertext)
                 && EVP_CIPHER_CTX_ctrl(operation.context, EVP_CTRL_AEAD_SET_TAG, Int32(tagCount), &tag) == 1

@@ -78,7 +78,8 @@ package struct P256PrivateKey: Sendable {
 }
 
 extension EVPKey {
-    /// Whether this is an elliptic-curve key on the named curve. Curves spelled out by parameters do not count.
+    /// Whether this is an elliptic-curve key on this curve. OpenSSL gives a curve spelled out by parameters a name only
+    /// when they are exactly that curve's.
     fileprivate func isOn(_ curve: Curve) -> Bool {
         defer { ErrorQueue.clear() }
         var name = [CChar](repeating: 0, count: 64)

@@ -57,8 +57,8 @@ package struct RSAPublicKey: Sendable {
     }
 }
 
-/// The mark of keys made by Infineon's RSALib ("ROCA", CVE-2017-15361): modulo each of many small primes, the modulus is
-/// a power of 65537. A sound key looks so by chance once in about 2^27.
+/// The mark of keys made by Infineon's RSALib ("ROCA", CVE-2017-15361): modulo each of many small primes, the modulus
+/// is a power of 65537. A sound key looks so by chance less than once in a hundred million.
 enum InfineonMark {
     private static let primes: [UInt32] = [
         3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109,

@@ -33,7 +33,8 @@ package struct SealingKey: Sendable {
 
     private static let scheme = "bramley sealing 1"
 
-    /// Names the key inside everything it seals: the first 8 hexadecimal digits of a labelled hash. Tells nothing of it.
+    /// Names the key inside everything it seals: the first 8 hexadecimal digits of a keyed hash, which tell nothing
+    /// of it.
     package let id: String
     /// The same as 4 bytes.
     let idBytes: [UInt8]
@@ -55,7 +56,8 @@ package struct SealingKey: Sendable {
         SealingKey(material: .random(count: materialCount))
     }
 
-    /// A text to store beside what the key seals: another key has another one (128 bits), and it tells nothing of the key.
+    /// A text to store beside what the key seals: another key has another one (128 bits), and it tells nothing of the
+    /// key.
     package var checkValue: String {
         Hexadecimal.encode(Array(Self.labelled("check", material).prefix(16)))
     }

@@ -38,8 +38,11 @@ package struct SecretBytes: Sendable, CustomStringConvertible, CustomDebugString
 
     /// Lends the bytes for the length of the call.
     package func withBytes<Result>(_ body: (RawSpan) -> Result) -> Result {
-        // Safe: the span cannot leave `body`, and the memory lives until `storage` is released after it.
-        withExtendedLifetime(storage) { body(unsafe storage.buffer.bytes) }
+        // Safe: the span cannot leave `body`, and `storage` keeps the memory until after it. (The buffer is copied to a
+        // constant first: borrowing the span from inside the object crashes the 6.3 optimiser.)
+        defer { withExtendedLifetime(storage) {} }
+        let buffer = unsafe storage.buffer
+        return body(unsafe buffer.bytes)
     }
 
     /// A copy outside the protection of this type, for a key file. Every call is a place to look at in review.

@@ -26,6 +26,11 @@ package final class Database: Sendable {
         DatabaseFiles(directory: directory).holdsDatabase
     }
 
+    /// Makes `directory` if only its parent exists, and refuses one that others may write to.
+    package static func prepareDirectory(_ directory: String) throws(StorageOpenError) {
+        try DatabaseFiles(directory: directory).prepareDirectory()
+    }
+
     /// The path of the database file in `directory`.
     package static func path(in directory: String) -> String {
         DatabaseFiles(directory: directory).databasePath

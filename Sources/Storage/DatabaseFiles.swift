@@ -25,7 +25,7 @@ struct DatabaseFiles: Sendable {
         try prepareDatabaseFile()
     }
 
-    private func prepareDirectory() throws(StorageOpenError) {
+    func prepareDirectory() throws(StorageOpenError) {
         let files = FileManager.default
         var isDirectory = false
         if files.fileExists(atPath: directory, isDirectory: &isDirectory) {

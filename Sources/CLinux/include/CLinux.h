@@ -2,10 +2,6 @@
 #ifndef CLINUX_H
 #define CLINUX_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
-
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -24,5 +20,8 @@
 
 /// accept4(2), under a name Swift can see on every Glibc.
 int bramley_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+
+/// The cores this process may run on, by sched_getaffinity(2); at least 1.
+int bramley_available_cores(void);
 
 #endif

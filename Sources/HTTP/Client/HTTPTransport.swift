@@ -44,6 +44,53 @@ package struct ClientURL: Hashable, Sendable {
         self.port = port
         self.target = target
     }
+
+    /// Takes `https://host[:port][/path][?query]` apart; nil for anything else: other schemes, user information,
+    /// a fragment, a port that is none.
+    package init?(_ text: String) {
+        let rest: Substring
+        if text.hasPrefix("https://") {
+            isSecure = true
+            rest = text.dropFirst(8)
+        } else if text.hasPrefix("http://") {
+            isSecure = false
+            rest = text.dropFirst(7)
+        } else {
+            return nil
+        }
+        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        let tail = rest[authority.endIndex...]
+        guard !authority.isEmpty, !authority.contains("@"), !tail.contains("#") else { return nil }
+        target = tail.isEmpty ? "/" : tail.hasPrefix("?") ? "/" + tail : String(tail)
+        var name = authority
+        var portText: Substring?
+        if authority.hasPrefix("[") {
+            guard let close = authority.firstIndex(of: "]") else { return nil }
+            name = authority[authority.index(after: authority.startIndex)..<close]
+            let behind = authority[authority.index(after: close)...]
+            guard behind.isEmpty || behind.hasPrefix(":") else { return nil }
+            portText = behind.isEmpty ? nil : behind.dropFirst()
+        } else if let colon = authority.firstIndex(of: ":") {
+            name = authority[..<colon]
+            portText = authority[authority.index(after: colon)...]
+        }
+        host = name.lowercased()
+        guard !host.isEmpty else { return nil }
+        guard let portText else {
+            port = isSecure ? 443 : 80
+            return
+        }
+        guard let number = UInt16(portText), number > 0, portText.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }) else {
+            return nil
+        }
+        port = number
+    }
+
+    /// The value of `Host`: the port only when it is not the scheme's own, an IPv6 address in brackets.
+    package var hostField: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
+    }
 }
 
 package struct ClientResponse: Sendable {

@@ -1,0 +1,44 @@
+# Bramley. `make` alone lists what can be done here.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help run test bench format lint build clean kill-test docs
+
+SOURCES := Package.swift Public Sources Tests
+
+help: ## list these targets
+	@echo "make TARGET, where TARGET is one of:"
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: ## build, then try Bramley out with a simulated Apple, on this machine alone
+	@scripts/demo.sh
+
+test: ## build once (debug) and run every test, those in a real browser too
+	@scripts/test.sh
+
+build: ## build the two programs as they are deployed (release)
+	@scripts/packages.sh build
+	swift build -c release --product bramley
+	swift build -c release --product apple-simulator
+	@echo "built $$(swift build -c release --show-bin-path)/bramley and apple-simulator"
+
+bench: ## measure, and print one table (needs wrk and nginx)
+	@scripts/packages.sh bench
+	Benchmarks/run.sh
+
+kill-test: ## kill -9 the server 200 times under load and look for lost sign-ins
+	KILL_TEST_ROUNDS=200 swift test --filter KillTests
+
+format: ## rewrite the sources in the house's layout
+	swift format --in-place --parallel --recursive $(SOURCES)
+
+lint: ## report where the sources leave it
+	swift format lint --strict --parallel --recursive $(SOURCES)
+
+docs: ## write docs/configuration.md from the table of keys
+	swift build --product bramley
+	"$$(swift build --show-bin-path)/bramley" check --reference > docs/configuration.md
+
+clean: ## remove what was built, and the demonstration's data
+	rm -rf .build .build-*

@@ -1,0 +1,105 @@
+// Wires Apple's button to this page: follows the colour scheme, gives Apple's script the attempt that came with the
+// page, and renews that attempt before it is half as old as it may be. Whatever fails, the plain link stays: it starts
+// an attempt of its own when it is followed.
+(() => {
+  "use strict";
+  const box = document.getElementById("sign-in");
+  const button = document.getElementById("appleid-signin");
+  const script = document.getElementById("apple-script");
+  if (!box || !button || !script) return;
+
+  const value = (name) => document.querySelector(`meta[name="appleid-signin-${name}"]`).content;
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const lifetime = Number(box.dataset.lifetime) * 1000;
+  let renewAfter = Number(box.dataset.renewAfter) * 1000;
+  let state = value("state");
+  let nonce = value("nonce");
+  let bornAt = Date.now();
+  let timer = 0;
+  let renewing = false;
+  let ready = false;
+
+  const follow = () => {
+    if ("followsScheme" in button.dataset) button.dataset.color = dark.matches ? "white" : "black";
+  };
+
+  const isRendered = () => button.childElementCount > 0;
+
+  // Exactly one of the two is shown: Apple's button while it works and its attempt is young, else the link.
+  const show = () => {
+    const usable = ready && isRendered() && Date.now() - bornAt < lifetime;
+    box.classList.toggle("ready", usable);
+  };
+
+  const start = () => {
+    if (!window.AppleID) return show();
+    try {
+      const settings = { clientId: value("client-id"), redirectURI: value("redirect-uri"), state, nonce, usePopup: false };
+      if (value("scope")) settings.scope = value("scope");
+      window.AppleID.auth.init(settings);
+      if (!isRendered()) window.AppleID.auth.renderButton();
+      ready = true;
+    } catch {
+      ready = false;
+    }
+    show();
+  };
+
+  const plan = (delay) => {
+    clearTimeout(timer);
+    timer = setTimeout(renew, delay);
+  };
+
+  const renew = async () => {
+    if (renewing) return;
+    renewing = true;
+    const askedAt = Date.now();
+    try {
+      const answer = await fetch(box.dataset.attemptUrl, {
+        cache: "no-store",
+        credentials: "same-origin",
+        headers: { Accept: "application/json" },
+      });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const attempt = await answer.json();
+      state = attempt.state;
+      nonce = attempt.nonce;
+      document.querySelector('meta[name="appleid-signin-state"]').content = state;
+      document.querySelector('meta[name="appleid-signin-nonce"]').content = nonce;
+      renewAfter = attempt.renewAfter * 1000;
+      bornAt = askedAt;
+      start();
+      plan(renewAfter);
+    } catch {
+      show();
+      plan(Math.min(renewAfter, 15000));
+    } finally {
+      renewing = false;
+    }
+  };
+
+  const renewIfDue = () => {
+    if (Date.now() - bornAt >= renewAfter) renew();
+  };
+
+  follow();
+  script.addEventListener("load", start);
+  script.addEventListener("error", show);
+  dark.addEventListener("change", () => {
+    if (!("followsScheme" in button.dataset)) return;
+    follow();
+    if (ready) {
+      button.replaceChildren();
+      start();
+    }
+  });
+  // A page from the back-forward cache shows an attempt that may have been used.
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) renew();
+  });
+  // Timers sleep with the computer.
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) renewIfDue();
+  });
+  plan(renewAfter);
+})();

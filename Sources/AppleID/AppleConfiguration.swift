@@ -1,0 +1,142 @@
+package import Crypto
+package import HTTP
+package import RelyingParty
+
+/// Everything Apple's protocol needs to know of this installation, checked once when it is made.
+///
+/// An empty client ID, team or key must never come into being: a verifier whose expected audience is empty accepts any
+/// token (GHSA-x6fw-778m-wr9v).
+package struct AppleConfiguration: Sendable {
+    /// `apple.servicesID`: client of the web flow.
+    package let servicesID: ClientID
+    /// `apple.bundleIDs`: clients of the apps.
+    package let bundleIDs: [ClientID]
+    /// `apple.teamID`.
+    package let team: TeamID
+    /// The key the client secrets are signed with, and its `kid`.
+    package let signingKey: ClientSecretKey
+    /// `apple.issuers`, at least one: aliases of one Apple. The first is the audience of our client secrets.
+    package let issuers: [String]
+    /// `apple.endpoint`: where `/auth/authorize`, `/auth/token` and `/auth/keys` live.
+    package let endpoint: AppleEndpoint
+    /// The callback exactly as registered at Apple; from configuration, never from a request.
+    package let redirectURI: String
+    /// `apple.scopes`: any of `name` and `email`; may be empty.
+    package let scopes: [String]
+    /// `User-Agent` of every request: Apple's edge has blocked unusual ones.
+    package let userAgent: String
+
+    package static let defaultIssuer = "https://appleid.apple.com"
+    package static let defaultEndpoint = "https://appleid.apple.com"
+    package static let defaultUserAgent = "Mozilla/5.0 (compatible; Bramley/1.0)"
+
+    /// - Parameter privateKeyPEM: the text of the .p8 file: PKCS#8, P-256.
+    /// - Throws: every problem found, each with its configuration key.
+    package init(
+        servicesID: String, bundleIDs: [String] = [], teamID: String, keyID: String, privateKeyPEM: Secret,
+        issuers: [String] = [defaultIssuer], endpoint: String = defaultEndpoint, redirectURI: String,
+        scopes: [String], userAgent: String = defaultUserAgent
+    ) throws(AppleConfigurationError) {
+        let identifiers =
+            [("apple.servicesID", servicesID), ("apple.teamID", teamID), ("apple.keyID", keyID)]
+            + bundleIDs.map { ("apple.bundleIDs", $0) } + issuers.map { ("apple.issuers", $0) }
+        var problems = identifiers.filter { !isPlainToken($0.1) }.map {
+            "\($0.0) must not be empty and holds only printable ASCII without spaces"
+        }
+        if bundleIDs.contains(servicesID) || Set(bundleIDs).count != bundleIDs.count {
+            problems.append("apple.bundleIDs must not repeat an identifier, nor name apple.servicesID")
+        }
+        if issuers.isEmpty { problems.append("apple.issuers must name at least one issuer") }
+        let parsedEndpoint = AppleEndpoint(parsing: endpoint)
+        if parsedEndpoint == nil { problems.append("apple.endpoint must be an http or https URL without query") }
+        if AppleEndpoint(parsing: redirectURI) == nil {
+            problems.append("the redirect URI must be an http or https URL without query or fragment")
+        }
+        if Set(scopes).count != scopes.count || !Set(scopes).isSubset(of: ["name", "email"]) {
+            problems.append("apple.scopes may hold name and email, each once")
+        }
+        if userAgent.isEmpty || !userAgent.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
+            problems.append("the User-Agent must not be empty and holds only printable ASCII")
+        }
+        var key: P256PrivateKey?
+        do throws(KeyError) {
+            key = try P256PrivateKey(pem: privateKeyPEM.reveal())
+        } catch {
+            problems.append("apple.privateKeyFile must hold a P-256 private key in PEM, as Apple's .p8 does")
+        }
+        guard problems.isEmpty, let key, let parsedEndpoint else { throw AppleConfigurationError(problems: problems) }
+
+        self.servicesID = ClientID(servicesID)
+        self.bundleIDs = bundleIDs.map { ClientID($0) }
+        self.team = TeamID(teamID)
+        self.signingKey = ClientSecretKey(id: keyID, key: key)
+        self.issuers = issuers
+        self.endpoint = parsedEndpoint
+        self.redirectURI = redirectURI
+        self.scopes = scopes
+        self.userAgent = userAgent
+    }
+
+    /// Every client ID a notification may be addressed to.
+    package var clientIDs: [ClientID] { [servicesID] + bundleIDs }
+}
+
+/// What is wrong with an `AppleConfiguration`: one line per problem, none of them empty, no secret among them.
+package struct AppleConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let problems: [String]
+    package var description: String { problems.joined(separator: "; ") }
+}
+
+/// `apple.endpoint` taken apart: the origin, and a path prefix if there is one.
+package struct AppleEndpoint: Hashable, Sendable {
+    /// Without a slash at its end.
+    package let base: String
+    private let root: ClientURL
+
+    /// An absolute `http` or `https` URL with a host, no user, query or fragment; nil otherwise.
+    package init?(parsing text: String) {
+        guard isPlainToken(text), !text.contains(where: { "?#@\\\"<>".contains($0) }) else { return nil }
+        let isSecure: Bool
+        let rest: Substring
+        if text.hasPrefix("https://") {
+            (isSecure, rest) = (true, text.dropFirst(8))
+        } else if text.hasPrefix("http://") {
+            (isSecure, rest) = (false, text.dropFirst(7))
+        } else {
+            return nil
+        }
+        let pathStart = rest.firstIndex(of: "/") ?? rest.endIndex
+        guard let authority = Self.authority(rest[..<pathStart], isSecure: isSecure) else { return nil }
+        var path = rest[pathStart...]
+        while path.hasSuffix("/") { path = path.dropLast() }
+        var base = text
+        while base.hasSuffix("/") { base.removeLast() }
+        self.base = base
+        self.root = ClientURL(isSecure: isSecure, host: authority.host, port: authority.port, target: String(path))
+    }
+
+    /// The URL of one of Apple's paths, such as `/auth/token`.
+    package func url(_ path: String) -> ClientURL {
+        ClientURL(isSecure: root.isSecure, host: root.host, port: root.port, target: root.target + path)
+    }
+
+    private static func authority(_ text: Substring, isSecure: Bool) -> (host: String, port: UInt16)? {
+        var host = text
+        var port: UInt16 = isSecure ? 443 : 80
+        // RFC 3986 §3.2.2: an IPv6 literal holds colons of its own, within brackets.
+        let afterLiteral = text.lastIndex(of: "]") ?? text.startIndex
+        if let colon = text[afterLiteral...].lastIndex(of: ":") {
+            let digits = text[text.index(after: colon)...]
+            guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(digits), number > 0
+            else { return nil }
+            host = text[..<colon]
+            port = number
+        }
+        return host.isEmpty ? nil : (String(host), port)
+    }
+}
+
+/// Whether a value is non-empty printable ASCII without spaces, at most 2,048 bytes: what an identifier or a URL is.
+func isPlainToken(_ text: String) -> Bool {
+    !text.isEmpty && text.utf8.count <= 2048 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+}

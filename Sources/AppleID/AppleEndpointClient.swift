@@ -1,0 +1,48 @@
+import HTTP
+import HTTPTypes
+
+/// What every request to Apple has in common, and how its answer is looked at before anything is parsed.
+struct AppleEndpointClient: Sendable {
+    /// From the call to the last byte, in milliseconds.
+    static let timeout: Int64 = 10_000
+    /// In bytes.
+    static let maximumBodySize = 1_048_576
+
+    let transport: any HTTPTransport
+    let endpoint: AppleEndpoint
+    let userAgent: String
+
+    func get(_ path: String) async throws(HTTPClientError) -> ClientResponse {
+        try await transport.send(request(.get, path))
+    }
+
+    func post(_ path: String, form: [UInt8]) async throws(HTTPClientError) -> ClientResponse {
+        var request = request(.post, path)
+        request.fields[.contentType] = "application/x-www-form-urlencoded"
+        request.body = form
+        return try await transport.send(request)
+    }
+
+    private func request(_ method: HTTPRequest.Method, _ path: String) -> ClientRequest {
+        var fields = HTTPFields()
+        fields[.accept] = "application/json"
+        fields[.userAgent] = userAgent
+        return ClientRequest(
+            method: method, url: endpoint.url(path), fields: fields, timeout: Self.timeout,
+            maximumBodySize: Self.maximumBodySize)
+    }
+}
+
+extension ClientResponse {
+    /// Whether the content may be read as JSON: not larger than its bound, not declared as anything else, and it
+    /// begins like an object. Apple's edge has answered HTML with status 200.
+    var looksLikeJSONObject: Bool {
+        guard body.count <= AppleEndpointClient.maximumBodySize else { return false }
+        if let declared = fields[.contentType] {
+            let essence = declared.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
+            guard essence == "application/json" || essence == "application/jwk-set+json" else { return false }
+        }
+        let first = body.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
+        return first == UInt8(ascii: "{")
+    }
+}

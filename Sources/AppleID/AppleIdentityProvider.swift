@@ -1,0 +1,118 @@
+import Coding
+import Crypto
+package import HTTP
+import HTTPTypes
+package import Logging
+package import RelyingParty
+
+/// Apple, as the domain asks for it: wires the parts of this module together.
+package final class AppleIdentityProvider: IdentityProvider {
+    package let servicesID: ClientID
+    package let team: TeamID
+    /// Apple's public keys; exposed for `prepare()` at start and for readiness.
+    package let keys: AppleKeySet
+    /// The client secrets; exposed for the commands that talk to Apple too.
+    package let secrets: ClientSecretMint
+
+    private let authorizeRequest: AuthorizeRequest
+    private let identityTokens: IdentityTokenVerifier
+    private let notifications: AppleNotificationVerifier
+    private let tokenExchange: TokenExchange
+
+    package init(
+        configuration: AppleConfiguration, transport: any HTTPTransport, archive: any KeySetArchive,
+        keySetPolicy: KeySetPolicy = KeySetPolicy(), clock: any WallClock, logger: Logger
+    ) {
+        servicesID = configuration.servicesID
+        team = configuration.team
+        let client = AppleEndpointClient(
+            transport: transport, endpoint: configuration.endpoint, userAgent: configuration.userAgent)
+        keys = AppleKeySet(
+            source: KeySetEndpoint(client: client), archive: archive, policy: keySetPolicy, clock: clock,
+            logger: logger)
+        // Never empty: AppleConfiguration refuses that.
+        secrets = ClientSecretMint(
+            team: configuration.team, audience: configuration.issuers[0], key: configuration.signingKey, clock: clock)
+        let signatures = AppleTokenVerifier(keys: keys)
+        authorizeRequest = AuthorizeRequest(configuration: configuration)
+        identityTokens = IdentityTokenVerifier(issuers: configuration.issuers, clock: clock, signatures: signatures)
+        notifications = AppleNotificationVerifier(
+            issuers: configuration.issuers, clientIDs: configuration.clientIDs, clock: clock, signatures: signatures)
+        tokenExchange = TokenExchange(
+            client: client, secrets: secrets, servicesID: configuration.servicesID,
+            redirectURI: configuration.redirectURI)
+    }
+
+    package func authorizeURL(state: String, nonce: String) -> String {
+        authorizeRequest.url(state: state, nonce: nonce)
+    }
+
+    package func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
+        try CallbackFormParser.parse(body)
+    }
+
+    package func verify(
+        identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
+    ) async throws(SignInFailure) -> IdentityClaims {
+        let expectation = IdentityTokenExpectation(
+            clientID: clientID, nonce: nonce, channel: .front(authorizationCode: authorizationCode))
+        return try await verify(identityToken, expectation)
+    }
+
+    package func exchange(
+        authorizationCode: String, nonce: String, claims: IdentityClaims
+    ) async throws(SignInFailure) -> VerifiedIdentity {
+        // The hourly renewal of the keys rides beside the exchange, where a visitor waits for Apple anyway.
+        async let renewal: Void = keys.renewIfDue()
+        let redeemed: Result<TokenResponse, SignInFailure>
+        do throws(SignInFailure) {
+            redeemed = .success(try await tokenExchange.redeem(code: authorizationCode, for: claims.clientID))
+        } catch {
+            redeemed = .failure(error)
+        }
+        // Awaited in either case: leaving the scope by a throw would cancel the renewal half-way.
+        await renewal
+        let response = try redeemed.get()
+        let expectation = IdentityTokenExpectation(
+            clientID: claims.clientID, nonce: nonce, channel: .back(accessToken: response.accessToken))
+        let back = try await verify(response.identityToken, expectation)
+        return VerifiedIdentity(claims: try claims.confirmed(by: back), refreshToken: response.refreshToken)
+    }
+
+    package func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
+        do throws(TokenRefusal) {
+            let notification = try await notifications.verify(body)
+            await keys.renewIfDue()
+            return notification
+        } catch {
+            throw error.notificationFailure
+        }
+    }
+
+    private func verify(
+        _ token: String, _ expectation: IdentityTokenExpectation
+    ) async throws(SignInFailure) -> IdentityClaims {
+        do throws(TokenRefusal) {
+            return try await identityTokens.verify(token, expectation)
+        } catch {
+            throw error.signInFailure
+        }
+    }
+}
+
+/// `/auth/keys`.
+struct KeySetEndpoint: KeySetSource {
+    let client: AppleEndpointClient
+
+    func fetch() async throws(KeySetFailure) -> [UInt8] {
+        let response: ClientResponse
+        do throws(HTTPClientError) {
+            response = try await client.get("/auth/keys")
+        } catch {
+            throw .unavailable("key endpoint: \(error)")
+        }
+        guard response.status.code == 200 else { throw .unavailable("key endpoint: status \(response.status.code)") }
+        guard response.looksLikeJSONObject else { throw .unavailable("key endpoint: content is not JSON") }
+        return response.body
+    }
+}

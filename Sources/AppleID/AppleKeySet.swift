@@ -1,0 +1,178 @@
+import Coding
+package import Crypto
+package import Logging
+package import RelyingParty
+import Synchronization
+
+/// Apple's public keys, as they were last fetched, shared by every verification.
+///
+/// One fetch at a time: the caller that needs it first leads, running the fetch inside its own task; the others wait
+/// for it. A leader that is cancelled hands the fetch over to one of them. A failed, empty or nonsensical answer
+/// leaves the last good set in place, and a success is archived, so that it outlives a restart.
+package final class AppleKeySet: Sendable {
+    private let source: any KeySetSource
+    private let archive: any KeySetArchive
+    private let policy: KeySetPolicy
+    private let clock: any WallClock
+    private let logger: Logger
+    private let state: Mutex<KeySetState>
+
+    package init(
+        source: any KeySetSource, archive: any KeySetArchive, policy: KeySetPolicy = KeySetPolicy(),
+        clock: any WallClock, logger: Logger
+    ) {
+        self.source = source
+        self.archive = archive
+        self.policy = policy
+        self.clock = clock
+        self.logger = logger
+        self.state = Mutex(KeySetState())
+    }
+
+    /// The key of this `kid`, fetching at most once. A key we hold is answered at once, also while a fetch runs.
+    package func key(for kid: String) async throws(KeySetFailure) -> RSAPublicKey {
+        var hasFetched = false
+        while true {
+            let step = state.withLock { $0.step(toward: kid, hasFetched: hasFetched, policy: policy, at: clock.now()) }
+            switch step {
+            case .found(let key): return key
+            case .refused(let failure): throw failure
+            case .loadArchive: await loadArchive()
+            case .lead:
+                hasFetched = true
+                await fetch()
+            case .wait:
+                hasFetched = true
+                if await wait() == .lead { await fetch() }
+            case .waitForArchive:
+                if await wait() == .lead {
+                    hasFetched = true
+                    await fetch()
+                }
+            }
+            if Task.isCancelled { throw .unavailable("the request was cancelled") }
+        }
+    }
+
+    /// Fetches when the set is due for renewal and nobody does already; otherwise returns at once. To be run beside
+    /// other work that waits for Apple, so that no visitor waits for it alone. Failing is silent but for the log.
+    package func renewIfDue() async {
+        if state.withLock({ $0.beginRenewal(policy: policy, at: clock.now()) }) { await fetch() }
+    }
+
+    /// Loads the archive, so that the first sign-in after a restart need not; fetches when there is nothing usable.
+    package func prepare() async {
+        if state.withLock({ $0.beginLoading() }) { await loadArchive() }
+        if state.withLock({ $0.beginFirstFetch(policy: policy, at: clock.now()) }) { await fetch() }
+    }
+
+    /// Callers that wait for a flight another one leads, at this moment.
+    package var waitingCallers: Int { state.withLock { $0.waiterCount } }
+
+    /// Leads: the flight has begun and is ours to end, whatever happens.
+    private func fetch() async {
+        do throws(KeySetFailure) {
+            let fetched = try await source.fetch()
+            let now = clock.now()
+            let keys = try Self.parse(fetched)
+            let resumption = state.withLock { $0.endFetch(keys: keys, at: now) }
+            resumption.resume()
+            logger.debug("apple.keys.fetched", metadata: ["keys": "\(keys.rs256Keys.count)"])
+            await archive.save(ArchivedKeySet(bytes: fetched, fetchedAt: now))
+        } catch {
+            let wasCancelled = Task.isCancelled
+            let resumption = state.withLock { $0.endFetch(wasCancelled: wasCancelled, at: clock.now()) }
+            resumption.resume()
+            logger.warning("apple.keys.unavailable", metadata: ["cause": "\(error.cause)"])
+        }
+    }
+
+    private func loadArchive() async {
+        var loaded: (keys: JWKSet, fetchedAt: Timestamp)?
+        if let archived = await archive.load() {
+            do throws(KeySetFailure) {
+                loaded = (try Self.parse(archived.bytes), archived.fetchedAt)
+            } catch {
+                logger.warning("apple.keys.archive_unusable", metadata: ["cause": "\(error.cause)"])
+            }
+        }
+        let resumption = state.withLock { $0.endLoading(loaded, wasCancelled: Task.isCancelled) }
+        resumption.resume()
+    }
+
+    /// A set without one usable key is no key set: it never replaces a good one.
+    private static func parse(_ bytes: [UInt8]) throws(KeySetFailure) -> JWKSet {
+        let keys: JWKSet
+        do throws(JOSEError) {
+            keys = try JWKSet.parse(bytes)
+        } catch {
+            throw .unavailable("the key set is unusable: \(error)")
+        }
+        guard !keys.rs256Keys.isEmpty else { throw .unavailable("the key set holds no usable RSA key") }
+        return keys
+    }
+
+    /// Waits for the flight in progress; returns at once when it has ended meanwhile.
+    private func wait() async -> KeySetSignal {
+        let ticket = state.withLock { $0.nextTicket() }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<KeySetSignal, Never>) in
+                // The flag is set before the handler below runs, and the handler needs this lock: either it is seen
+                // here, or the handler finds the waiter. No continuation is lost between the two.
+                let isRegistered = state.withLock { state in
+                    !Task.isCancelled && state.register(continuation, ticket: ticket)
+                }
+                if !isRegistered { continuation.resume(returning: .ended) }
+            }
+        } onCancel: {
+            state.withLock { $0.remove(ticket: ticket) }?.resume(returning: .ended)
+        }
+    }
+}
+
+/// Where the key set's bytes come from.
+package protocol KeySetSource: Sendable {
+    /// The content of one answer, already bounded and declared as JSON.
+    func fetch() async throws(KeySetFailure) -> [UInt8]
+}
+
+/// The named times of the key set, in seconds.
+package struct KeySetPolicy: Hashable, Sendable {
+    /// Age at which a set is renewed beside other work.
+    package var renewalAge: Int64
+    /// Age beyond which a set is no longer trusted.
+    package var maximumAge: Int64
+    /// Unknown kids cost at most one fetch in this time.
+    package var unknownKeyCoolDown: Int64
+    /// After a failure: the first pause, doubled with each further one up to the cool-down.
+    package var firstRetryPause: Int64
+
+    package init(
+        renewalAge: Int64 = 3600, maximumAge: Int64 = 7 * 86_400, unknownKeyCoolDown: Int64 = 60,
+        firstRetryPause: Int64 = 1
+    ) {
+        self.renewalAge = renewalAge
+        self.maximumAge = maximumAge
+        self.unknownKeyCoolDown = unknownKeyCoolDown
+        self.firstRetryPause = firstRetryPause
+    }
+}
+
+/// Why there is no key to verify with.
+package enum KeySetFailure: Error, Hashable, Sendable {
+    /// The set could not be had, and none is held.
+    case unavailable(String)
+    /// The kid is not in the set, and the set may not be fetched again yet.
+    case coolingDown
+    /// The kid is not in a set fetched just now: not Apple's.
+    case unknownKey
+
+    /// For the log.
+    var cause: String {
+        switch self {
+        case .unavailable(let text): text
+        case .coolingDown: "unknown kid within the cool-down"
+        case .unknownKey: "unknown kid"
+        }
+    }
+}

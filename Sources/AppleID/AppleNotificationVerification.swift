@@ -1,0 +1,117 @@
+import Coding
+import Crypto
+import RelyingParty
+
+/// Parses and verifies what Apple posts to the notification URL: `{"payload": JWT}`.
+struct AppleNotificationVerifier: Sendable {
+    /// The largest body, in bytes.
+    static let maximumBodySize = 65_536
+    /// Longest `type` accepted, in bytes.
+    static let maximumTypeSize = 128
+
+    let issuers: [String]
+    /// Apple addresses the App ID: any client of ours.
+    let clientIDs: [ClientID]
+    let clock: any WallClock
+    let signatures: AppleTokenVerifier
+
+    func verify(_ body: [UInt8]) async throws(TokenRefusal) -> AppleNotification {
+        let token = try UnverifiedAppleToken.parse(try Self.payload(of: body))
+        let claims = token.claims
+        _ = try ClaimRules.validateIssuer(claims, issuers: issuers)
+        let audience = try ClaimRules.validateAudience(claims, allowed: clientIDs.map(\.rawValue))
+        let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
+        // An identity token is signed by the same keys; it must never end a session (RFC 8725 §3.11).
+        guard claims["nonce"] == nil else { throw .refused("nonce: an identity token is no notification") }
+        let id = try ClaimRules.identifier("jti", in: claims)
+        let event = try AppleEvent(claims: claims, issuedAt: issuedAt)
+
+        let verified = try await signatures.verifySignature(of: token).object
+        return AppleNotification(
+            id: id, kind: event.kind, type: event.type, clientID: ClientID(audience), subject: event.subject,
+            eventTime: event.time, email: event.email,
+            payload: String(decoding: JSONWriter.encode(.object(verified)), as: UTF8.self))
+    }
+
+    private static func payload(of body: [UInt8]) throws(TokenRefusal) -> String {
+        guard body.count <= maximumBodySize else { throw .refused("body too large") }
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONReader.parse(body, limits: JSONLimits(maximumBytes: maximumBodySize, maximumDepth: 4))
+        } catch {
+            throw .refused("body is not strict JSON: \(error)")
+        }
+        guard let payload = value.objectValue?["payload"]?.stringValue else { throw .refused("payload is missing") }
+        return payload
+    }
+}
+
+/// The one event of a notification.
+struct AppleEvent: Sendable {
+    let type: String
+    let kind: AppleNotification.Kind
+    let subject: AppleSubject?
+    let time: Timestamp
+    let email: EmailAddress?
+
+    /// Reads `events`: in reality a JSON string, in Apple's documentation an object.
+    ///
+    /// An event of a type we act on needs `sub` and `event_time`; one of an unknown type is recorded with what it has.
+    init(claims: JSONObject, issuedAt: Timestamp) throws(TokenRefusal) {
+        let event = try Self.object(claims["events"])
+        guard let type = event["type"]?.stringValue, !type.isEmpty,
+            type.utf8.count <= AppleNotificationVerifier.maximumTypeSize
+        else { throw .refused("the event's type is missing or unusable") }
+        self.type = type
+        kind = Self.kind(of: type)
+        email = EmailClaims.read(event)
+        let time = Self.time(event["event_time"])
+        if case .unknown = kind {
+            subject = event["sub"]?.stringValue.flatMap { ClaimRules.isIdentifier($0) ? AppleSubject($0) : nil }
+            self.time = min(time ?? issuedAt, Self.latest(issuedAt))
+        } else {
+            subject = AppleSubject(try ClaimRules.identifier("sub", in: event))
+            guard let time else { throw .refused("event_time is missing or mistyped") }
+            self.time = min(time, Self.latest(issuedAt))
+        }
+    }
+
+    /// Nothing is told before it happened, and a time far ahead would end sessions not yet begun: both times are of
+    /// Apple's clock, so a later one is taken for this.
+    private static func latest(_ issuedAt: Timestamp) -> Timestamp {
+        issuedAt.adding(seconds: ClaimRules.maximumSkew)
+    }
+
+    private static func object(_ events: JSONValue?) throws(TokenRefusal) -> JSONObject {
+        switch events {
+        case nil: throw .refused("events is missing")
+        case .object(let object): return object
+        case .string(let text):
+            let limits = JSONLimits(maximumBytes: UnverifiedAppleToken.maximumSize, maximumDepth: 8)
+            guard let object = (try? JSONReader.parse(Array(text.utf8), limits: limits))?.objectValue else {
+                throw .refused("events is a string, but not of a JSON object")
+            }
+            return object
+        default: throw .refused("events is mistyped")
+        }
+    }
+
+    private static func kind(of type: String) -> AppleNotification.Kind {
+        switch type {
+        case "email-disabled": .emailDisabled
+        case "email-enabled": .emailEnabled
+        case "consent-revoked": .consentRevoked
+        // Older documents and the field say -delete, current documents -deleted.
+        case "account-delete", "account-deleted": .accountDeleted
+        default: .unknown(type)
+        }
+    }
+
+    /// Documents show seconds, deliveries hold milliseconds: 10¹¹ is the year 5138 in seconds and 1973 in milliseconds.
+    static func time(_ value: JSONValue?) -> Timestamp? {
+        guard case .number(let number) = value, let amount = number.double, amount >= 0, amount < 9_007_199_254_740_992
+        else { return nil }
+        if amount >= 100_000_000_000 { return Timestamp(milliseconds: Int64(amount)) }
+        return Timestamp(milliseconds: Int64(amount * 1000))
+    }
+}

@@ -1,0 +1,93 @@
+import Coding
+import Crypto
+import RelyingParty
+
+/// Why a token of Apple's was refused; one file maps it to what the domain knows.
+enum TokenRefusal: Error, Hashable, Sendable {
+    /// The text names the check, never a value of the token.
+    case refused(String)
+    /// A time claim is outside the tolerance.
+    case clock(String)
+    case keys(KeySetFailure)
+}
+
+extension TokenRefusal {
+    /// As a sign-in's failure.
+    var signInFailure: SignInFailure {
+        switch self {
+        case .refused(let text): .identityToken(text)
+        case .clock(let text): .clock(text)
+        // Absent from a set fetched just now: the token is not Apple's, and waiting would not make it so.
+        case .keys(.unknownKey): .identityToken("unknown kid")
+        case .keys(let failure): .keysUnavailable(failure.cause)
+        }
+    }
+
+    /// As a notification's failure: 400 for what is not Apple's, 503 where a later delivery may succeed.
+    var notificationFailure: NotificationFailure {
+        switch self {
+        case .refused(let text), .clock(let text): .refused(text)
+        case .keys(.unknownKey): .refused("unknown kid")
+        case .keys(let failure): .keysUnavailable(failure.cause)
+        }
+    }
+}
+
+/// A JWT as its sender wrote it: parsed, its signature not yet looked at. The cheap checks read its claims; only
+/// `AppleTokenVerifier` makes `AppleTokenClaims` of it.
+struct UnverifiedAppleToken: Sendable {
+    /// In bytes of the compact form.
+    static let maximumSize = 16_384
+
+    let jws: CompactJWS
+    let claims: JSONObject
+
+    /// Strict compact form (RFC 7515 §7.1), RS256 and nothing else (RFC 8725 §3.1), a JSON object as its claims.
+    static func parse(_ text: String) throws(TokenRefusal) -> UnverifiedAppleToken {
+        guard text.utf8.count <= maximumSize else { throw .refused("token too long") }
+        let jws: CompactJWS
+        do throws(JOSEError) {
+            jws = try CompactJWS.parse(text, maximumBytes: maximumSize)
+        } catch {
+            throw .refused("not a compact JWS: \(error)")
+        }
+        // The header chooses nothing: it either says what we would have done anyway, or the token is refused.
+        guard jws.algorithm == "RS256" else { throw .refused("alg is not RS256") }
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try JSONReader.parse(jws.payload, limits: JSONLimits(maximumBytes: maximumSize, maximumDepth: 16))
+        } catch {
+            throw .refused("claims are not strict JSON: \(error)")
+        }
+        guard let claims = value.objectValue else { throw .refused("claims are not an object") }
+        return UnverifiedAppleToken(jws: jws, claims: claims)
+    }
+}
+
+/// The claims of a token whose signature is Apple's.
+struct AppleTokenClaims: Sendable {
+    let object: JSONObject
+    fileprivate init(_ object: JSONObject) { self.object = object }
+}
+
+/// The last and dearest check: the signature, by the key the header names.
+struct AppleTokenVerifier: Sendable {
+    let keys: AppleKeySet
+
+    /// Rule for an absent kid: refused, however many keys there are. Apple always sends one.
+    func verifySignature(of token: UnverifiedAppleToken) async throws(TokenRefusal) -> AppleTokenClaims {
+        guard let kid = token.jws.keyID, !kid.isEmpty, kid.utf8.count <= 128 else { throw .refused("kid is missing") }
+        let key: RSAPublicKey
+        do throws(KeySetFailure) {
+            key = try await keys.key(for: kid)
+        } catch {
+            throw .keys(error)
+        }
+        do throws(JOSEError) {
+            try RS256.verify(token.jws, with: key)
+        } catch {
+            throw .refused("signature is wrong")
+        }
+        return AppleTokenClaims(token.claims)
+    }
+}

@@ -1,0 +1,78 @@
+import Coding
+import RelyingParty
+
+/// Parses the form Apple posts to the redirect URI. It came through the browser: nothing in it is trusted yet.
+enum CallbackFormParser {
+    /// The largest body, in bytes. Generous, because a long name that percent-encoding triples must not break a login.
+    static let maximumBodySize = 1_048_576
+    static let maximumFields = 32
+    /// The state is ours: a sealed attempt with its return target.
+    static let maximumStateSize = 8192
+    static let maximumCodeSize = 4096
+    static let maximumTokenSize = 16_384
+    static let maximumErrorSize = 256
+
+    /// Our own field: this post was sent again from our origin. Any value counts, so that no value makes a loop.
+    static let repostField = "bramley_repost"
+
+    /// - Throws: `.malformedCallback` when the body is no form, larger than its limit, or repeats or overfills a field.
+    static func parse(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
+        let fields: [FormField]
+        do throws(FormError) {
+            let limits = FormLimits(maximumBytes: maximumBodySize, maximumFields: maximumFields)
+            fields = try FormDecoder.parse(body, limits: limits)
+        } catch {
+            throw .malformedCallback("not a form within its limits: \(error)")
+        }
+        var form = CallbackForm()
+        form.state = try single("state", in: fields, maximumSize: maximumStateSize)
+        form.code = try single("code", in: fields, maximumSize: maximumCodeSize)
+        form.identityToken = try single("id_token", in: fields, maximumSize: maximumTokenSize)
+        form.error = try single("error", in: fields, maximumSize: maximumErrorSize)
+        form.isRepost = try single(repostField, in: fields, maximumSize: maximumErrorSize, keepsEmpty: true) != nil
+        if let user = try single("user", in: fields, maximumSize: maximumBodySize),
+            let person = FirstConsentUser(parsing: user)
+        {
+            form.name = person.name
+            form.rawUser = user
+        }
+        return form
+    }
+
+    /// The one field of this name; nil when absent or empty.
+    private static func single(
+        _ name: String, in fields: [FormField], maximumSize: Int, keepsEmpty: Bool = false
+    ) throws(SignInFailure) -> String? {
+        var value: String?
+        for field in fields where field.name.isExactly(name) {
+            guard value == nil else { throw .malformedCallback("\(name) came twice") }
+            guard field.value.utf8.count <= maximumSize else { throw .malformedCallback("\(name) is too long") }
+            value = field.value
+        }
+        return value == "" && !keepsEmpty ? nil : value
+    }
+}
+
+/// The `user` field of a first consent: `{"name":{"firstName","lastName"},"email"}`, unsigned.
+///
+/// Only the name is taken, for display. The address is left where it is: only the identity token's counts.
+struct FirstConsentUser {
+    /// The largest text looked at, in bytes; a larger one is no name.
+    static let maximumSize = 16_384
+
+    /// nil when neither part is usable.
+    let name: PersonName?
+
+    /// nil when the text is not a JSON object within the limits; a login goes on without it.
+    init?(parsing text: String) {
+        guard text.utf8.count <= Self.maximumSize else { return nil }
+        let limits = JSONLimits(maximumBytes: Self.maximumSize, maximumDepth: 8)
+        guard let value = try? JSONReader.parse(Array(text.utf8), limits: limits), let user = value.objectValue
+        else { return nil }
+        let parts = user["name"]?.objectValue
+        let name = PersonName(
+            given: parts?["firstName"]?.stringValue.flatMap(DisplayName.sanitize),
+            family: parts?["lastName"]?.stringValue.flatMap(DisplayName.sanitize))
+        self.name = name.isEmpty ? nil : name
+    }
+}

@@ -1,0 +1,75 @@
+import Coding
+import Crypto
+
+/// The checks that identity tokens and notifications share. All run before any cryptography.
+enum ClaimRules {
+    /// Tolerance between Apple's clock and ours, in seconds, both ways.
+    static let maximumSkew: Int64 = 60
+    /// Longest opaque identifier accepted (`sub`, `jti`, `transfer_sub`), in bytes. OpenID Connect Core §2 has 255.
+    static let maximumIdentifierSize = 255
+
+    /// `iss` is exactly one of `issuers`.
+    static func validateIssuer(_ claims: JSONObject, issuers: [String]) throws(TokenRefusal) -> String {
+        guard let issuer = claims["iss"]?.stringValue else { throw .refused("iss is missing") }
+        guard issuers.contains(where: issuer.isExactly) else { throw .refused("iss is not Apple's") }
+        return issuer
+    }
+
+    /// `aud` is one of `allowed`, as a string or as an array that names no other; `azp`, if present, is that client.
+    static func validateAudience(_ claims: JSONObject, allowed: [String]) throws(TokenRefusal) -> String {
+        let audiences: [String]
+        switch claims["aud"] {
+        case .string(let audience): audiences = [audience]
+        case .array(let values):
+            audiences = values.compactMap(\.stringValue)
+            guard audiences.count == values.count else { throw .refused("aud is mistyped") }
+        case nil: throw .refused("aud is missing")
+        default: throw .refused("aud is mistyped")
+        }
+        // Further audiences are refused: a token meant for someone else as well is not meant for us alone.
+        guard let audience = audiences.first, audiences.allSatisfy(audience.isExactly),
+            allowed.contains(where: audience.isExactly)
+        else { throw .refused("aud is not ours") }
+        if let party = claims["azp"] {
+            guard party == .string(audience) else { throw .refused("azp is not ours") }
+        }
+        return audience
+    }
+
+    /// `exp` and `iat` are required, `nbf` is honoured; each within the tolerance.
+    static func validateTimes(_ claims: JSONObject, at now: Timestamp) throws(TokenRefusal) -> Timestamp {
+        let times = JWTClaims(claims)
+        guard let expiry = times.numericDate("exp") else { throw .refused("exp is missing or mistyped") }
+        guard let issuedAt = times.numericDate("iat") else { throw .refused("iat is missing or mistyped") }
+        guard expiry > issuedAt else { throw .refused("exp is not after iat") }
+        if claims["nbf"] != nil {
+            guard let notBefore = times.numericDate("nbf") else { throw .refused("nbf is mistyped") }
+            guard notBefore <= now.adding(seconds: maximumSkew) else { throw .clock("nbf is in the future") }
+        }
+        guard issuedAt <= now.adding(seconds: maximumSkew) else { throw .clock("iat is in the future") }
+        guard now < expiry.adding(seconds: maximumSkew) else { throw .clock("exp has passed") }
+        return issuedAt
+    }
+
+    /// A required opaque identifier: a non-empty string of bounded length, printable ASCII.
+    static func identifier(_ name: String, in claims: JSONObject) throws(TokenRefusal) -> String {
+        guard let value = claims[name] else { throw .refused("\(name) is missing") }
+        guard let text = value.stringValue, isIdentifier(text) else { throw .refused("\(name) is unusable") }
+        return text
+    }
+
+    static func isIdentifier(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= maximumIdentifierSize
+            && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+    }
+
+    /// Compares without telling by time how much of it was right.
+    static func isSame(_ left: String, _ right: String) -> Bool {
+        constantTimeEquals(Array(left.utf8), Array(right.utf8))
+    }
+
+    /// `c_hash` and `at_hash`: the left half of the SHA-256 of the value, OpenID Connect Core §3.3.2.11.
+    static func halfHash(of value: String) -> String {
+        Base64URL.encode(Array(SHA256.hash(utf8: value).bytes.prefix(16)))
+    }
+}

@@ -1,0 +1,46 @@
+/// Makes one part of a name, as a browser sent it, safe to show and to store.
+package enum DisplayName {
+    /// The longest part kept, in characters (grapheme clusters); scalars are bounded too, since one character may
+    /// carry any number of combining marks.
+    package static let maximumCharacters = 100
+    package static let maximumScalars = 400
+
+    /// Control characters, line separators, bidirectional overrides and other invisible format characters are removed
+    /// (the joiners U+200C and U+200D stay: Persian and Indic names need them), white space is trimmed, the length is
+    /// bounded; nil when nothing visible is left.
+    package static func sanitize(_ text: String) -> String? {
+        var kept = String.UnicodeScalarView()
+        for scalar in text.unicodeScalars where !isRemoved(scalar) { kept.append(scalar) }
+        var name = trimmed(String(kept))[...]
+        var scalars = 0
+        var end = name.startIndex
+        for (count, index) in name.indices.enumerated() {
+            scalars += name[index].unicodeScalars.count
+            guard count < maximumCharacters, scalars <= maximumScalars else { break }
+            end = name.index(after: index)
+        }
+        name = name[..<end]
+        let result = trimmed(String(name))
+        return result.unicodeScalars.contains(where: isVisible) ? result : nil
+    }
+
+    private static func isRemoved(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator, .surrogate: true
+        case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
+        default: false
+        }
+    }
+
+    private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+        !scalar.properties.isWhitespace && scalar.properties.generalCategory != .format
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        let scalars = text.unicodeScalars
+        guard let first = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
+            let last = scalars.lastIndex(where: { !$0.properties.isWhitespace })
+        else { return "" }
+        return String(scalars[first...last])
+    }
+}

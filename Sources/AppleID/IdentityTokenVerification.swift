@@ -1,0 +1,80 @@
+import Coding
+import Crypto
+import RelyingParty
+
+/// What an identity token must hold beside what every one of Apple's tokens must.
+struct IdentityTokenExpectation: Sendable {
+    enum Channel: Sendable {
+        /// Beside the code, through the browser: nonce and `c_hash` are required.
+        case front(authorizationCode: String)
+        /// From the token endpoint: the nonce is equal when present, `at_hash` right when present.
+        case back(accessToken: String?)
+    }
+
+    var clientID: ClientID
+    var nonce: String
+    var channel: Channel
+}
+
+/// Verifies Apple's identity tokens (OpenID Connect Core §3.1.3.7 and §3.3.2.11).
+///
+/// The cheap claims come first, unverified: a token that is not for us costs no RSA and no fetch. There is no switch
+/// that leaves a check out.
+struct IdentityTokenVerifier: Sendable {
+    let issuers: [String]
+    let clock: any WallClock
+    let signatures: AppleTokenVerifier
+
+    func verify(_ text: String, _ expectation: IdentityTokenExpectation) async throws(TokenRefusal) -> IdentityClaims {
+        let token = try UnverifiedAppleToken.parse(text)
+        let claims = token.claims
+        let issuer = try ClaimRules.validateIssuer(claims, issuers: issuers)
+        let audience = try ClaimRules.validateAudience(claims, allowed: [expectation.clientID.rawValue])
+        let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
+        let subject = try ClaimRules.identifier("sub", in: claims)
+        // A notification is signed by the same keys; it must never sign anybody in (RFC 8725 §3.11).
+        guard claims["events"] == nil else { throw .refused("events: a notification is no identity token") }
+        try validateBinding(claims, expectation)
+
+        let verified = try await signatures.verifySignature(of: token).object
+        return IdentityClaims(
+            issuer: issuer, clientID: ClientID(audience), subject: AppleSubject(subject), issuedAt: issuedAt,
+            email: EmailClaims.read(verified), realUserStatus: realUserStatus(verified["real_user_status"]),
+            transferSubject: verified["transfer_sub"]?.stringValue.flatMap { ClaimRules.isIdentifier($0) ? $0 : nil })
+    }
+
+    /// Holds the token to this attempt and to the code or access token it came with. `nonce_supported` waives nothing.
+    private func validateBinding(
+        _ claims: JSONObject, _ expectation: IdentityTokenExpectation
+    ) throws(TokenRefusal) {
+        switch expectation.channel {
+        case .front(let code):
+            try require(claims, "nonce", toBe: expectation.nonce)
+            try require(claims, "c_hash", toBe: ClaimRules.halfHash(of: code))
+        case .back(let accessToken):
+            if claims["nonce"] != nil { try require(claims, "nonce", toBe: expectation.nonce) }
+            if claims["at_hash"] != nil {
+                guard let accessToken else { throw .refused("at_hash came without an access token") }
+                try require(claims, "at_hash", toBe: ClaimRules.halfHash(of: accessToken))
+            }
+        }
+    }
+
+    private func require(_ claims: JSONObject, _ name: String, toBe expected: String) throws(TokenRefusal) {
+        guard let value = claims[name] else { throw .refused("\(name) is missing") }
+        // An expected value that is empty would be met by an empty claim.
+        guard let text = value.stringValue, !expected.isEmpty, ClaimRules.isSame(text, expected) else {
+            throw .refused("\(name) is wrong")
+        }
+    }
+
+    private func realUserStatus(_ value: JSONValue?) -> RealUserStatus? {
+        guard case .number(let number) = value else { return nil }
+        return switch number.int64 {
+        case 0: .unsupported
+        case 1: .unknown
+        case 2: .likelyReal
+        default: nil
+        }
+    }
+}

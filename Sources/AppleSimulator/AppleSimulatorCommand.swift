@@ -1,0 +1,70 @@
+import ArgumentParser
+import FoundationEssentials
+import Glibc
+import Logging
+import Sockets
+
+@main
+struct AppleSimulatorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "apple-simulator",
+        abstract: "A local stand-in for Apple's Sign in with Apple servers.",
+        discussion: "Controls and documentation: open the printed address in a browser; docs/apple-simulator.md.")
+
+    @Option(help: "The address to listen on.") var host = "127.0.0.1"
+    @Option(help: "The port to listen on; 0 takes a free one.") var port: UInt16 = 0
+    @Option(help: "Event loops; 0 makes one per core.") var threads = 1
+    @Option(help: "The relying party; its return URL and notification URL are below it.")
+    var serverURL = "http://localhost:8080"
+    @Option(help: "The Services ID of the website.") var servicesID = "com.example.web"
+    @Option(help: "The bundle ID of an app; may be given several times.") var bundleID: [String] = []
+    @Option(help: "The Team ID.") var teamID = "TEAM123456"
+    @Option(help: "The key ID; one for each --key.") var keyID: [String] = []
+    @Option(help: "The relying party's key: the .p8, or its public half in PEM.") var key: [String] = []
+    @Option(help: "A return URL; replaces the one below --server-url; may be given several times.")
+    var redirectURI: [String] = []
+    @Option(help: "Where notifications go; replaces the one below --server-url.") var notificationURL: String?
+    @Option(help: "The issuer of the tokens.") var issuer = "https://appleid.apple.com"
+    @Flag(help: "Log every answer.") var verbose = false
+
+    func validate() throws {
+        guard !key.isEmpty, key.count == keyID.count else {
+            throw ValidationError("Name a --key FILE and its --key-id: client secrets are checked for real.")
+        }
+    }
+
+    func run() async throws {
+        guard let ip = IPAddress(host) else { throw ValidationError("--host \(host) is no IP address.") }
+        var logger = Logger(label: "apple-simulator")
+        logger.logLevel = verbose ? .debug : .info
+        let server = try SimulatorServer(
+            configuration: try makeConfiguration(), address: SocketAddress(ip: ip, port: port), threads: threads,
+            logger: logger)
+        let name = host.contains(":") ? "[\(host)]" : host
+        print("The simulated Apple is at http://\(name):\(server.address.port)")
+        // Whoever started us through a pipe waits for this line.
+        _ = fflush(nil)
+        try await server.run()
+    }
+
+    private func makeConfiguration() throws -> SimulatorConfiguration {
+        var keys: [String: ClientKey] = [:]
+        for (id, file) in zip(keyID, key) {
+            guard let data = FileManager.default.contents(atPath: file) else {
+                throw ValidationError("\(file) cannot be read.")
+            }
+            guard let key = ClientKey(pem: String(decoding: data, as: UTF8.self)) else {
+                throw ValidationError("\(file) holds no P-256 key in PEM.")
+            }
+            keys[id] = key
+        }
+        var base = serverURL
+        while base.hasSuffix("/") { base.removeLast() }
+        let uris = redirectURI.isEmpty ? [base + "/apple/callback"] : redirectURI
+        return SimulatorConfiguration(
+            teams: [SimulatorConfiguration.Team(id: teamID, keys: keys)],
+            clients: [SimulatorConfiguration.Client(id: servicesID, team: teamID, redirectURIs: uris)]
+                + bundleID.map { SimulatorConfiguration.Client(id: $0, team: teamID, redirectURIs: []) },
+            notificationURL: notificationURL ?? base + "/apple/notifications", issuer: issuer)
+    }
+}

@@ -1,0 +1,73 @@
+/// Draws a button: our own lettering and our own fruit, for Apple's artwork is Apple's.
+struct ButtonImage {
+    private let style: ButtonStyle
+    private let background: Canvas
+    private let inner: Canvas
+    private var ink: Canvas
+
+    init(_ style: ButtonStyle) {
+        self.style = style
+        let (width, height) = (style.width * style.scale, style.height * style.scale)
+        let radius = Double(height * style.radius) / 100
+        var background = Canvas(width: width, height: height)
+        background.box(inset: 0, radius: radius)
+        self.background = background
+        var inner = Canvas(width: width, height: height)
+        let border = Double(style.scale)
+        inner.box(inset: border, radius: radius - border)
+        self.inner = inner
+        ink = Canvas(width: width, height: height)
+        draw()
+    }
+
+    private mutating func draw() {
+        let height = Double(ink.height)
+        guard style.shape != .logo else {
+            return fruit(at: Canvas.Point(x: Double(ink.width) / 2, y: height / 2), size: height * 0.22)
+        }
+        let text = style.label.text
+        // The fruit takes the room of 1.2 capitals.
+        let units = Lettering.width(of: text) + 1.2
+        let capital = min(height * 0.31, Double(ink.width) * 0.88 / units)
+        let start = style.shape == .left ? height * 0.3 : (Double(ink.width) - units * capital) / 2
+        let baseline = (height + capital) / 2
+        fruit(at: Canvas.Point(x: start + capital * 0.42, y: baseline - capital * 0.42), size: capital * 0.42)
+        for stroke in Lettering.strokes(of: text) {
+            let points = stroke.map {
+                Canvas.Point(x: start + (1.2 + $0.x) * capital, y: baseline - $0.y * capital)
+            }
+            ink.lines(points, radius: Lettering.weight * capital)
+        }
+    }
+
+    /// A round fruit with a stalk and a leaf.
+    private mutating func fruit(at middle: Canvas.Point, size: Double) {
+        let left = Canvas.Point(x: middle.x - size * 0.3, y: middle.y)
+        let right = Canvas.Point(x: middle.x + size * 0.3, y: middle.y)
+        ink.line(from: left, to: right, radius: size * 0.78)
+        let top = Canvas.Point(x: middle.x, y: middle.y - size * 0.7)
+        ink.line(from: top, to: Canvas.Point(x: middle.x, y: middle.y - size * 1.2), radius: size * 0.1)
+        ink.line(
+            from: Canvas.Point(x: middle.x + size * 0.25, y: middle.y - size * 1.15),
+            to: Canvas.Point(x: middle.x + size * 0.6, y: middle.y - size * 1.4), radius: size * 0.2)
+    }
+
+    /// Grey and alpha, 8 bits each.
+    func png() -> [UInt8] {
+        let paper: Float = style.isWhite ? 1 : 0
+        var rows: [UInt8] = []
+        rows.reserveCapacity(ink.height * (ink.width * 2 + 1))
+        for row in 0..<ink.height {
+            rows.append(0)
+            for column in 0..<ink.width {
+                let index = row * ink.width + column
+                var mark = ink.coverage[index]
+                if style.hasBorder { mark = max(mark, background.coverage[index] - inner.coverage[index]) }
+                let grey = paper + (1 - 2 * paper) * mark
+                rows.append(UInt8(max(0, min(255, (grey * 255).rounded()))))
+                rows.append(UInt8((background.coverage[index] * 255).rounded()))
+            }
+        }
+        return PNG.encode(rows: rows, width: ink.width, height: ink.height)
+    }
+}

@@ -1,0 +1,99 @@
+/// People, clients, consents and transfers through the control interface.
+extension Simulator {
+    /// Adds somebody, or changes the one with that id.
+    func addPerson(_ body: JSON) throws(ControlError) -> JSON {
+        guard let id = body["id"]?.string, !id.isEmpty else { throw .invalid("id is missing.") }
+        return try change { world, _ throws(ControlError) in
+            var person = world.person(id) ?? Person(id: id, givenName: id, familyName: "", note: "Added by hand")
+            try person.update(body)
+            if let index = world.people.firstIndex(where: { $0.id == id }) {
+                world.people[index] = person
+            } else {
+                world.people.append(person)
+            }
+            return world.json(of: person)
+        }
+    }
+
+    /// Registers a Services ID or an App ID, and its team with a key where it is new.
+    func addClient(_ body: JSON) throws(ControlError) -> JSON {
+        guard let id = body["id"]?.string, let team = body["team"]?.string else {
+            throw .invalid("id and team are missing.")
+        }
+        let uris = (body["redirectURIs"]?.array ?? []).compactMap(\.string)
+        let client = SimulatorConfiguration.Client(id: id, team: team, redirectURIs: uris)
+        var keys: [String: ClientKey] = [:]
+        if let keyID = body["keyID"]?.string {
+            guard let key = body["key"]?.string.flatMap({ ClientKey(pem: $0) }) else {
+                throw .invalid("key is no P-256 key in PEM.")
+            }
+            keys[keyID] = key
+        }
+        return try change { world, _ throws(ControlError) in
+            if let index = world.teams.firstIndex(where: { $0.id == team }) {
+                world.teams[index].keys.merge(keys) { $1 }
+            } else {
+                guard !keys.isEmpty else { throw .invalid("A new team needs keyID and key.") }
+                world.teams.append(SimulatorConfiguration.Team(id: team, keys: keys))
+            }
+            world.clients.removeAll { $0.id == id }
+            world.clients.append(client)
+            return client.json
+        }
+    }
+
+    /// What a person does in the settings of their Apple Account: stop using Sign in with Apple there.
+    func revokeConsent(_ body: JSON) async throws(ControlError) -> JSON {
+        let key = try consentKey(body)
+        let existed = change { world, moment in
+            let existed = world.consents[key] != nil
+            world.revokeConsent(key)
+            world.journal.note("\(key.person) revoked \(key.team)", endpoint: "consents", at: moment.milliseconds)
+            return existed
+        }
+        guard body["notify"]?.bool == true else { return ["revoked": .bool(existed)] }
+        var answer = try await notify(["type": "consent-revoked", "person": .string(key.person)])
+        answer["revoked"] = .bool(existed)
+        return answer
+    }
+
+    func beginTransfer(_ body: JSON) throws(ControlError) -> JSON {
+        let key = try consentKey(body)
+        guard let recipient = body["to"]?.string else { throw .invalid("to, the recipient's Team ID, is missing.") }
+        return change { world, moment in
+            let transfer = Transfer(
+                person: key.person, sender: key.team, recipient: recipient, startedAt: moment.milliseconds)
+            return ["transfer_sub": .string(world.begin(transfer))]
+        }
+    }
+
+    private func consentKey(_ body: JSON) throws(ControlError) -> Consent.Key {
+        let id = body["person"]?.string ?? ""
+        let key = change { world, _ in
+            world.person(id).flatMap { person in
+                (body["team"]?.string ?? world.teams.first?.id).map { Consent.Key(person: person.id, team: $0) }
+            }
+        }
+        guard let key else { throw .unknown("There is no such person.") }
+        return key
+    }
+}
+
+extension Person {
+    fileprivate mutating func update(_ body: JSON) throws(ControlError) {
+        for member in body.members ?? [] {
+            switch member.name {
+            case "id": break
+            case "givenName": givenName = try member.requireString()
+            case "familyName": familyName = try member.requireString()
+            case "email": email = member.value == .null ? nil : try member.requireString()
+            case "emailVerified": isEmailVerified = try member.requireBool()
+            case "hidesEmail": hidesEmail = try member.requireBool()
+            case "organizationID": organizationID = member.value == .null ? nil : try member.requireString()
+            case "realUserStatus": realUserStatus = try member.requireInteger(0...2)
+            case "note": note = try member.requireString()
+            default: throw .invalid("A person has no member \"\(member.name)\".")
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+/// How identity tokens differ from sound ones, and which of Apple's variants they show.
+struct TokenQuirks: Sendable {
+    enum Channel: String, Sendable { case authorize, token, both }
+    enum Flags: String, Sendable { case boolean, string }
+    enum PrivateFlag: String, Sendable { case whenTrue, always, never }
+    enum Address: String, Sendable { case present, absent, empty }
+    /// One thing wrong with an otherwise sound token.
+    enum Flaw: String, Sendable, CaseIterable {
+        case iss, aud, sub, exp, iat, nonce, noNonce, cHash, noCHash, atHash, noATHash, signature, kid, noKid, algNone
+    }
+
+    /// Which tokens `flaws`, `claims` and `header` apply to: the one beside the code, the token endpoint's, or both.
+    var channel = Channel.both
+    /// `email_verified` and `is_private_email`: booleans today, strings until about February 2024.
+    var flags = Flags.boolean
+    var isPrivateEmail = PrivateFlag.whenTrue
+    var email = Address.present
+    /// `exp` − `iat`, in seconds.
+    var lifetime: Int64 = 86_400
+    var flaws: Set<Flaw> = []
+    /// Claims and header members set last; null removes one.
+    var claims: [JSON.Member] = []
+    var header: [JSON.Member] = []
+    /// How many more tokens carry flaws, claims and header; nil: all.
+    var remaining: Int?
+
+    func applies(to channel: Channel) -> Bool {
+        self.channel == .both || self.channel == channel
+    }
+
+    private var isFlawed: Bool { !flaws.isEmpty || !claims.isEmpty || !header.isEmpty }
+
+    /// The quirks of the token about to be made; counts it down.
+    mutating func take(_ channel: Channel) -> TokenQuirks {
+        var taken = self
+        if !applies(to: channel) {
+            taken.flaws = []
+            taken.claims = []
+            taken.header = []
+        } else if isFlawed, let remaining {
+            self.remaining = remaining - 1
+            if remaining <= 1 {
+                flaws = []
+                claims = []
+                header = []
+                self.remaining = nil
+            }
+        }
+        return taken
+    }
+}
+
+extension TokenQuirks {
+    /// Only what is named changes.
+    mutating func update(_ json: JSON) throws(ControlError) {
+        guard let members = json.members else { throw .invalid("Token settings are a JSON object.") }
+        for member in members {
+            switch member.name {
+            case "on": channel = try member.requireCase()
+            case "flags": flags = try member.requireCase()
+            case "isPrivateEmail": isPrivateEmail = try member.requireCase()
+            case "email": email = try member.requireCase()
+            case "lifetime": lifetime = try member.requireInteger(-1_000_000_000...1_000_000_000)
+            case "wrong":
+                guard let names = member.value.array else { throw .invalid("wrong is a list of names.") }
+                flaws = []
+                for name in names {
+                    guard let flaw = name.string.flatMap(Flaw.init) else {
+                        throw .invalid("wrong may name \(Flaw.allCases.map(\.rawValue).joined(separator: ", ")).")
+                    }
+                    flaws.insert(flaw)
+                }
+            case "claims": claims = try member.requireMembers()
+            case "header": header = try member.requireMembers()
+            case "remaining": remaining = Int(try member.requireInteger(1...1_000_000))
+            default: throw .invalid("Token settings have no member \"\(member.name)\".")
+            }
+        }
+    }
+
+    var json: JSON {
+        [
+            "on": .string(channel.rawValue), "flags": .string(flags.rawValue),
+            "isPrivateEmail": .string(isPrivateEmail.rawValue), "email": .string(email.rawValue),
+            "lifetime": .integer(lifetime),
+            "wrong": .array(flaws.map(\.rawValue).sorted().map(JSON.string)),
+            "claims": .object(claims), "header": .object(header),
+            "remaining": remaining.map { .integer(Int64($0)) } ?? .null,
+        ]
+    }
+}

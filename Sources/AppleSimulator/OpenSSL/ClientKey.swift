@@ -1,0 +1,62 @@
+import COpenSSL
+
+/// The public half of a relying party's Sign in with Apple key (P-256).
+///
+/// `@safe` and `@unchecked`: the pointer is set once, never leaves this class, is freed only by `deinit`, and OpenSSL 3
+/// allows one EVP_PKEY to be used by several verifying contexts at a time.
+@safe
+package final class ClientKey: @unchecked Sendable {
+    private let key: OpaquePointer
+
+    /// - Parameter pem: a public key (`BEGIN PUBLIC KEY`), or a `.p8` (`BEGIN PRIVATE KEY`) of which only the public
+    ///   half is used. nil for anything that is no P-256 key.
+    package init?(pem: String) {
+        let bytes = Array(pem.utf8)
+        // Not BIO_new_mem_buf: that keeps the pointer it was given, which is good for the one call only.
+        guard let copy = unsafe BIO_new(BIO_s_mem()) else { return nil }
+        defer { unsafe BIO_free(copy) }
+        guard unsafe BIO_write(copy, bytes, Int32(bytes.count)) == Int32(bytes.count) else { return nil }
+        let read =
+            if pem.contains("PRIVATE KEY") {
+                unsafe PEM_read_bio_PrivateKey(copy, nil, { _, _, _, _ in 0 }, nil)
+            } else {
+                unsafe PEM_read_bio_PUBKEY(copy, nil, nil, nil)
+            }
+        guard let read = unsafe read else { return nil }
+        var group = [UInt8](repeating: 0, count: 64)
+        var count = 0
+        let isP256 = unsafe group.withUnsafeMutableBufferPointer { buffer in
+            // The name is written with its terminator into at most `buffer.count` bytes.
+            let base = unsafe UnsafeMutableRawPointer(buffer.baseAddress)?.assumingMemoryBound(to: CChar.self)
+            return unsafe EVP_PKEY_get_group_name(read, base, buffer.count, &count) == 1
+        }
+        guard isP256, String(decoding: group.prefix(count), as: UTF8.self) == "prime256v1" else {
+            unsafe EVP_PKEY_free(read)
+            return nil
+        }
+        unsafe self.key = unsafe read
+    }
+
+    deinit { unsafe EVP_PKEY_free(key) }
+
+    /// ES256 (RFC 7518 §3.4): `signature` is R‖S, 64 bytes. A DER signature is refused, as Apple refuses it.
+    package func verifies(signature: [UInt8], message: [UInt8]) -> Bool {
+        guard signature.count == 64, let der = Self.der(signature),
+            let context = unsafe EVP_MD_CTX_new()
+        else { return false }
+        defer { unsafe EVP_MD_CTX_free(context) }
+        return unsafe EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, key) == 1
+            && EVP_DigestVerify(context, der, der.count, message, message.count) == 1
+    }
+
+    /// `SEQUENCE { INTEGER r, INTEGER s }`, the form OpenSSL takes.
+    private static func der(_ signature: [UInt8]) -> [UInt8]? {
+        func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+            var digits = Array(bytes.drop { $0 == 0 })
+            if digits.isEmpty || digits[0] >= 0x80 { digits.insert(0, at: 0) }
+            return [0x02, UInt8(digits.count)] + digits
+        }
+        let content = integer(signature.prefix(32)) + integer(signature.suffix(32))
+        return [0x30, UInt8(content.count)] + content
+    }
+}

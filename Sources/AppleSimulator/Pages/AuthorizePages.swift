@@ -1,0 +1,142 @@
+/// An authorize request that waits for a person to decide.
+struct AuthorizePage: Sendable {
+    var id: String
+    var request: AuthorizeRequest
+}
+
+extension AuthorizePage {
+    /// Everybody with an account, to choose from.
+    func choice(of people: [Person], knownBy team: Set<String>) -> String {
+        let items = people.map { person in
+            let known = team.contains(person.id) ? "<span class=\"tag\">signed in before</span>" : ""
+            return """
+                <li><button class="person" name="person" value="\(Page.escape(person.id))">
+                <span class="initial" aria-hidden="true">\(Page.escape(String(person.givenName.prefix(1))))</span>
+                <span class="who"><span class="name">\(Page.escape(person.fullName))</span>
+                <span class="detail">\(Page.escape(person.email ?? "no e-mail address"))</span>
+                <span class="detail">\(Page.escape(person.note))</span></span>\(known)
+                </button></li>
+                """
+        }
+        return Page.shell(
+            title: "Choose a person",
+            body: """
+                <h1>Who signs in?</h1>
+                <p>To <strong>\(Page.escape(request.client.id))</strong>, as one of these simulated people.</p>
+                <form method="post" action="/auth/authorize/person">
+                \(Page.hidden("page", id))
+                <ul class="people">
+                \(items.joined(separator: "\n"))
+                </ul>
+                </form>
+                <form method="post" action="/auth/authorize/consent">
+                \(Page.hidden("page", id))
+                <button class="quiet" name="decision" value="cancel">Cancel</button>
+                </form>
+                """)
+    }
+
+    /// What this person lets the relying party know.
+    func consent(of person: Person, existing: Consent?) -> String {
+        let scopes = existing == nil ? request.scopes : []
+        var parts: [String] = []
+        if scopes.contains("name") { parts.append(Self.nameFields(person)) }
+        if scopes.contains("email") { parts.append(addressFields(person)) }
+        let text =
+            existing == nil
+            ? "Continue to <strong>\(Page.escape(request.client.id))</strong>?"
+            : "<strong>\(Page.escape(request.client.id))</strong> knows this person already: neither name nor address "
+                + "is asked for again."
+        return Page.shell(
+            title: "Continue as \(person.givenName)",
+            body: """
+                <h1>Continue as \(Page.escape(person.givenName))</h1>
+                <p>\(text)</p>
+                <form method="post" action="/auth/authorize/consent">
+                \(Page.hidden("page", id))
+                \(Page.hidden("person", person.id))
+                \(parts.joined(separator: "\n"))
+                <div class="actions">
+                <button class="primary" name="decision" value="continue" autofocus>Continue</button>
+                <button class="quiet" name="decision" value="cancel" formnovalidate>Cancel</button>
+                </div>
+                </form>
+                """)
+    }
+
+    private static func nameFields(_ person: Person) -> String {
+        """
+        <fieldset><legend>Name</legend>
+        <label for="given">First name</label>
+        <input id="given" name="given_name" value="\(Page.escape(person.givenName))" autocomplete="off">
+        <label for="family">Last name</label>
+        <input id="family" name="family_name" value="\(Page.escape(person.familyName))" autocomplete="off">
+        </fieldset>
+        """
+    }
+
+    private func addressFields(_ person: Person) -> String {
+        guard let email = person.email else {
+            return "<fieldset><legend>E-mail</legend><p>This account has no address to share.</p></fieldset>"
+        }
+        guard person.organizationID == nil else {
+            return "<fieldset><legend>E-mail</legend><p>\(Page.escape(email)) is shared: a Work &amp; School account "
+                + "cannot hide it.</p>\(Page.hidden("address", "share"))</fieldset>"
+        }
+        func radio(_ value: String, _ label: String, _ detail: String, _ isChosen: Bool) -> String {
+            """
+            <label class="radio"><input type="radio" name="address" value="\(value)"\(isChosen ? " checked" : "")>
+            <span>\(label)<span class="detail">\(Page.escape(detail))</span></span></label>
+            """
+        }
+        return """
+            <fieldset><legend>E-mail</legend>
+            \(radio("share", "Share my e-mail", email, !person.hidesEmail))
+            \(radio("hide", "Hide my e-mail", person.relayAddress(team: request.client.team), person.hidesEmail))
+            </fieldset>
+            """
+    }
+}
+
+/// The pages that carry a result back.
+enum DeliveryPage {
+    /// form_post: posts itself, or waits for the button where scripts do not run.
+    static func form(_ fields: FormFields, to redirectURI: String) -> String {
+        Page.shell(
+            title: "Signing in",
+            body: """
+                <h1>Signing you in</h1>
+                <form method="post" action="\(Page.escape(redirectURI))" id="delivery">
+                \(fields.pairs.map { Page.hidden($0.name, $0.value) }.joined(separator: "\n"))
+                <p>Going back to the site that asked.</p>
+                <button class="primary">Continue</button>
+                </form>
+                """, script: "deliver.js")
+    }
+
+    /// web_message: tells the window that opened this popup, as one JSON text.
+    static func message(_ data: JSON, to origin: String) -> String {
+        let message: JSON = ["method": "oauthDone", "data": data]
+        return Page.shell(
+            title: "Signing in",
+            body: """
+                <h1>Signing you in</h1>
+                <p id="status" role="status">Telling the site that asked.</p>
+                <noscript><p>A popup needs scripts. Close this window and sign in without the popup.</p></noscript>
+                <script type="application/json" id="message" \
+                data-origin="\(Page.escape(origin))">\(message.text)</script>
+                """, script: "deliver.js")
+    }
+
+    static func mistake(_ error: AuthorizeError) -> String {
+        Page.shell(
+            title: "Sign-in not possible",
+            body: """
+                <h1>This request is not right</h1>
+                <p class="problem"><code>\(Page.escape(error.code))</code></p>
+                <p>\(Page.escape(error.explanation))</p>
+                <p class="detail">Apple shows such mistakes on a page of its own, with less explanation, and tells \
+                the site nothing.</p>
+                """)
+    }
+}

@@ -1,0 +1,93 @@
+/// The keys behind `GET /auth/keys`, and how the set is shown.
+struct KeySet: Sendable {
+    /// Shapes of the published set, good and bad.
+    enum Mode: String, Sendable, CaseIterable {
+        case normal
+        /// `{"keys":[]}`
+        case empty
+        /// The signing key is missing from the set: its kid is unknown.
+        case withoutSigningKey
+        /// Two keys with the kid of the signing key.
+        case duplicateKid
+        /// Besides the RSA keys an EC key, an Ed25519 key, an encryption key and one of an unknown type.
+        case mixedTypes
+        /// Only keys of other types.
+        case otherTypes
+    }
+
+    struct Entry: Sendable {
+        var kid: String
+        var key: RSASigningKey
+    }
+
+    /// The newest first; the first one signs.
+    private(set) var entries: [Entry]
+    /// Public keys somebody else holds the private half of, published beside ours.
+    var foreign: [JSON] = []
+    var mode = Mode.normal
+    /// How often the set was rotated; turns the order of the published array.
+    private(set) var rotations = 0
+
+    init(_ entries: [Entry]) { self.entries = entries }
+
+    var signing: Entry? { entries.first }
+
+    /// A new key signs from now on; at most five are kept, so old ones linger.
+    mutating func rotate(to entry: Entry) {
+        entries.insert(entry, at: 0)
+        if entries.count > 5 { entries.removeLast() }
+        rotations += 1
+    }
+
+    /// Every key but the signing one leaves the set.
+    mutating func dropOld() { entries = Array(entries.prefix(1)) }
+
+    /// The kid is 10 characters of Apple's alphabet.
+    static func makeKid(_ randomness: any Randomness) -> String {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789AB".utf8)
+        return String(decoding: randomness.bytes(10).map { alphabet[Int($0 & 63)] }, as: UTF8.self)
+    }
+
+    var published: JSON {
+        let all = entries.map { Self.jwk($0.key, kid: $0.kid) }
+        switch mode {
+        case .normal: return ["keys": .array(turned(all) + foreign)]
+        case .empty: return ["keys": []]
+        case .withoutSigningKey: return ["keys": .array(turned(Array(all.dropFirst())))]
+        case .duplicateKid:
+            guard let signing, let other = entries.last else { return ["keys": []] }
+            return ["keys": .array(all + [Self.jwk(other.key, kid: signing.kid)])]
+        case .mixedTypes: return ["keys": .array(Self.strangers + turned(all) + foreign)]
+        case .otherTypes: return ["keys": .array(Self.strangers)]
+        }
+    }
+
+    /// The order of the array carries no meaning, and Apple's changes: ours does too.
+    private func turned(_ keys: [JSON]) -> [JSON] {
+        guard !keys.isEmpty else { return [] }
+        let start = rotations % keys.count
+        return Array(keys[start...] + keys[..<start])
+    }
+
+    private static func jwk(_ key: RSASigningKey, kid: String) -> JSON {
+        [
+            "kty": "RSA", "kid": .string(kid), "use": "sig", "alg": "RS256",
+            "n": .string(Base64URL.encode(key.modulus)), "e": .string(Base64URL.encode(key.exponent)),
+        ]
+    }
+
+    /// Well-formed keys that no verifier of RS256 may choose. The points are the examples of RFC 7517 A.1 and
+    /// RFC 8037 A.2.
+    private static let strangers: [JSON] = [
+        [
+            "kty": "EC", "kid": "ECSTRANGER", "use": "sig", "alg": "ES256", "crv": "P-256",
+            "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4", "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM",
+        ],
+        ["kty": "OKP", "kid": "OKSTRANGER", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"],
+        [
+            "kty": "RSA", "kid": "ENCRYPTION", "use": "enc", "alg": "RSA-OAEP",
+            "n": "sXchDaQebHnPiGvyDOAT4saGEUetSyo9MKLOo", "e": "AQAB",
+        ],
+        ["kty": "AKP", "kid": "NEWLYMADE1", "alg": "ML-DSA-44", "pub": "AAAA"],
+    ]
+}

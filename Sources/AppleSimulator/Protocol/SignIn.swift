@@ -1,0 +1,108 @@
+/// What the person decided on the consent page.
+struct Decision: Sendable {
+    var givenName: String
+    var familyName: String
+    var sharesAddress: Bool
+
+    /// What this person does when nobody says otherwise.
+    init(person: Person) {
+        givenName = person.givenName
+        familyName = person.familyName
+        sharesAddress = !person.hidesEmail
+    }
+}
+
+/// A sign-in on its way back to the relying party; the identity token is signed outside the lock.
+struct SignIn: Sendable {
+    var code: String
+    var identityToken: IdentityToken?
+    var signingKey: KeySet.Entry
+    var quirks: TokenQuirks
+    var state: String?
+    /// The `user` field: a JSON text, on the first consent only.
+    var user: JSON?
+
+    /// The fields as they travel, in Apple's order.
+    func fields() -> FormFields {
+        var pairs: [(name: String, value: String)] = []
+        if let state { pairs.append(("state", state)) }
+        pairs.append(("code", code))
+        if let identityToken { pairs.append(("id_token", identityToken.signed(with: signingKey, quirks: quirks))) }
+        if let user { pairs.append(("user", user.text)) }
+        return FormFields(pairs)
+    }
+
+    /// The one error that travels back: the person said no.
+    static func cancelled(state: String?) -> FormFields {
+        FormFields((state.map { [("state", $0)] } ?? []) + [("error", "user_cancelled_authorize")])
+    }
+}
+
+extension World {
+    /// The person said yes: a consent if there is none, a code, and the identity token beside it.
+    mutating func signIn(_ request: AuthorizeRequest, person: Person, decision: Decision, at moment: Moment) -> SignIn?
+    {
+        guard let key = keys.signing else { return nil }
+        let consentKey = Consent.Key(person: person.id, team: request.client.team)
+        let isFirst = consents[consentKey] == nil
+        let consent = consents[consentKey] ?? Consent(person: person, decision: decision, at: moment)
+        consents[consentKey] = consent
+
+        let grant = Grant(
+            person: person.id, client: request.client.id, team: request.client.team,
+            redirectURI: request.redirectURI, scopes: request.scopes, nonce: request.nonce,
+            challenge: request.challenge, authenticatedAt: moment.seconds, isNative: request.client.isNative,
+            isFirst: isFirst)
+        let code = moment.makeToken("c")
+        codes[code] = AuthorizationCode(grant: grant, issuedAt: moment.milliseconds)
+        forgetOld(now: moment.milliseconds)
+
+        var signIn = SignIn(code: code, signingKey: key, quirks: quirks, state: request.state)
+        if request.wantsIdentityToken {
+            signIn.quirks = quirks.take(.authorize)
+            signIn.identityToken = identityToken(
+                for: grant, person: person, consent: consent, channel: .authorize, companion: code, at: moment)
+        }
+        if isFirst {
+            let address = person.address(consent, team: grant.team)
+            signIn.user = Self.user(request.scopes, consent: consent, address: address)
+        }
+        return signIn
+    }
+
+    func identityToken(
+        for grant: Grant, person: Person, consent: Consent, channel: TokenQuirks.Channel, companion: String,
+        at moment: Moment
+    ) -> IdentityToken {
+        let transfer = transfers.first { _, transfer in
+            transfer.person == grant.person && transfer.recipient == grant.team
+                && moment.milliseconds - transfer.startedAt < Transfer.lifetime
+        }
+        return IdentityToken(
+            grant: grant, person: person, consent: consent, transferSubject: transfer?.key, issuer: moment.issuer,
+            now: moment.seconds, channel: channel, companion: companion)
+    }
+
+    /// Holds only what was asked for; nil when nothing was.
+    private static func user(_ scopes: Set<String>, consent: Consent, address: String?) -> JSON? {
+        var members: [JSON.Member] = []
+        if scopes.contains("name") {
+            let name: JSON = ["firstName": .string(consent.givenName), "lastName": .string(consent.familyName)]
+            members.append(JSON.Member(name: "name", value: name))
+        }
+        if scopes.contains("email"), let address {
+            members.append(JSON.Member(name: "email", value: .string(address)))
+        }
+        return members.isEmpty ? nil : .object(members)
+    }
+}
+
+extension Consent {
+    init(person: Person, decision: Decision, at moment: Moment) {
+        // Work & School accounts have nothing to hide behind.
+        let shares = decision.sharesAddress || person.organizationID != nil
+        self.init(
+            address: person.email == nil ? .none : shares ? .real : .relay, givenName: decision.givenName,
+            familyName: decision.familyName, since: moment.milliseconds)
+    }
+}

@@ -1,0 +1,56 @@
+import HTTP
+import HTTPTypes
+
+extension ServerResponse {
+    static func json(_ value: JSON, status: HTTPResponse.Status = .ok) -> ServerResponse {
+        var fields = HTTPFields()
+        fields[.contentType] = "application/json;charset=UTF-8"
+        fields[.cacheControl] = "no-store"
+        return ServerResponse(status: status, fields: fields, body: .bytes(value.bytes))
+    }
+
+    static func oauthError(_ error: OAuthError, describes: Bool) -> ServerResponse {
+        var json: JSON = ["error": .string(error.code)]
+        if describes, let description = error.description { json["error_description"] = .string(description) }
+        return .json(json, status: .badRequest)
+    }
+
+    /// A page. No policy on forms: the form_post goes to whatever site asked, which may redirect on.
+    static func html(_ html: String, status: HTTPResponse.Status = .ok) -> ServerResponse {
+        var fields = HTTPFields()
+        fields[.contentType] = "text/html;charset=UTF-8"
+        fields[.cacheControl] = "no-store"
+        fields[.contentSecurityPolicy] =
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+            + "base-uri 'none'; frame-ancestors 'none'"
+        fields[.xContentTypeOptions] = "nosniff"
+        return ServerResponse(status: status, fields: fields, body: .bytes(Array(html.utf8)))
+    }
+
+    static func file(_ bytes: [UInt8], type: String, isCached: Bool = false) -> ServerResponse {
+        var fields = HTTPFields()
+        fields[.contentType] = type
+        fields[.cacheControl] = isCached ? "public, max-age=3600" : "no-cache"
+        fields[.xContentTypeOptions] = "nosniff"
+        return ServerResponse(status: .ok, fields: fields, body: .bytes(bytes))
+    }
+
+    static func redirect(to location: String) -> ServerResponse {
+        var fields = HTTPFields()
+        fields[.location] = location
+        fields[.cacheControl] = "no-store"
+        return ServerResponse(status: .seeOther, fields: fields)
+    }
+
+    static func methodNotAllowed(_ allowed: String) -> ServerResponse {
+        var fields = HTTPFields()
+        fields[.allow] = allowed
+        return ServerResponse(status: .methodNotAllowed, fields: fields)
+    }
+
+    static var notFound: ServerResponse {
+        .html(
+            Page.shell(title: "Not found", body: "<h1>Not found</h1><p>There is nothing at this address.</p>"),
+            status: .notFound)
+    }
+}

@@ -1,0 +1,96 @@
+import HTTP
+import HTTPTypes
+
+/// The pages a person sees.
+extension Simulator {
+    func authorize(_ request: ServerRequest) -> ServerResponse {
+        let fields = FormFields(parsing: request.query ?? "", plusIsSpace: false)
+        let result = change { world, moment -> Result<String, AuthorizeError> in
+            do throws(AuthorizeError) {
+                let asked = try AuthorizeRequest(fields, clients: world.clients)
+                let page = AuthorizePage(id: Base64URL.encode(moment.randomness.bytes(18)), request: asked)
+                world.pages[page.id] = page
+                world.pageOrder.append(page.id)
+                world.forgetOld(now: moment.milliseconds)
+                let known = world.consents.keys.filter { $0.team == asked.client.team }.map(\.person)
+                return .success(page.choice(of: world.people, knownBy: Set(known)))
+            } catch {
+                world.journal.note(
+                    "\(error.code): \(error.explanation)", endpoint: "authorize", at: moment.milliseconds)
+                return .failure(error)
+            }
+        }
+        switch result {
+        case .success(let html): return .html(html)
+        case .failure(let error): return .html(DeliveryPage.mistake(error), status: .badRequest)
+        }
+    }
+
+    /// `POST /auth/authorize/person`: shows what this person would share.
+    func choosePerson(_ request: ServerRequest) -> ServerResponse {
+        let fields = FormFields(parsing: String(decoding: request.body, as: UTF8.self), plusIsSpace: true)
+        let html = change { world, _ -> String? in
+            guard let page = world.pages[fields["page"] ?? ""], let person = world.person(fields["person"] ?? "")
+            else { return nil }
+            let key = Consent.Key(person: person.id, team: page.request.client.team)
+            return page.consent(of: person, existing: world.consents[key])
+        }
+        return html.map { .html($0) } ?? lostPage
+    }
+
+    /// `POST /auth/authorize/consent`: yes or no, and back to the relying party.
+    func decide(_ request: ServerRequest) -> ServerResponse {
+        let fields = FormFields(parsing: String(decoding: request.body, as: UTF8.self), plusIsSpace: true)
+        guard let page = change({ world, _ in world.pages[fields["page"] ?? ""] }) else { return lostPage }
+        guard fields["decision"] == "continue" else {
+            note("the person cancelled", endpoint: "authorize")
+            return deliver(SignIn.cancelled(state: page.request.state), for: page.request)
+        }
+        let signIn = change { world, moment -> SignIn? in
+            guard let person = world.person(fields["person"] ?? "") else { return nil }
+            var decision = Decision(person: person)
+            decision.givenName = fields["given_name"] ?? decision.givenName
+            decision.familyName = fields["family_name"] ?? decision.familyName
+            if let address = fields["address"] { decision.sharesAddress = address == "share" }
+            world.journal.note("\(person.id) signs in", endpoint: "authorize", at: moment.milliseconds)
+            return world.signIn(page.request, person: person, decision: decision, at: moment)
+        }
+        guard let signIn else { return lostPage }
+        return deliver(signIn.fields(), for: page.request)
+    }
+
+    private func deliver(_ fields: FormFields, for request: AuthorizeRequest) -> ServerResponse {
+        guard let uri = request.redirectURI else { return lostPage }
+        switch request.responseMode {
+        case .formPost: return .html(DeliveryPage.form(fields, to: uri))
+        case .query: return .redirect(to: uri + (uri.contains("?") ? "&" : "?") + fields.encoded)
+        case .fragment: return .redirect(to: uri + "#" + fields.encoded)
+        case .webMessage:
+            return .html(DeliveryPage.message(Self.messageData(fields), to: Self.origin(ofURL: uri)))
+        }
+    }
+
+    /// `{authorization:{code,id_token,state},user?}` or `{error}`.
+    private static func messageData(_ fields: FormFields) -> JSON {
+        if let error = fields["error"] { return ["error": .string(error)] }
+        var authorization: JSON = [:]
+        for name in ["code", "id_token", "state"] {
+            if let value = fields[name] { authorization[name] = .string(value) }
+        }
+        var data: JSON = ["authorization": authorization]
+        if let user = fields["user"].flatMap({ JSON(parsing: Array($0.utf8)) }) { data["user"] = user }
+        return data
+    }
+
+    private static func origin(ofURL url: String) -> String {
+        url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false).prefix(3).joined(separator: "/")
+    }
+
+    private var lostPage: ServerResponse {
+        .html(
+            Page.shell(
+                title: "Start again",
+                body: "<h1>Start again</h1><p>This page is not known here any more. Go back and sign in anew.</p>"),
+            status: .badRequest)
+    }
+}

@@ -1,0 +1,147 @@
+import HTTP
+import HTTPTypes
+
+/// The JSON interface under `/simulator/api/`; docs/apple-simulator.md has every operation.
+extension Simulator {
+    func control(_ request: ServerRequest) async -> ServerResponse {
+        guard isOwn(request) else {
+            return .json(["error": "Another site may not use the control interface."], status: .forbidden)
+        }
+        let path = request.path.dropFirst("/simulator/api/".count).split(separator: "/").map(String.init)
+        let isRead = request.method == .get || request.method == .head
+        var body: JSON = [:]
+        if !isRead, !request.body.isEmpty {
+            guard let json = JSON(parsing: request.body), json.members != nil else {
+                return .json(["error": "The body is no JSON object."], status: .badRequest)
+            }
+            body = json
+        }
+        do throws(ControlError) {
+            return .json(try await operation(request.method, path, body))
+        } catch {
+            switch error {
+            case .invalid(let text): return .json(["error": .string(text)], status: .badRequest)
+            case .unknown(let text): return .json(["error": .string(text)], status: .notFound)
+            }
+        }
+    }
+
+    /// A page of another site could otherwise work the controls of a developer's machine.
+    private func isOwn(_ request: ServerRequest) -> Bool {
+        let site = HTTPField.Name("Sec-Fetch-Site").flatMap { request.fields[$0] }
+        return site == nil || site == "same-origin" || site == "none"
+    }
+
+    private func operation(
+        _ method: HTTPRequest.Method, _ path: [String], _ body: JSON
+    ) async throws(ControlError) -> JSON {
+        switch (method, path.first, path.count) {
+        case (.get, "state", 1): state()
+        case (.get, "people", 1): people()
+        case (.post, "people", 1): try addPerson(body)
+        case (.post, "clients", 1): try addClient(body)
+        case (.post, "authorize", 1): try authorize(body)
+        case (.post, "mint", 1): try mint(body)
+        case (.post, "consents", 2) where path[1] == "revoke": try await revokeConsent(body)
+        case (.post, "transfers", 1): try beginTransfer(body)
+        case (.get, "notifications", 1): notificationList()
+        case (.post, "notifications", 1): try await notify(body)
+        case (.post, "notifications", 3) where path[2] == "deliver": try await deliver(path[1])
+        case (.post, "keys", 2): try changeKeys(path[1], body)
+        case (.get, "keys", 1), (.put, "keys", 1): try setKeys(body)
+        case (.get, "faults", 1): change { world, _ in world.faults.json }
+        case (.put, "faults", 2): try setFault(path[1], body)
+        case (.delete, "faults", 2): try setFault(path[1], nil)
+        case (.delete, "faults", 1): resetFaults()
+        case (.post, "faults", 2) where path[1] == "reset": resetFaults()
+        case (.get, "tokens", 1), (.put, "tokens", 1): try setTokens(body)
+        case (.delete, "tokens", 1):
+            change { world, _ in
+                world.quirks = TokenQuirks()
+                return world.quirks.json
+            }
+        case (.get, "behaviour", 1), (.put, "behaviour", 1): try setBehaviour(body)
+        case (.put, "clock", 1): try setClock(body)
+        case (.get, "counters", 1): change { world, _ in world.counters.json }
+        case (.delete, "counters", 1):
+            change { world, _ in
+                world.counters = Counters()
+                return world.counters.json
+            }
+        case (.get, "journal", 1): change { world, _ in world.journal.json }
+        case (.post, "reset", 1): reset()
+        default: throw .unknown("There is no \(method.rawValue) /simulator/api/\(path.joined(separator: "/")).")
+        }
+    }
+
+    private func resetFaults() -> JSON {
+        change { world, _ in world.faults.reset() }
+        gate.open()
+        return [:]
+    }
+
+    private func setFault(_ name: String, _ body: JSON?) throws(ControlError) -> JSON {
+        guard let endpoint = Endpoint(rawValue: name) else {
+            throw .unknown("Endpoints are \(Endpoint.allCases.map(\.rawValue).joined(separator: ", ")).")
+        }
+        var fault: Fault?
+        if let body { fault = try Fault(json: body) }
+        let json = change { world, _ in
+            world.faults.set(fault, for: endpoint)
+            return world.faults.json
+        }
+        if fault == nil { gate.open() }
+        return json
+    }
+
+    private func setTokens(_ body: JSON) throws(ControlError) -> JSON {
+        try change { world, _ throws(ControlError) in
+            var quirks = world.quirks
+            try quirks.update(body)
+            world.quirks = quirks
+            return quirks.json
+        }
+    }
+
+    private func setBehaviour(_ body: JSON) throws(ControlError) -> JSON {
+        try change { world, _ throws(ControlError) in
+            var behaviour = world.behaviour
+            for member in body.members ?? [] {
+                switch member.name {
+                case "errorAfterRevocation": behaviour.errorAfterRevocation = try member.requireString()
+                case "notifiesOnRevoke": behaviour.notifiesOnRevoke = try member.requireBool()
+                case "describesErrors": behaviour.describesErrors = try member.requireBool()
+                case "notificationURL": world.notificationURL = try member.requireString()
+                default: throw .invalid("Behaviour has no member \"\(member.name)\".")
+                }
+            }
+            world.behaviour = behaviour
+            var json = behaviour.json
+            json["notificationURL"] = .text(world.notificationURL)
+            return json
+        }
+    }
+
+    private func setClock(_ body: JSON) throws(ControlError) -> JSON {
+        guard let member = body.members?.first(where: { $0.name == "offset" }) else {
+            throw .invalid("offset, in seconds, is missing.")
+        }
+        let seconds = try member.requireInteger(-10_000_000_000...10_000_000_000)
+        return change { world, _ in
+            world.clockOffset = seconds * 1000
+            return ["offset": .integer(seconds)]
+        }
+    }
+
+    /// As after a start, except that the keys stay: a relying party may have them cached.
+    private func reset() -> JSON {
+        change { world, _ in
+            var keys = world.keys
+            keys.mode = .normal
+            keys.foreign = []
+            world = World(configuration: configuration, keys: keys)
+        }
+        gate.open()
+        return [:]
+    }
+}

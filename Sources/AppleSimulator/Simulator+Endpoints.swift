@@ -1,0 +1,147 @@
+import HTTP
+import HTTPTypes
+
+/// What a relying party's server asks for.
+extension Simulator {
+    func endpointAnswer(_ request: ServerRequest, endpoint: Endpoint) async -> ServerResponse {
+        switch endpoint {
+        case .configuration: get(request) { discovery(request) }
+        case .authorize: get(request) { authorize(request) }
+        case .keys: get(request) { .json(change { world, _ in world.keys.published }) }
+        case .token: post(request, endpoint) { token(request) }
+        case .revoke: await revoke(request)
+        case .usermigrationinfo: post(request, endpoint) { migrate(request) }
+        case .script: get(request) { script(request) }
+        case .button: get(request) { button(request) }
+        }
+    }
+
+    private func get(_ request: ServerRequest, _ answer: () -> ServerResponse) -> ServerResponse {
+        request.method == .get || request.method == .head ? answer() : .methodNotAllowed("GET, HEAD")
+    }
+
+    /// Form bodies only. Apple finds no client in anything else.
+    private func post(
+        _ request: ServerRequest, _ endpoint: Endpoint, _ answer: () -> ServerResponse
+    ) -> ServerResponse {
+        obstacle(request, endpoint) ?? answer()
+    }
+
+    private func obstacle(_ request: ServerRequest, _ endpoint: Endpoint) -> ServerResponse? {
+        guard request.method == .post else { return .methodNotAllowed("POST") }
+        let type = (request.fields[.contentType] ?? "").split(separator: ";").first.map { $0.lowercased() } ?? ""
+        guard type.trimmed == "application/x-www-form-urlencoded" else {
+            let error = OAuthError.client("the content type is \(type.isEmpty ? "missing" : type), not a form")
+            return refusal(error, endpoint: endpoint)
+        }
+        return nil
+    }
+
+    private func refusal(_ error: OAuthError, endpoint: Endpoint) -> ServerResponse {
+        let describes = change { world, moment in
+            world.journal.note(
+                "\(error.code): \(error.reason)", endpoint: endpoint.rawValue, at: moment.milliseconds)
+            return world.behaviour.describesErrors
+        }
+        return .oauthError(error, describes: describes)
+    }
+
+    private func form(_ request: ServerRequest) -> FormFields {
+        FormFields(parsing: String(decoding: request.body, as: UTF8.self), plusIsSpace: true)
+    }
+
+    private func token(_ request: ServerRequest) -> ServerResponse {
+        let fields = form(request)
+        do throws(OAuthError) {
+            let answer = try change { world, moment throws(OAuthError) in
+                let answer = try world.token(fields, at: moment)
+                world.journal.note(
+                    "\(fields["grant_type"] ?? "") for \(fields["client_id"] ?? "")", endpoint: "token",
+                    at: moment.milliseconds)
+                return answer
+            }
+            return .json(answer.json())
+        } catch {
+            return refusal(error, endpoint: .token)
+        }
+    }
+
+    private func revoke(_ request: ServerRequest) async -> ServerResponse {
+        if let obstacle = obstacle(request, .revoke) { return obstacle }
+        let fields = form(request)
+        do throws(OAuthError) {
+            let (ended, notifies) = try change { world, moment throws(OAuthError) in
+                let ended = try world.revoke(fields, at: moment)
+                world.journal.note(
+                    ended.map { "revoked \($0.person) for \($0.team)" } ?? "nothing to revoke", endpoint: "revoke",
+                    at: moment.milliseconds)
+                return (ended, world.behaviour.notifiesOnRevoke)
+            }
+            if let ended, notifies {
+                // Apple's answer does not depend on what becomes of the notification.
+                _ = try? await notify(["type": "consent-revoked", "person": .string(ended.person)])
+            }
+            return ServerResponse(status: .ok, body: .bytes([]))
+        } catch {
+            return refusal(error, endpoint: .revoke)
+        }
+    }
+
+    private func migrate(_ request: ServerRequest) -> ServerResponse {
+        let fields = form(request)
+        let bearer = request.fields[.authorization].flatMap { field in
+            field.lowercased().hasPrefix("bearer ") ? String(field.dropFirst(7)) : nil
+        }
+        do throws(OAuthError) {
+            return .json(
+                try change { world, moment throws(OAuthError) in
+                    try world.migrate(fields, bearer: bearer, at: moment)
+                })
+        } catch {
+            return refusal(error, endpoint: .usermigrationinfo)
+        }
+    }
+
+    /// Apple's document with this simulator's addresses, complete and in order.
+    private func discovery(_ request: ServerRequest) -> ServerResponse {
+        let origin = origin(of: request)
+        return .json([
+            "issuer": .string(configuration.issuer),
+            "authorization_endpoint": .string(origin + "/auth/authorize"),
+            "token_endpoint": .string(origin + "/auth/token"),
+            "revocation_endpoint": .string(origin + "/auth/revoke"),
+            "jwks_uri": .string(origin + "/auth/keys"),
+            "response_types_supported": ["code"],
+            "response_modes_supported": ["query", "fragment", "form_post"],
+            "subject_types_supported": ["pairwise"],
+            "id_token_signing_alg_values_supported": ["RS256"],
+            "scopes_supported": ["openid", "email", "name"],
+            "token_endpoint_auth_methods_supported": ["client_secret_post"],
+            "claims_supported": [
+                "aud", "email", "email_verified", "exp", "iat", "is_private_email", "iss", "nonce", "nonce_supported",
+                "real_user_status", "sub", "transfer_sub",
+            ],
+        ])
+    }
+
+    /// Where the caller found us: the simulator may have been given any free port.
+    func origin(of request: ServerRequest) -> String {
+        "http://" + (request.head.authority ?? "127.0.0.1")
+    }
+
+    private func script(_ request: ServerRequest) -> ServerResponse {
+        .file(PackageResources.appleid_auth_js, type: "text/javascript;charset=UTF-8")
+    }
+
+    private func button(_ request: ServerRequest) -> ServerResponse {
+        let fields = FormFields(parsing: request.query ?? "", plusIsSpace: true)
+        guard let style = ButtonStyle(path: request.path, fields) else { return .notFound }
+        return .file(ButtonImage(style).png(), type: "image/png", isCached: true)
+    }
+}
+
+extension String {
+    var trimmed: String {
+        String(drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
+    }
+}

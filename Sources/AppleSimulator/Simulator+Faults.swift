@@ -1,0 +1,85 @@
+import HTTP
+import HTTPTypes
+
+/// Thrown by a body to make the server drop the connection.
+struct ConnectionDropped: Error {}
+
+extension Simulator {
+    /// The endpoint's answer, with what the fault does to it.
+    func answer(_ request: ServerRequest, endpoint: Endpoint, fault: Fault?) async -> ServerResponse {
+        guard let fault else { return await endpointAnswer(request, endpoint: endpoint) }
+        if fault.delay > 0 { await pause(fault.delay) }
+        if fault.hangs { await gate.wait() }
+        if fault.requiresUserAgent, (request.fields[.userAgent] ?? "").isEmpty {
+            return .html("<html><body><h1>403 Forbidden</h1></body></html>", status: .forbidden)
+        }
+        var response: ServerResponse
+        if let replacement = replacement(for: fault) {
+            response = replacement
+        } else {
+            response = await endpointAnswer(request, endpoint: endpoint)
+        }
+        if let type = fault.contentType { response.fields[.contentType] = type }
+        return broken(response, by: fault)
+    }
+
+    /// What is answered instead; the request then has no effect. nil: the endpoint answers itself.
+    private func replacement(for fault: Fault) -> ServerResponse? {
+        if let error = fault.error {
+            return .oauthError(
+                OAuthError(code: error, reason: "fault"), describes: false)
+        }
+        guard fault.status != nil || fault.body != nil else { return nil }
+        let status = HTTPResponse.Status(code: fault.status ?? 200)
+        switch fault.body ?? .html {
+        case .html:
+            return .html(
+                "<html><head><title>Apple</title></head><body>Service unavailable</body></html>", status: status)
+        case .garbage:
+            var response = ServerResponse.file(
+                Array("{\"keys\":[{\"kty\":,\"id_token\":\u{1}".utf8), type: "application/json")
+            response.status = status
+            return response
+        case .empty: return ServerResponse(status: status, body: .bytes([]))
+        case .text(let text):
+            var response = ServerResponse.file(Array(text.utf8), type: "application/json")
+            response.status = status
+            return response
+        case .huge(let count):
+            var fields = HTTPFields()
+            fields[.contentType] = "application/json"
+            return ServerResponse(status: status, fields: fields, body: .stream { try await Self.fill($0, count) })
+        }
+    }
+
+    /// `{"filler":"aaaa…"}` of `count` bytes: sound JSON, only far too much of it.
+    private static func fill(_ writer: any BodyWriter, _ count: Int) async throws {
+        let start = Array("{\"filler\":\"".utf8)
+        let end = Array("\"}".utf8)
+        let chunk = [UInt8](repeating: UInt8(ascii: "a"), count: 65_536)
+        try await writer.write(start)
+        var left = max(0, count - start.count - end.count)
+        while left > 0 {
+            try await writer.write(left >= chunk.count ? chunk : Array(chunk.prefix(left)))
+            left -= chunk.count
+        }
+        try await writer.write(end)
+    }
+
+    /// A response that stops on its way.
+    private func broken(_ response: ServerResponse, by fault: Fault) -> ServerResponse {
+        guard fault.close != nil || fault.stalls, case .bytes(let bytes) = response.body else { return response }
+        let sent = fault.close == .start ? [] : Array(bytes.prefix(bytes.count / 2))
+        let rest = Array(bytes.dropFirst(sent.count))
+        let gate = gate
+        let isClosed = fault.close != nil
+        var response = response
+        response.body = .stream { writer in
+            if !sent.isEmpty { try await writer.write(sent) }
+            if isClosed { throw ConnectionDropped() }
+            await gate.wait()
+            try await writer.write(rest)
+        }
+        return response
+    }
+}

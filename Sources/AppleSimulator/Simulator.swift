@@ -1,0 +1,70 @@
+package import HTTP
+import HTTPTypes
+package import Logging
+import Synchronization
+
+/// A stand-in for Apple's Sign in with Apple servers: pages, endpoints, and the control interface that makes them fail.
+///
+/// All of it is a function from request to response, so that tests need no socket. It shares no code with the server it
+/// stands beside: what one signs, the other must accept.
+package final class Simulator: RequestHandler {
+    let configuration: SimulatorConfiguration
+    let clock: any SimulatorClock
+    let randomness: any Randomness
+    /// Delivers notifications; nil: none can be delivered.
+    let transport: (any HTTPTransport)?
+    let logger: Logger
+    let world: Mutex<World>
+    let gate = Gate()
+    /// Waits that many milliseconds; tests do not.
+    let pause: @Sendable (Int64) async -> Void
+
+    /// nil when OpenSSL cannot make RSA keys.
+    package init?(
+        configuration: SimulatorConfiguration, transport: (any HTTPTransport)? = nil,
+        clock: any SimulatorClock = SystemSimulatorClock(), randomness: any Randomness = SystemRandomness(),
+        keys: [RSASigningKey] = [], logger: Logger = Logger(label: "apple-simulator"),
+        pause: @escaping @Sendable (Int64) async -> Void = { try? await Task.sleep(for: .milliseconds($0)) }
+    ) {
+        var entries = keys.map { KeySet.Entry(kid: KeySet.makeKid(randomness), key: $0) }
+        while entries.count < max(1, configuration.keyCount) {
+            guard let key = RSASigningKey() else { return nil }
+            entries.append(KeySet.Entry(kid: KeySet.makeKid(randomness), key: key))
+        }
+        self.configuration = configuration
+        self.transport = transport
+        self.clock = clock
+        self.randomness = randomness
+        self.logger = logger
+        self.pause = pause
+        world = Mutex(World(configuration: configuration, keys: KeySet(entries)))
+    }
+
+    package func respond(to request: ServerRequest) async -> ServerResponse {
+        guard let endpoint = Route.endpoint(of: request.path) else { return await page(request) }
+        let fault = world.withLock { world in
+            world.counters.count(endpoint)
+            return world.faults.take(endpoint)
+        }
+        let response = await answer(request, endpoint: endpoint, fault: fault)
+        world.withLock { $0.counters.count(endpoint, status: response.status.code) }
+        logger.debug("answered", metadata: ["endpoint": "\(endpoint.rawValue)", "status": "\(response.status.code)"])
+        return response
+    }
+
+    /// One operation on the world at one moment.
+    func change<Result: Sendable, Failure: Error>(
+        _ body: (inout World, Moment) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let now = clock.milliseconds()
+        return try world.withLock { world throws(Failure) in
+            let moment = Moment(
+                milliseconds: now + world.clockOffset, randomness: randomness, issuer: configuration.issuer)
+            return try body(&world, moment)
+        }
+    }
+
+    func note(_ text: String, endpoint: String) {
+        change { world, moment in world.journal.note(text, endpoint: endpoint, at: moment.milliseconds) }
+    }
+}

@@ -1,0 +1,62 @@
+/// What the simulated Apple knows of the relying parties: the part of Apple's developer portal that matters here.
+package struct SimulatorConfiguration: Sendable {
+    /// One developer team and its Sign in with Apple keys by key ID.
+    package struct Team: Sendable {
+        package var id: String
+        package var keys: [String: ClientKey]
+
+        package init(id: String, keys: [String: ClientKey]) {
+            self.id = id
+            self.keys = keys
+        }
+    }
+
+    /// A Services ID (web: has return URLs) or an App ID (native: has none).
+    package struct Client: Sendable {
+        package var id: String
+        package var team: String
+        /// Registered return URLs, compared character by character.
+        package var redirectURIs: [String]
+
+        package init(id: String, team: String, redirectURIs: [String]) {
+            self.id = id
+            self.team = team
+            self.redirectURIs = redirectURIs
+        }
+
+        package var isNative: Bool { redirectURIs.isEmpty }
+    }
+
+    package var teams: [Team]
+    package var clients: [Client]
+    /// Where server-to-server notifications go; nil: nowhere until the control interface names one.
+    package var notificationURL: String?
+    /// `iss` of every token, and `aud` of a client secret.
+    package var issuer: String
+    /// How many RSA keys `/auth/keys` starts with.
+    package var keyCount: Int
+
+    package init(
+        teams: [Team], clients: [Client], notificationURL: String? = nil,
+        issuer: String = "https://appleid.apple.com", keyCount: Int = 3
+    ) {
+        self.teams = teams
+        self.clients = clients
+        self.notificationURL = notificationURL
+        self.issuer = issuer
+        self.keyCount = keyCount
+    }
+
+    /// The usual case: one team with one key, one website, and the apps beside it.
+    package init(
+        serverURL: String, servicesID: String, bundleIDs: [String] = [], teamID: String, keyID: String, key: ClientKey
+    ) {
+        var base = serverURL
+        while base.hasSuffix("/") { base.removeLast() }
+        self.init(
+            teams: [Team(id: teamID, keys: [keyID: key])],
+            clients: [Client(id: servicesID, team: teamID, redirectURIs: [base + "/apple/callback"])]
+                + bundleIDs.map { Client(id: $0, team: teamID, redirectURIs: []) },
+            notificationURL: base + "/apple/notifications")
+    }
+}

@@ -1,0 +1,62 @@
+package import HTTP
+package import Logging
+package import Sockets
+
+/// A simulator on a socket, with the client that delivers its notifications.
+package struct SimulatorServer: Sendable {
+    package enum StartError: Error {
+        /// OpenSSL makes no RSA keys.
+        case noKeys
+    }
+
+    private let simulator: Simulator
+    private let group: EventLoopGroup
+    private let sockets: BoundSockets
+    private let logger: Logger
+
+    /// Binds at once, so that `address` is known; answers from `run` on.
+    ///
+    /// - Parameters:
+    ///   - address: port 0 takes a free one.
+    ///   - threads: event loops; 0 makes one per core.
+    package init(
+        configuration: SimulatorConfiguration, address: SocketAddress, threads: Int = 1,
+        logger: Logger = Logger(label: "apple-simulator")
+    ) throws {
+        group = try EventLoopGroup(count: threads)
+        sockets = try BoundSockets(address: address, count: group.loops.count)
+        let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "apple-simulator")
+        guard let simulator = Simulator(configuration: configuration, transport: client, logger: logger) else {
+            throw StartError.noKeys
+        }
+        self.simulator = simulator
+        self.logger = logger
+    }
+
+    package var address: SocketAddress { sockets.address }
+    package var handler: any RequestHandler { simulator }
+
+    /// Serves until `stop`.
+    package func run() async throws {
+        let clock = SystemSimulatorClock()
+        let admission = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000)
+        try await group.run { loop in
+            let server = HTTPLoop(
+                loop: loop, configuration: HTTPServerConfiguration(), handler: simulator,
+                wallClock: { clock.milliseconds() }, logger: logger)
+            do {
+                _ = try Listener.start(sockets, on: loop, admission: admission)
+            } catch {
+                logger.error("cannot listen", metadata: ["error": "\(error)"])
+            }
+            await loop.runRoot { await server.serve($0) }
+        }
+    }
+
+    /// Ends `run`, hanging requests included.
+    package func stop() {
+        simulator.gate.open()
+        group.beginDrain()
+        group.abort()
+    }
+}

@@ -1,0 +1,121 @@
+/// Everything that changes while the simulator runs; `Simulator` keeps it behind one lock.
+struct World: Sendable {
+    var teams: [SimulatorConfiguration.Team]
+    var clients: [SimulatorConfiguration.Client]
+    var notificationURL: String?
+    var people = Person.cast
+    var consents: [Consent.Key: Consent] = [:]
+    var pages: [String: AuthorizePage] = [:]
+    var pageOrder: [String] = []
+    var codes: [String: AuthorizationCode] = [:]
+    var tokens: [String: StoredToken] = [:]
+    var transfers: [String: Transfer] = [:]
+    var keys: KeySet
+    var faults = Faults()
+    var quirks = TokenQuirks()
+    var behaviour = Behaviour()
+    /// Added to the real clock, in milliseconds.
+    var clockOffset: Int64 = 0
+    var counters = Counters()
+    var journal = Journal()
+    var notifications: [SentNotification] = []
+    private var codeSweep = 20_000
+    private var tokenSweep = 100_000
+
+    init(configuration: SimulatorConfiguration, keys: KeySet) {
+        teams = configuration.teams
+        clients = configuration.clients
+        notificationURL = configuration.notificationURL
+        self.keys = keys
+    }
+
+    func person(_ id: String) -> Person? { people.first { $0.id == id } }
+    func client(_ id: String) -> SimulatorConfiguration.Client? { clients.first { $0.id == id } }
+    func team(_ id: String) -> SimulatorConfiguration.Team? { teams.first { $0.id == id } }
+
+    /// Ends what `person` allowed `team`: the consent, its codes and its tokens. The next sign-in is a first one again.
+    mutating func revokeConsent(_ key: Consent.Key) {
+        consents[key] = nil
+        for (code, entry) in codes where entry.grant.person == key.person && entry.grant.team == key.team {
+            codes[code]?.isRevoked = true
+        }
+        for (token, entry) in tokens where entry.grant?.person == key.person && entry.grant?.team == key.team {
+            tokens[token]?.isRevoked = true
+        }
+    }
+
+    /// Keeps what a long run leaves behind from growing without end.
+    ///
+    /// A sweep that frees little doubles the size at which the next one comes: under load each costs its share.
+    mutating func forgetOld(now: Int64) {
+        if codes.count > codeSweep {
+            codes = codes.filter { now - $0.value.issuedAt < 2 * AuthorizationCode.lifetime }
+            codeSweep = max(20_000, 2 * codes.count)
+        }
+        if tokens.count > tokenSweep {
+            tokens = tokens.filter { _, token in
+                token.kind == .refresh || now - token.issuedAt < StoredToken.accessLifetime * 1000
+            }
+            tokenSweep = max(100_000, 2 * tokens.count)
+        }
+        if pageOrder.count > 2000 {
+            for id in pageOrder.prefix(1000) { pages[id] = nil }
+            pageOrder.removeFirst(1000)
+        }
+        if notifications.count > 2000 {
+            notifications.removeFirst(1000)
+        }
+    }
+}
+
+/// Where Apple's behaviour is unknown, or has been seen to differ.
+struct Behaviour: Sendable {
+    /// What a revoked refresh token is answered with: `invalid_grant`, or `invalid_request`, which was reported too.
+    var errorAfterRevocation = "invalid_grant"
+    /// Whether `POST /auth/revoke` also sends `consent-revoked`.
+    var notifiesOnRevoke = false
+    /// Whether errors carry `error_description`.
+    var describesErrors = true
+}
+
+/// How often each endpoint was asked, and what it answered.
+struct Counters: Sendable {
+    private(set) var requests: [Endpoint: Int] = [:]
+    private(set) var statuses: [Endpoint: [Int: Int]] = [:]
+
+    mutating func count(_ endpoint: Endpoint) { requests[endpoint, default: 0] += 1 }
+    mutating func count(_ endpoint: Endpoint, status: Int) { statuses[endpoint, default: [:]][status, default: 0] += 1 }
+
+    var json: JSON {
+        .object(
+            Endpoint.allCases.map { endpoint in
+                let answers = (statuses[endpoint] ?? [:]).sorted { $0.key < $1.key }
+                return JSON.Member(
+                    name: endpoint.rawValue,
+                    value: [
+                        "requests": .integer(Int64(requests[endpoint] ?? 0)),
+                        "statuses": .object(
+                            answers.map { JSON.Member(name: String($0.key), value: .integer(Int64($0.value))) }),
+                    ])
+            })
+    }
+}
+
+/// The last things that happened, with the reasons Apple never tells.
+struct Journal: Sendable {
+    struct Entry: Sendable {
+        var number: Int64
+        var time: Int64
+        var endpoint: String
+        var text: String
+    }
+
+    private(set) var entries: [Entry] = []
+    private var last: Int64 = 0
+
+    mutating func note(_ text: String, endpoint: String, at time: Int64) {
+        last += 1
+        entries.append(Entry(number: last, time: time, endpoint: endpoint, text: text))
+        if entries.count > 200 { entries.removeFirst(entries.count - 200) }
+    }
+}

@@ -1,0 +1,18 @@
+package import ArgumentParser
+
+/// `bramley`
+@main
+package struct BramleyCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "bramley",
+        abstract: "A self-hosted Sign in with Apple server.",
+        version: BramleyVersion.current,
+        subcommands: [ServeCommand.self, CheckCommand.self, JWSCommand.self])
+
+    package init() {}
+}
+
+/// The version, in one place.
+package enum BramleyVersion {
+    package static let current = "0.1.0"
+}

@@ -1,0 +1,42 @@
+package import ArgumentParser
+
+/// `bramley check`
+package struct CheckCommand: ParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Validate the configuration: every problem at once; exit 0 or 1.")
+
+    @OptionGroup package var options: ConfigurationOptions
+
+    @Flag(help: "Print the reference of every key, as Markdown, and check nothing.")
+    package var reference = false
+
+    package init() {}
+
+    package func run() throws {
+        if reference {
+            print(ConfigurationReference.markdown, terminator: "")
+            return
+        }
+        do throws(ConfigurationFailure) {
+            let loaded = try ConfigurationLoader.load(options.input)
+            for line in Self.summary(of: loaded) { print(line) }
+        } catch {
+            throw error.report()
+        }
+    }
+
+    /// What an operator wants to read when all is well: the warnings, and what Apple's portal must be told.
+    package static func summary(of loaded: LoadedConfiguration) -> [String] {
+        let configuration = loaded.configuration
+        let apple = configuration.apple
+        var lines = loaded.warnings.map(\.description)
+        lines.append("The configuration is good.")
+        lines.append("  visitors come to        \(configuration.publicURL.text)")
+        lines.append("  return URL for Apple    \(configuration.publicURL.callbackURL)")
+        lines.append(
+            "  notifications from      \(apple.isSimulated ? "the simulator" : "Apple") at "
+                + configuration.publicURL.notificationURL)
+        if apple.isSimulated { lines.append("  Apple is simulated by   \(apple.endpoint)") }
+        return lines
+    }
+}

@@ -1,0 +1,46 @@
+package import ArgumentParser
+import Crypto
+
+/// `bramley jws`
+package struct JWSCommand: ParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "jws", abstract: "Look at signatures.", subcommands: [JWSVerifyCommand.self])
+
+    package init() {}
+}
+
+/// `bramley jws verify`
+package struct JWSVerifyCommand: ParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Check a compact JWS from standard input: prints OK or FAIL and why; exit 0 or 1.")
+
+    @Option(help: ArgumentHelp("A file with a JWK or a JWK set.", valueName: "file"))
+    package var jwk: String
+
+    @Option(help: "The one algorithm to accept: \(JWSCheck.algorithms.joined(separator: ", ")).")
+    package var algorithm: String
+
+    package init() {}
+
+    package func run() throws {
+        let key: GuardedFile
+        do throws(GuardedFile.Failure) {
+            key = try GuardedFile.read(jwk, maximumBytes: 1_048_576)
+        } catch {
+            print("FAIL: \(LogEscaping.escaped(jwk)) \(error.fault)")
+            throw ExitCode(1)
+        }
+        let outcome = JWSCheck.run(
+            keyFile: key.bytes, algorithm: algorithm, input: Self.standardInput(atMost: 1_048_576))
+        print(LogEscaping.escaped(outcome.line))
+        if !outcome.isValid { throw ExitCode(1) }
+    }
+
+    /// Standard input as bytes; what is longer than any token is cut, and then fails as one.
+    private static func standardInput(atMost limit: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < limit, let line = readLine(strippingNewline: false) { bytes += line.utf8 }
+        return bytes
+    }
+}

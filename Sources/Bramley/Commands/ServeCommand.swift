@@ -1,0 +1,34 @@
+package import ArgumentParser
+import Logging
+
+/// `bramley serve`
+package struct ServeCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(commandName: "serve", abstract: "Run the server.")
+
+    @OptionGroup package var options: ConfigurationOptions
+
+    package init() {}
+
+    package func run() async throws {
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationFailure) {
+            loaded = try ConfigurationLoader.load(options.input)
+        } catch {
+            throw error.report()
+        }
+        let log = loaded.configuration.log
+        let logger = Logger(label: "bramley") { label in
+            LineLogHandler(
+                label: label, level: log.level, format: log.format, sink: StandardError(), now: { SystemClock().now() })
+        }
+        for warning in loaded.warnings {
+            logger.warning("configuration", metadata: ["detail": .string(warning.description)])
+        }
+        do {
+            try await Server.run(configuration: loaded.configuration, logger: logger)
+        } catch {
+            logger.critical("bramley cannot serve", metadata: ["cause": "\(error)"])
+            throw ExitCode(1)
+        }
+    }
+}

@@ -1,0 +1,185 @@
+package import Crypto
+package import RelyingParty
+package import Sockets
+
+/// The whole configuration: validated, plain values. `ConfigurationLoader` is its only maker outside of tests.
+package struct Configuration: Sendable {
+    package var publicURL: PublicURL
+    package var access: Access
+    package var server: Server
+    package var admin: Listener
+    package var apple: Apple
+    package var login: Login
+    package var forwardAuth: ForwardAuth
+    package var button: Button
+    package var site: Site
+    package var sessions: Sessions
+    package var storage: Storage
+    package var secrets: Secrets
+    package var log: Log
+
+    package struct Access: Sendable {
+        package var signUp: SignUpPolicy
+    }
+
+    /// An address and port to listen on.
+    package struct Listener: Hashable, Sendable {
+        package var host: IPAddress
+        package var port: UInt16
+    }
+
+    package struct Server: Sendable {
+        package var listener: Listener
+        /// Event loops; 0 means one per core.
+        package var threads: Int
+        package var trustedProxies: [IPNetwork]
+        /// Seconds that requests in flight may take after SIGTERM.
+        package var drainTimeout: Int
+        package var limits: Limits
+    }
+
+    /// `server.limits.*`: bytes, counts and seconds. Each is inclusive.
+    package struct Limits: Hashable, Sendable {
+        package var requestLine: Int
+        package var headerBlock: Int
+        package var fieldCount: Int
+        package var body: Int
+        package var connections: Int
+        package var connectionsPerAddress: Int
+        package var headerTimeout: Int
+        package var bodyTimeout: Int
+        package var writeTimeout: Int
+        package var idleTimeout: Int
+    }
+
+    package struct Apple: Sendable {
+        package var servicesID: String
+        package var bundleIDs: [String]
+        package var teamID: String
+        package var keyID: String
+        /// The .p8 as PEM; known to hold a P-256 private key.
+        package var privateKeyPEM: Secret
+        /// A subset of `name` and `email`, in this order.
+        package var scopes: [String]
+        package var issuers: [String]
+        /// An origin without trailing slash.
+        package var endpoint: String
+        /// May hold `{locale}`.
+        package var scriptURL: String
+        package var onAccountDeleted: AccountDeletion
+        /// Whether any of the addresses above is not Apple's: what the database is stamped with.
+        package var isSimulated: Bool
+        /// Simulated on a publicURL that is not for tests, by the flag alone: every page says so.
+        package var showsSimulationBanner: Bool
+    }
+
+    /// `apple.onAccountDeleted`.
+    package enum AccountDeletion: String, Sendable, CaseIterable {
+        case erase, disable
+    }
+
+    package struct Login: Sendable {
+        package var allowedReturnOrigins: [String]
+        /// A path below publicURL, or an address on publicURL's or an allowed origin.
+        package var defaultReturnTo: String
+        /// Seconds, at most 600.
+        package var attemptLifetime: Int
+        package var passwordURL: String?
+    }
+
+    package struct ForwardAuth: Sendable {
+        package var style: ForwardStyle
+    }
+
+    /// `forwardAuth.style`: `X-Forwarded-*` or `X-Original-*`.
+    package enum ForwardStyle: String, Sendable, CaseIterable {
+        case forwarded, original
+    }
+
+    /// Apple's button, in the words of its `data-` attributes.
+    package struct Button: Hashable, Sendable {
+        package enum Color: String, Sendable, CaseIterable { case black, white }
+        package enum Label: String, Sendable, CaseIterable {
+            case signIn = "sign-in"
+            case `continue`
+            case signUp = "sign-up"
+        }
+        package enum Mode: String, Sendable, CaseIterable {
+            case centerAlign = "center-align"
+            case leftAlign = "left-align"
+            case logoOnly = "logo-only"
+        }
+        package enum LogoSize: String, Sendable, CaseIterable { case small, medium, large }
+        package enum Length: Hashable, Sendable, CustomStringConvertible {
+            case pixels(Int)
+            case full
+
+            /// `280` or `100%`, as the attribute wants it.
+            package var description: String {
+                switch self {
+                case .pixels(let count): "\(count)"
+                case .full: "100%"
+                }
+            }
+        }
+
+        package var color: Color
+        package var label: Label
+        package var mode: Mode
+        package var border: Bool
+        /// Pixels, 0...50.
+        package var borderRadius: Int
+        package var width: Length
+        package var height: Length
+        /// Pixels, for `logoOnly`.
+        package var size: Int
+        package var logoSize: LogoSize
+        package var logoPosition: Int?
+        package var labelPosition: Int?
+    }
+
+    package struct Site: Hashable, Sendable {
+        package var name: String
+        package var logo: String?
+        package var privacyURL: String?
+        package var termsURL: String?
+    }
+
+    package struct Sessions: Hashable, Sendable {
+        package var limits: SessionLimits
+        package var cookieDomain: String?
+    }
+
+    package struct Storage: Hashable, Sendable {
+        /// Without trailing slash; relative to the working directory when not absolute.
+        package var directory: String
+    }
+
+    package struct Secrets: Sendable {
+        package var sealingKey: SealingKeySource
+        /// Keys that only open. Each 32 bytes.
+        package var previousSealingKeys: [SecretBytes]
+    }
+
+    /// Where the sealing key is.
+    package enum SealingKeySource: Sendable {
+        /// The file may be missing: it is made together with a new database, and only then.
+        case file(path: String)
+        case inline(SecretBytes)
+    }
+
+    package struct Log: Hashable, Sendable {
+        package var level: LogLevel
+        package var format: LogFormat
+    }
+}
+
+/// `log.level`, in swift-log's words.
+package enum LogLevel: String, Sendable, CaseIterable {
+    case trace, debug, info, notice, warning, error, critical
+}
+
+/// `log.format`.
+package enum LogFormat: String, Sendable, CaseIterable {
+    case json, text
+}

@@ -1,0 +1,220 @@
+import Crypto
+import FoundationEssentials
+
+extension ConfigurationBuilder {
+    func apple(_ publicURL: PublicURL?) -> Configuration.Apple? {
+        let servicesID = clientID("apple.servicesID")
+        let bundleIDs = bundleIDs(servicesID)
+        let teamID = tenCharacters(
+            "apple.teamID", "a Team ID",
+            "Copy it from Membership details in Apple's developer account, such as A1B2C3D4E5.")
+        let keyID = tenCharacters(
+            "apple.keyID", "a key ID", "Copy it from the name of the .p8 file: AuthKey_F6G7H8I9J0.p8 is F6G7H8I9J0.")
+        let key = privateKey()
+        let scopes = scopes()
+        let addresses = appleAddresses(publicURL)
+        let deletion = values.choice("apple.onAccountDeleted", Configuration.AccountDeletion.self)
+        guard let servicesID, let bundleIDs, let teamID, let keyID, let key, let scopes, let addresses, let deletion
+        else {
+            return nil
+        }
+        return Configuration.Apple(
+            servicesID: servicesID, bundleIDs: bundleIDs, teamID: teamID, keyID: keyID, privateKeyPEM: key,
+            scopes: scopes,
+            issuers: addresses.issuers, endpoint: addresses.endpoint, scriptURL: addresses.scriptURL,
+            onAccountDeleted: deletion, isSimulated: addresses.isSimulated,
+            showsSimulationBanner: addresses.isSimulated && !(publicURL?.isForTests ?? false))
+    }
+
+    // MARK: identifiers
+
+    private func clientID(_ key: String) -> String? {
+        guard let text = values.text(key) else { return nil }
+        return isClientID(text, key) ? text : nil
+    }
+
+    private func bundleIDs(_ servicesID: String?) -> [String]? {
+        guard let texts = values.list("apple.bundleIDs") else { return nil }
+        guard texts.allSatisfy({ isClientID($0, "apple.bundleIDs") }) else { return nil }
+        if let servicesID, texts.contains(servicesID) {
+            values.fail(
+                "apple.bundleIDs", "names the Services ID \(servicesID.quoted).",
+                "Name the apps' own bundle IDs; the Services ID belongs in apple.servicesID alone.")
+            return nil
+        }
+        return texts
+    }
+
+    private func isClientID(_ text: String, _ key: String) -> Bool {
+        let allowed = text.utf8.allSatisfy { byte in
+            (0x61...0x7A).contains(byte) || (0x41...0x5A).contains(byte) || (0x30...0x39).contains(byte)
+                || byte == 0x2D || byte == 0x2E
+        }
+        guard allowed, text.utf8.count <= 255 else {
+            values.fail(key, "names \(text.quoted).", "Write letters, digits, - and . only, such as com.example.web.")
+            return false
+        }
+        return true
+    }
+
+    private func tenCharacters(_ key: String, _ what: String, _ remedy: String) -> String? {
+        guard let text = values.text(key) else { return nil }
+        guard text.utf8.count == 10, text.utf8.allSatisfy({ (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) })
+        else {
+            values.fail(key, "is \(text.quoted), but \(what) is ten capitals and digits.", remedy)
+            return nil
+        }
+        return text
+    }
+
+    private func scopes() -> [String]? {
+        guard let scopes = values.list("apple.scopes") else { return nil }
+        for scope in scopes where scope != "name" && scope != "email" {
+            values.fail(
+                "apple.scopes", "names \(scope.quoted).",
+                "Apple knows \"name\" and \"email\" only; [] asks for neither.")
+            return nil
+        }
+        return ["name", "email"].filter(scopes.contains)
+    }
+
+    // MARK: the key
+
+    private func privateKey() -> Secret? {
+        let file = values.text("apple.privateKeyFile")
+        let inline = values.text("apple.privateKey")
+        guard !refuseTwins("apple.privateKeyFile", "apple.privateKey") else { return nil }
+        if let file {
+            return readSecret("apple.privateKeyFile", file).flatMap { pem in
+                isP256(pem, key: "apple.privateKeyFile", subject: "\(file.quoted) holds") ? Secret(pem) : nil
+            }
+        }
+        if let inline {
+            // The environment cannot always carry line ends: \n is taken for one.
+            let pem = inline.replacing("\\n", with: "\n")
+            return isP256(pem, key: "apple.privateKey", subject: "holds") ? Secret(pem) : nil
+        }
+        if !values.isGiven("apple.privateKeyFile"), !values.isGiven("apple.privateKey"),
+            !values.isRefused("apple.privateKey")
+        {
+            values.failMissing(
+                "apple.privateKeyFile",
+                "Name the .p8 file that Apple let you download once, such as \"AuthKey_F6G7H8I9J0.p8\".")
+        }
+        return nil
+    }
+
+    private func isP256(_ pem: String, key: String, subject: String) -> Bool {
+        do throws(KeyError) {
+            _ = try P256PrivateKey(pem: pem)
+            return true
+        } catch {
+            values.fail(
+                key, "\(subject) no P-256 private key.",
+                "Use the .p8 as Apple gave it: it begins with -----BEGIN PRIVATE KEY-----.")
+            return false
+        }
+    }
+
+    /// Whether a key and its twin are both given, which is a problem: nobody could say which holds.
+    func refuseTwins(_ first: String, _ second: String) -> Bool {
+        guard values.isGiven(first), values.isGiven(second) else { return false }
+        values.fail(first, "is given together with \(second).", "Remove one of the two.")
+        return true
+    }
+
+    /// A file with a secret: its text, or nil and a problem. Its mode is judged as well.
+    func readSecret(_ key: String, _ path: String) -> String? {
+        do throws(GuardedFile.Failure) {
+            let file = try GuardedFile.read(path, maximumBytes: 65536)
+            for problem in FileModeRule.problems(
+                of: file, at: path, key: key, source: values.source(of: key), holdsSecret: true)
+            {
+                values.problems.add(problem)
+            }
+            return String(decoding: file.bytes, as: UTF8.self)
+        } catch {
+            values.fail(
+                key, "\(path.quoted) \(error.fault)", "Name the file; relative paths begin at the working directory.")
+            return nil
+        }
+    }
+
+    // MARK: Apple's addresses
+
+    private struct AppleAddresses {
+        var issuers: [String]
+        var endpoint: String
+        var scriptURL: String
+        var isSimulated: Bool
+    }
+
+    private func appleAddresses(_ publicURL: PublicURL?) -> AppleAddresses? {
+        let endpoint = values.text("apple.endpoint").flatMap { origin("apple.endpoint", $0) }
+        let script = values.text("apple.scriptURL").flatMap { scriptAddress($0) }
+        let issuers = issuers()
+        guard let endpoint, let script, let issuers else { return nil }
+        var foreign: [(key: String, address: WebAddress)] = []
+        if !AppleHosts.serves(endpoint) { foreign.append(("apple.endpoint", endpoint)) }
+        foreign += issuers.filter { !AppleHosts.serves($0) }.map { ("apple.issuers", $0) }
+        if !AppleHosts.serves(script) { foreign.append(("apple.scriptURL", script)) }
+        if let publicURL, !publicURL.isForTests, !allowsSimulatedApple {
+            for (key, address) in foreign {
+                values.fail(
+                    key,
+                    "names \(address.host.quoted), which is not Apple's: whoever runs it could sign in as anybody.",
+                    "Remove the key to use Apple's. For tests, put publicURL on localhost or .test, or start with "
+                        + "--allow-simulated-apple.")
+            }
+            guard foreign.isEmpty else { return nil }
+        }
+        return AppleAddresses(
+            issuers: issuers.map(\.text), endpoint: endpoint.origin,
+            scriptURL: values.text("apple.scriptURL") ?? script.text,
+            isSimulated: !foreign.isEmpty)
+    }
+
+    private func issuers() -> [WebAddress]? {
+        guard let texts = values.list("apple.issuers") else { return nil }
+        guard !texts.isEmpty else {
+            values.fail(
+                "apple.issuers", "is empty, so that no token could be accepted.", "Remove the key to accept Apple's.")
+            return nil
+        }
+        let addresses = texts.compactMap { secureAddress("apple.issuers", $0) }
+        return addresses.count == texts.count ? addresses : nil
+    }
+
+    private func scriptAddress(_ text: String) -> WebAddress? {
+        // The placeholder stands in the path alone; a locale is letters and an underscore.
+        secureAddress("apple.scriptURL", text.replacing("{locale}", with: "en_US"))
+    }
+
+    /// An address without path.
+    func origin(_ key: String, _ text: String) -> WebAddress? {
+        guard let address = secureAddress(key, text) else { return nil }
+        guard address.path.isEmpty else {
+            values.fail(key, "\(text.quoted) has a path.", "Write \(address.origin.quoted), without slash at the end.")
+            return nil
+        }
+        return address
+    }
+
+    /// https, or http on this machine.
+    func secureAddress(_ key: String, _ text: String) -> WebAddress? {
+        guard let address = address(key, text) else { return nil }
+        guard address.scheme == "https" || address.isLocal else {
+            values.fail(key, "\(text.quoted) is without TLS.", "Begin it with https://.")
+            return nil
+        }
+        return address
+    }
+}
+
+/// Which hosts are Apple's own.
+enum AppleHosts {
+    static func serves(_ address: WebAddress) -> Bool {
+        address.scheme == "https" && address.port == nil
+            && (address.host.hasSuffix(".apple.com") || address.host == "appleid.cdn-apple.com")
+    }
+}

@@ -1,0 +1,81 @@
+/// One documented key of the configuration: what it means, what may stand there, and what happens without it.
+///
+/// `ConfigurationTable` lists them all. Loading, `bramley check`, the messages about unknown names and
+/// `docs/configuration.md` read the same entries, so that they cannot disagree.
+package struct ConfigurationKey: Sendable {
+    /// The dotted name, such as `server.limits.body`.
+    package var name: String
+    package var type: KeyType
+    package var presence: KeyPresence
+    /// Values of a secret key appear in no message, log or page, and are refused on the command line.
+    package var isSecret: Bool = false
+    /// The same setting spelt the other way (`apple.privateKey` and `apple.privateKeyFile`); both at once is an error.
+    package var twin: String?
+    package var status: KeyStatus = .built
+    /// What to write, as it stands in the file; every required key has one.
+    package var example: String?
+    /// One or two sentences for the reference.
+    package var meaning: String
+
+    /// `server.limits.body` → `["server", "limits", "body"]`
+    package var components: [String] { name.split(separator: ".").map(String.init) }
+
+    /// `apple.servicesID` → `BRAMLEY_APPLE_SERVICES_ID`
+    package var environmentName: String { "BRAMLEY_" + shoutedName }
+
+    /// `apple.servicesID` → `--apple-services-id`
+    package var flagName: String {
+        "--" + shoutedName.lowercased().split(separator: "_").joined(separator: "-")
+    }
+
+    /// `apple.servicesID` → `APPLE_SERVICES_ID`: the spelling swift-configuration's environment provider looks for.
+    package var shoutedName: String {
+        var result = ""
+        var previous: Character?
+        for character in name {
+            if character == "." {
+                result.append("_")
+            } else {
+                if let previous, previous.isLowercase, character.isUppercase { result.append("_") }
+                result.append(contentsOf: character.uppercased())
+            }
+            previous = character
+        }
+        return result
+    }
+}
+
+/// What may stand at a key.
+package enum KeyType: Hashable, Sendable {
+    case text
+    /// A whole number within the range; `unit` is for people: "seconds", "bytes", or empty for a count.
+    case integer(ClosedRange<Int>, unit: String)
+    case boolean
+    /// A list of texts; comma-separated in the environment and in flags.
+    case list
+    /// One of the words. `refused` holds further documented words whose feature is not built, with what to do instead.
+    case choice([String], refused: [String: String] = [:])
+    /// A whole number of pixels within the range, or the text `100%`.
+    case length(ClosedRange<Int>)
+}
+
+/// Whether a key must be given, and what holds when it is not.
+package enum KeyPresence: Hashable, Sendable {
+    case required
+    case optional
+    /// Required unless its twin is given.
+    case requiredUnlessTwin
+    case text(String)
+    case integer(Int)
+    case boolean(Bool)
+    case list([String])
+    /// A default that follows from other keys, in words.
+    case derived(String)
+}
+
+/// Whether the feature behind a key exists.
+package enum KeyStatus: Hashable, Sendable {
+    case built
+    /// Documented in the design, not built yet: refused by name, with what to do instead.
+    case notBuilt(advice: String)
+}

@@ -1,0 +1,134 @@
+import FoundationEssentials
+
+/// What one load starts from.
+package struct ConfigurationInput: Sendable {
+    /// The file named by `--config`, or nil for `config.json` if that exists.
+    package var path: String?
+    package var environment: [String: String]
+    /// What stood on the command line besides the options of the command itself.
+    package var flags: [String]
+    /// `--allow-simulated-apple`.
+    package var allowsSimulatedApple: Bool
+
+    package init(
+        path: String? = nil, environment: [String: String] = [:], flags: [String] = [],
+        allowsSimulatedApple: Bool = false
+    ) {
+        self.path = path
+        self.environment = environment
+        self.flags = flags
+        self.allowsSimulatedApple = allowsSimulatedApple
+    }
+}
+
+/// A configuration that holds, and what should be said about it.
+package struct LoadedConfiguration: Sendable {
+    package var configuration: Configuration
+    package var warnings: [ConfigurationProblem]
+}
+
+/// The one place that reads the configuration: file, environment, flags, and the key files they name.
+package enum ConfigurationLoader {
+    package static let defaultPath = "config.json"
+
+    /// - Throws: every problem found, errors and warnings, in the order of the reference.
+    package static func load(_ input: ConfigurationInput) throws(ConfigurationFailure) -> LoadedConfiguration {
+        let problems = ProblemList()
+        let values = collect(input, problems)
+        let builder = ConfigurationBuilder(values: values, allowsSimulatedApple: input.allowsSimulatedApple)
+        let configuration = builder.build()
+        let ordered = order(problems.problems)
+        guard let configuration, !problems.holdsErrors else { throw ConfigurationFailure(problems: ordered) }
+        return LoadedConfiguration(configuration: configuration, warnings: ordered)
+    }
+
+    /// The names of the keys a load asks for; a test holds them against the table.
+    package static func askedKeys(_ input: ConfigurationInput) -> Set<String> {
+        let values = collect(input, ProblemList())
+        _ = ConfigurationBuilder(values: values, allowsSimulatedApple: false).build()
+        return values.asked
+    }
+
+    private static func collect(_ input: ConfigurationInput, _ problems: ProblemList) -> ConfigurationValues {
+        let path = input.path ?? defaultPath
+        var file = ConfigurationFile(name: path, problems: problems)
+        readFile(path, isDefault: input.path == nil, into: &file, problems)
+        var environment = ConfigurationTexts(problems: problems)
+        environment.read(environment: input.environment)
+        var flags = ConfigurationTexts(problems: problems)
+        flags.read(flags: input.flags)
+        return ConfigurationValues(flags: flags, environment: environment, file: file, problems: problems)
+    }
+
+    private static func readFile(
+        _ path: String, isDefault: Bool, into file: inout ConfigurationFile, _ problems: ProblemList
+    ) {
+        do {
+            let content = try GuardedFile.read(path, maximumBytes: ConfigurationFile.maximumBytes)
+            file.read(content.bytes)
+            let holdsSecret = file.values.keys.contains { ConfigurationTable.byName[$0]?.isSecret == true }
+            for problem in FileModeRule.problems(of: content, at: path, key: "", source: nil, holdsSecret: holdsSecret)
+            {
+                problems.add(problem)
+            }
+        } catch {
+            // Everything may come from the environment; when it does not, the missing keys are reported as well.
+            if case .missing = error, isDefault {
+                problems.add(
+                    ConfigurationProblem(
+                        .warning, key: "", source: path, fault: "does not exist here.",
+                        remedy: "Write one as config.example.json shows, or name one with --config FILE."))
+            } else {
+                file.markUnreadable()
+                problems.add(
+                    ConfigurationProblem(
+                        key: "", source: path, fault: error.fault, remedy: "Name a readable file with --config FILE."))
+            }
+        }
+    }
+
+    /// Problems of the whole first, then by the order of the table, unknown names between.
+    private static func order(_ problems: [ConfigurationProblem]) -> [ConfigurationProblem] {
+        var ranks: [String: Int] = [:]
+        for (rank, key) in ConfigurationTable.keys.enumerated() { ranks[key.name] = rank }
+        func rank(_ problem: ConfigurationProblem) -> Int { problem.key.isEmpty ? -2 : ranks[problem.key] ?? -1 }
+        return problems.enumerated().sorted { (rank($0.element), $0.offset) < (rank($1.element), $1.offset) }.map(
+            \.element)
+    }
+}
+
+/// Who else may read a file that holds a secret.
+enum FileModeRule {
+    /// World-readable secrets and files others can write are refused; group-readable ones are a warning.
+    static func problems(
+        of file: GuardedFile, at path: String, key: String, source: String?, holdsSecret: Bool
+    ) -> [ConfigurationProblem] {
+        let place = source ?? path
+        let subject = key.isEmpty ? "" : "\(path.quoted) "
+        let octal = "0" + String(file.mode & 0o777, radix: 8)
+        if file.isWritableByOthers {
+            return [
+                ConfigurationProblem(
+                    key: key, source: place, fault: "\(subject)can be changed by other users (mode \(octal)).",
+                    remedy: "Run: chmod 600 \(path)")
+            ]
+        }
+        if file.isWorldReadable {
+            return [
+                ConfigurationProblem(
+                    holdsSecret ? .error : .warning, key: key, source: place,
+                    fault: "\(subject)can be read by every user of this machine (mode \(octal)).",
+                    remedy: "Run: chmod 600 \(path)")
+            ]
+        }
+        if file.isGroupReadable {
+            return [
+                ConfigurationProblem(
+                    .warning, key: key, source: place,
+                    fault: "\(subject)can be read by its group (mode \(octal)).",
+                    remedy: "Unless that is meant, run: chmod 600 \(path)")
+            ]
+        }
+        return []
+    }
+}

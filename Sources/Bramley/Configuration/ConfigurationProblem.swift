@@ -1,0 +1,69 @@
+/// One thing wrong with the configuration, told so that the reader can mend it without looking anything up.
+package struct ConfigurationProblem: Error, Hashable, Sendable {
+    package enum Severity: String, Hashable, Sendable {
+        /// The server does not start.
+        case error
+        /// It starts, and says this.
+        case warning
+    }
+
+    package var severity: Severity
+    /// The key's dotted name, or the unknown name as it was written. Empty for the configuration as a whole.
+    package var key: String
+    /// Where the value came from: a file's name, an environment variable or a flag. Nil when nothing was given.
+    package var source: String?
+    /// What is wrong. Never holds the value of a secret key.
+    package var fault: String
+    /// What to write instead.
+    package var remedy: String
+
+    package init(
+        _ severity: Severity = .error, key: String, source: String? = nil, fault: String, remedy: String
+    ) {
+        self.severity = severity
+        self.key = key
+        self.source = source
+        self.fault = fault
+        self.remedy = remedy
+    }
+
+    /// `error: apple.teamID (config.json): has 3 characters … Write …`, control characters escaped.
+    package var description: String {
+        let place = source.map { key.isEmpty ? "\($0): " : " (\($0)): " } ?? (key.isEmpty ? "" : ": ")
+        return LogEscaping.escaped("\(severity.rawValue): \(key)\(place)\(fault) \(remedy)")
+    }
+}
+
+/// Every problem found; at least one is an error.
+package struct ConfigurationFailure: Error, CustomStringConvertible, Sendable {
+    package var problems: [ConfigurationProblem]
+
+    package init(problems: [ConfigurationProblem]) {
+        self.problems = problems
+    }
+
+    /// One problem a line, then their number.
+    package var description: String {
+        let errors = problems.count { $0.severity == .error }
+        let lines = problems.map(\.description) + [errors == 1 ? "1 error" : "\(errors) errors"]
+        return lines.joined(separator: "\n")
+    }
+}
+
+/// Problems as they are found. A class, so that every reader of one load writes to one list.
+final class ProblemList {
+    private(set) var problems: [ConfigurationProblem] = []
+
+    func add(_ problem: ConfigurationProblem) {
+        problems.append(problem)
+    }
+
+    var holdsErrors: Bool { problems.contains { $0.severity == .error } }
+}
+
+extension String {
+    /// A value as a message quotes it: in quotation marks, at most 80 characters.
+    var quoted: String {
+        count > 80 ? "\"\(prefix(77))...\"" : "\"\(self)\""
+    }
+}

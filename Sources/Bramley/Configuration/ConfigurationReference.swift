@@ -1,0 +1,96 @@
+/// `docs/configuration.md`, written from the table: `bramley check --reference > docs/configuration.md`.
+package enum ConfigurationReference {
+    package static var markdown: String {
+        var text = preface
+        for section in sections {
+            let keys = ConfigurationTable.keys.filter { section.groups.contains(group(of: $0)) && isBuilt($0) }
+            text += "\n## \(section.title)\n\n\(header)"
+            for key in keys { text += row(key) }
+        }
+        text += "\n## Not supported yet\n\n"
+        text += "These keys are part of the design. Until their feature exists, each is refused by name.\n\n"
+        text += "| Key | For | Until then |\n|---|---|---|\n"
+        for key in ConfigurationTable.keys {
+            guard case .notBuilt(let advice) = key.status else { continue }
+            text += "| `\(key.name)` | \(key.meaning) | \(advice) |\n"
+        }
+        return text
+    }
+
+    private static let preface = """
+        # Configuration
+
+        <!-- Written by `bramley check --reference`; a test compares this page with the program. -->
+
+        Bramley reads one JSON file, `config.json` in the working directory or the one named by `--config FILE`. \
+        `config.example.json` is a start. `bramley check` validates it and reports every problem at once.
+
+        - **Precedence**: flags, then the environment, then the file.
+        - **Every key has three spellings**: `{"apple": {"servicesID": "…"}}` in the file, `BRAMLEY_APPLE_SERVICES_ID` in \
+        the environment, `--apple-services-id` as a flag. In the environment and in flags a list is comma-separated, and \
+        nothing is the empty list.
+        - **Unknown names are errors**: in the file, among the variables that begin with `BRAMLEY_`, and on the command line.
+        - **Durations are seconds, sizes are bytes.** Values are texts, whole numbers, true or false, or lists of texts.
+        - **Secrets** have two keys: one names a file (`apple.privateKeyFile`), the other holds the text itself \
+        (`apple.privateKey`). Both at once is an error. Inline secrets are refused as flags, which other users of the \
+        machine can read. A file that holds a secret is refused when everybody can read it (`chmod 600`).
+        - **Relative paths** begin at the working directory.
+        - **The simulator can never stand in for Apple by accident**: unless `publicURL` is on localhost, 127.0.0.1, \
+        `.localhost` or `.test`, the addresses under `apple` must be Apple's own. The flag `--allow-simulated-apple` alone \
+        overrides that, and puts a banner on every page.
+
+        """
+
+    private static let header = "| Key | Value | Default | Meaning |\n|---|---|---|---|\n"
+
+    private static let sections: [(title: String, groups: Set<String>)] = [
+        ("The site", ["publicURL", "access"]),
+        ("Listening", ["server"]),
+        ("The operator's listener", ["admin"]),
+        ("Apple", ["apple"]),
+        ("Signing in", ["login", "forwardAuth"]),
+        ("Apple's button", ["button"]),
+        ("The pages", ["site"]),
+        ("Sessions", ["sessions"]),
+        ("Storage and keys", ["storage", "secrets"]),
+        ("Log", ["log"]),
+    ]
+
+    private static func group(of key: ConfigurationKey) -> String { key.components.first ?? "" }
+
+    private static func isBuilt(_ key: ConfigurationKey) -> Bool { key.status == .built }
+
+    private static func row(_ key: ConfigurationKey) -> String {
+        "| `\(key.name)` | \(value(key.type)) | \(presence(key)) | \(key.meaning)\(twin(key)) |\n"
+    }
+
+    private static func value(_ type: KeyType) -> String {
+        switch type {
+        case .text: "text"
+        case .integer(let range, let unit):
+            "\(range.lowerBound)–\(range.upperBound)\(unit.isEmpty ? "" : " \(unit)")"
+        case .boolean: "true, false"
+        case .list: "list of texts"
+        case .choice(let words, _): words.map { "`\($0)`" }.joined(separator: ", ")
+        case .length(let range): "\(range.lowerBound)–\(range.upperBound) pixels, or `\"100%\"`"
+        }
+    }
+
+    private static func presence(_ key: ConfigurationKey) -> String {
+        switch key.presence {
+        case .required: "**required**"
+        case .requiredUnlessTwin: "**required**, this or `\(key.twin ?? "")`"
+        case .optional: "none"
+        case .text(let text): "`\(text)`"
+        case .integer(let value): "\(value)"
+        case .boolean(let flag): "\(flag)"
+        case .list(let texts): texts.isEmpty ? "`[]`" : texts.map { "`\($0)`" }.joined(separator: ", ")
+        case .derived(let words): words
+        }
+    }
+
+    private static func twin(_ key: ConfigurationKey) -> String {
+        guard let twin = key.twin, key.isSecret else { return "" }
+        return " Instead of `\(twin)`."
+    }
+}

@@ -1,0 +1,51 @@
+/// Where values come from, for messages and for precedence.
+enum ConfigurationSource: Hashable {
+    case flag(String)
+    case environment(String)
+    /// The name of the file as the operator gave it.
+    case file(String)
+
+    var name: String {
+        switch self {
+        case .flag(let name), .environment(let name), .file(let name): name
+        }
+    }
+
+    /// Flags and the environment hold text: a list is comma-separated there, and an empty text is an empty list.
+    var holdsText: Bool {
+        if case .file = self { false } else { true }
+    }
+}
+
+/// A value of the file, of the type its key asks for.
+enum FileValue: Hashable {
+    case text(String)
+    case integer(Int)
+    case boolean(Bool)
+    case list([String])
+}
+
+/// Names that may be used, checked one way for all three sources.
+struct KeyAdmission {
+    let problems: ProblemList
+
+    /// Whether `key` may be set at all. One that is not built is refused by name.
+    func admits(_ key: ConfigurationKey, from source: ConfigurationSource) -> Bool {
+        if case .notBuilt(let advice) = key.status {
+            problems.add(
+                ConfigurationProblem(
+                    key: key.name, source: source.name, fault: "is not supported by this version.", remedy: advice))
+            return false
+        }
+        if key.isSecret, case .flag = source {
+            let twin = key.twin.flatMap { ConfigurationTable.byName[$0] }
+            problems.add(
+                ConfigurationProblem(
+                    key: key.name, source: source.name,
+                    fault: "is a secret, and flags can be read by every user of the machine.",
+                    remedy: "Use \(twin?.flagName ?? "the file"), or \(key.environmentName) in the environment."))
+            return false
+        }
+        return true
+    }
+}

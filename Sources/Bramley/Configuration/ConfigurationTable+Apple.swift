@@ -1,0 +1,98 @@
+extension ConfigurationTable {
+    static let appleKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "apple.servicesID", type: .text, presence: .required, example: "\"com.example.web\"",
+            meaning: "The Services ID: the client ID of the web sign-in, such as `com.example.web`."),
+        ConfigurationKey(
+            name: "apple.bundleIDs", type: .list, presence: .list([]),
+            meaning: "Bundle IDs of the team's apps whose notifications and tokens are accepted as well."),
+        ConfigurationKey(
+            name: "apple.teamID", type: .text, presence: .required, example: "\"A1B2C3D4E5\"",
+            meaning: "The ten characters under Membership details in Apple's developer account."),
+        ConfigurationKey(
+            name: "apple.keyID", type: .text, presence: .required, example: "\"F6G7H8I9J0\"",
+            meaning: "The ten characters of the Sign in with Apple key; they are in the name of its .p8 file."),
+        ConfigurationKey(
+            name: "apple.privateKeyFile", type: .text, presence: .requiredUnlessTwin, twin: "apple.privateKey",
+            meaning: "The .p8 file of that key. Readable by Bramley's user only (`chmod 600`)."),
+        ConfigurationKey(
+            name: "apple.privateKey", type: .text, presence: .requiredUnlessTwin, isSecret: true,
+            twin: "apple.privateKeyFile", meaning: "The text of that file instead, with its line breaks as `\\n`."),
+        later(
+            "apple.nextKeyID", .text, meaning: "The key to change over to.",
+            advice: "Remove it; to change keys, put the new key into apple.keyID and apple.privateKeyFile and restart."),
+        later(
+            "apple.nextPrivateKeyFile", .text, twin: "apple.nextPrivateKey", meaning: "Its .p8 file.",
+            advice: "Remove it; to change keys, put the new key into apple.keyID and apple.privateKeyFile and restart."),
+        later(
+            "apple.nextPrivateKey", .text, isSecret: true, twin: "apple.nextPrivateKeyFile",
+            meaning: "The same, inline.",
+            advice: "Remove it; to change keys, put the new key into apple.keyID and apple.privateKeyFile and restart."),
+        ConfigurationKey(
+            name: "apple.scopes", type: .list, presence: .required, example: "[\"name\", \"email\"] or []",
+            meaning: """
+                What to ask people for: any of `name` and `email`, or `[]`. Required, because asking for less is a \
+                decision: Apple gives the name once only, and no more than you need is right.
+                """),
+        ConfigurationKey(
+            name: "apple.issuers", type: .list, presence: .list(["https://appleid.apple.com"]),
+            meaning: "The values of `iss` that are accepted. All of them mean the one Apple."),
+        ConfigurationKey(
+            name: "apple.endpoint", type: .text, presence: .text("https://appleid.apple.com"),
+            meaning: """
+                The origin of Apple's servers: `/auth/authorize`, `/auth/token`, `/auth/keys` and `/auth/revoke` are \
+                looked for there.
+                """),
+        ConfigurationKey(
+            name: "apple.scriptURL", type: .text,
+            presence: .text("https://appleid.cdn-apple.com/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js"),
+            meaning: "Apple's script for the button. `{locale}` becomes the visitor's locale."),
+        later(
+            "apple.nativeNonce", .choice(["sha256", "raw"]), meaning: "How an app sends the nonce to Apple.",
+            advice: "Sign-in from apps is not built yet: remove it."),
+        ConfigurationKey(
+            name: "apple.onAccountDeleted", type: .choice(["erase", "disable"]), presence: .text("erase"),
+            meaning: "What Apple's word that a person deleted their Apple Account does to them here."),
+    ]
+
+    static let loginKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "login.mode",
+            type: .choice(
+                ["redirect"],
+                refused: ["popup": "the popup is not built yet; write \"redirect\", which works in every browser"]),
+            presence: .text("redirect"), meaning: "How Apple's page opens: `redirect` replaces the login page."),
+        ConfigurationKey(
+            name: "login.allowedReturnOrigins", type: .list, presence: .list([]),
+            meaning: "Exact https origins besides publicURL's own to which a visitor may be sent back after signing in."
+        ),
+        ConfigurationKey(
+            name: "login.defaultReturnTo", type: .text, presence: .text("/account"),
+            meaning:
+                "Where a visitor goes who named no target: a path below publicURL, or an address on an allowed origin."),
+        ConfigurationKey(
+            name: "login.attemptLifetime", type: .integer(1...600, unit: "seconds"), presence: .integer(600),
+            meaning:
+                "How long a sign-in may take from the login page to Apple's answer. An open login page renews itself."),
+        ConfigurationKey(
+            name: "login.passwordURL", type: .text, presence: .optional,
+            meaning:
+                "The site's own password login, shown beside the button: an https address or a path of publicURL's host."
+        ),
+    ]
+
+    static let forwardAuthKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "forwardAuth.style", type: .choice(["forwarded", "original"]), presence: .text("forwarded"),
+            meaning: """
+                The header family in which the proxy tells `/auth/verify` what was asked for: `X-Forwarded-*` or \
+                `X-Original-*`.
+                """),
+        later(
+            "forwardAuth.rulesFile", .text, twin: "forwardAuth.rules", meaning: "Who may open what.",
+            advice: "Remove it; every signed-in person passes, so decide by X-Auth-Request-User behind the proxy."),
+        later(
+            "forwardAuth.rules", .text, twin: "forwardAuth.rulesFile", meaning: "The same, inline.",
+            advice: "Remove it; every signed-in person passes, so decide by X-Auth-Request-User behind the proxy."),
+    ]
+}

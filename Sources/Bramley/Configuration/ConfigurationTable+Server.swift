@@ -1,0 +1,121 @@
+extension ConfigurationTable {
+    static let outerKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "publicURL", type: .text, presence: .required, example: "\"https://id.example.com\"",
+            meaning: """
+                The address visitors use: an https origin, with a path when Bramley lives below one, such as \
+                `https://id.example.com` or `https://example.com/auth`. http is accepted for localhost only. \
+                Apple's return URL is this plus `/apple/callback`.
+                """),
+        ConfigurationKey(
+            name: "access.signUp", type: .choice(["open", "approval", "closed"]), presence: .required,
+            example: "\"open\", \"approval\" or \"closed\"",
+            meaning: """
+                What happens to a person not seen before: `open` lets them in, `approval` records them as pending until \
+                an operator approves, `closed` turns them away.
+                """),
+    ]
+
+    static let serverKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "server.host", type: .text, presence: .text("127.0.0.1"),
+            meaning: "The address to listen on, an IPv4 or IPv6 literal. `0.0.0.0` or `::` for all."),
+        ConfigurationKey(
+            name: "server.port", type: .integer(1...65535, unit: ""), presence: .integer(8080),
+            meaning: "The port to listen on."),
+        ConfigurationKey(
+            name: "server.threads", type: .integer(0...256, unit: ""), presence: .integer(0),
+            meaning: "Event loops, each with its own listening socket. 0 means one per core."),
+        later(
+            "server.certificateFile", .text, twin: "server.certificate", meaning: "The certificate chain for TLS here.",
+            advice: tlsAdvice),
+        later(
+            "server.certificate", .text, twin: "server.certificateFile", meaning: "The same, inline.", advice: tlsAdvice
+        ),
+        later(
+            "server.privateKeyFile", .text, twin: "server.privateKey", meaning: "The key of that certificate.",
+            advice: tlsAdvice),
+        later(
+            "server.privateKey", .text, isSecret: true, twin: "server.privateKeyFile", meaning: "The same, inline.",
+            advice: tlsAdvice),
+        later(
+            "server.redirectPort", .integer(1...65535, unit: ""),
+            meaning: "A plain port that redirects to https.",
+            advice: "Remove it and let the proxy that holds the certificate redirect."),
+        ConfigurationKey(
+            name: "server.trustedProxies", type: .list, presence: .list([]),
+            meaning: """
+                Addresses (`10.0.0.7`) or networks (`10.0.0.0/8`) of the reverse proxies in front. Only their \
+                `X-Forwarded-*` fields are believed. Nobody's by default.
+                """),
+        later(
+            "server.proxyProtocol", .boolean, meaning: "Expect the PROXY protocol on every connection.",
+            advice: "Remove it and name the proxy in server.trustedProxies; it then sends X-Forwarded-For."),
+        ConfigurationKey(
+            name: "server.drainTimeout", type: .integer(0...3600, unit: "seconds"), presence: .integer(25),
+            meaning: """
+                How long requests in flight may take to finish after SIGTERM. Keep it below the time after which your \
+                service manager kills.
+                """),
+    ]
+
+    static let limitKeys: [ConfigurationKey] = [
+        limit("requestLine", 256...65536, "bytes", 8192, "The longest request line; one byte more is answered 414."),
+        limit("headerBlock", 1024...1_048_576, "bytes", 16384, "All header fields of a request together; more is 431."),
+        limit("fieldCount", 10...1000, "", 100, "The number of header fields; one more is 431."),
+        limit("body", 32768...16_777_216, "bytes", 65536, "The longest request body; more is 413."),
+        limit(
+            "connections", 1...1_000_000, "", 10000, "Open connections over all loops; further ones wait or are closed."
+        ),
+        limit(
+            "connectionsPerAddress", 1...1_000_000, "", 256,
+            "Open connections from one address. Addresses in server.trustedProxies are exempt."),
+        limit("headerTimeout", 1...300, "seconds", 10, "From the first byte of a request to the end of its header."),
+        limit("bodyTimeout", 1...600, "seconds", 20, "From the end of the header to the end of the body."),
+        limit("writeTimeout", 1...600, "seconds", 20, "How long a client may refuse to take bytes of an answer."),
+        limit("idleTimeout", 1...3600, "seconds", 60, "How long a kept-alive connection may stay without a request."),
+    ]
+
+    static let adminKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "admin.host", type: .text, presence: .text("127.0.0.1"),
+            meaning: """
+                The address of the operator's listener: `/healthz`, `/readyz`, `/metrics`. Never put it on a public \
+                address.
+                """),
+        ConfigurationKey(
+            name: "admin.port", type: .integer(1...65535, unit: ""), presence: .integer(9090),
+            meaning: "Its port; another than server.port."),
+    ]
+
+    static let logKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "log.level",
+            type: .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),
+            presence: .text("info"),
+            meaning: "The least severe lines to write. They go to standard error."),
+        ConfigurationKey(
+            name: "log.format", type: .choice(["json", "text"]), presence: .text("json"),
+            meaning: "One JSON object a line, or plain text for people."),
+    ]
+
+    private static let tlsAdvice =
+        "TLS in Bramley itself is not built yet. Remove it and let nginx, Caddy or another proxy hold the certificate."
+
+    private static func limit(
+        _ name: String, _ range: ClosedRange<Int>, _ unit: String, _ value: Int, _ meaning: String
+    ) -> ConfigurationKey {
+        ConfigurationKey(
+            name: "server.limits.\(name)", type: .integer(range, unit: unit), presence: .integer(value),
+            meaning: meaning)
+    }
+
+    /// A documented key whose feature is not built yet.
+    static func later(
+        _ name: String, _ type: KeyType, isSecret: Bool = false, twin: String? = nil, meaning: String, advice: String
+    ) -> ConfigurationKey {
+        ConfigurationKey(
+            name: name, type: type, presence: .optional, isSecret: isSecret, twin: twin,
+            status: .notBuilt(advice: advice), meaning: meaning)
+    }
+}

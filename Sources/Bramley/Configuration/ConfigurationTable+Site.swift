@@ -1,0 +1,131 @@
+extension ConfigurationTable {
+    /// Names and ranges are Apple's, of the button its script renders.
+    static let buttonKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "button.color", type: .choice(["black", "white"]), presence: .text("black"),
+            meaning: "The colour of Apple's button."),
+        ConfigurationKey(
+            name: "button.type", type: .choice(["sign-in", "continue", "sign-up"]), presence: .text("sign-in"),
+            meaning: "What it says: sign in, continue or sign up with Apple."),
+        ConfigurationKey(
+            name: "button.mode", type: .choice(["center-align", "left-align", "logo-only"]),
+            presence: .text("center-align"), meaning: "Where its logo and label stand."),
+        ConfigurationKey(
+            name: "button.border", type: .boolean, presence: .boolean(true), meaning: "Whether it has a border."),
+        ConfigurationKey(
+            name: "button.borderRadius", type: .integer(0...50, unit: "pixels"), presence: .integer(15),
+            meaning: "How round its corners are."),
+        ConfigurationKey(
+            name: "button.width", type: .length(130...375), presence: .integer(280), meaning: "Its width."),
+        ConfigurationKey(
+            name: "button.height", type: .length(30...64), presence: .integer(44), meaning: "Its height."),
+        ConfigurationKey(
+            name: "button.size", type: .integer(30...64, unit: "pixels"), presence: .integer(44),
+            meaning: "Its width and height in the mode `logo-only`."),
+        ConfigurationKey(
+            name: "button.logoSize", type: .choice(["small", "medium", "large"]), presence: .text("small"),
+            meaning: "The size of the logo in the mode `left-align`."),
+        ConfigurationKey(
+            name: "button.logoPosition", type: .integer(0...375, unit: "pixels"), presence: .optional,
+            meaning: "The logo's distance from the left edge in the mode `left-align`."),
+        ConfigurationKey(
+            name: "button.labelPosition", type: .integer(0...375, unit: "pixels"), presence: .optional,
+            meaning: "The label's distance from the left edge in the mode `left-align`."),
+    ]
+
+    static let siteKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "site.name", type: .text, presence: .derived("publicURL's host"),
+            meaning: "What people are signing in to, as the pages say it."),
+        ConfigurationKey(
+            name: "site.logo", type: .text, presence: .optional,
+            meaning: "A picture for the login page: an https address or a path of publicURL's host."),
+        ConfigurationKey(
+            name: "site.privacyURL", type: .text, presence: .optional,
+            meaning: "The privacy policy: an https address or a path of publicURL's host."),
+        ConfigurationKey(
+            name: "site.termsURL", type: .text, presence: .optional,
+            meaning: "The terms of use: an https address or a path of publicURL's host."),
+    ]
+
+    static let pagesKeys: [ConfigurationKey] = [
+        later(
+            "pages.directory", .text, meaning: "Your own versions of files in `Public/`.",
+            advice: "Your own pages are not built yet: remove it; site.* and button.* shape the built-in ones."),
+        later(
+            "pages.locales", .list, meaning: "The languages of the pages; the first is the default.",
+            advice: "Further languages are not built yet: remove it; the pages are in English."),
+    ]
+
+    static let sessionKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "sessions.lifetime", type: .integer(60...34_560_000, unit: "seconds"), presence: .integer(2_592_000),
+            meaning:
+                "When a session ends however much it is used. 30 days by default; browsers keep no cookie beyond 400."),
+        ConfigurationKey(
+            name: "sessions.idleTimeout", type: .integer(60...34_560_000, unit: "seconds"),
+            presence: .integer(1_209_600),
+            meaning: "When an unused session ends, 14 days by default; at most sessions.lifetime."),
+        ConfigurationKey(
+            name: "sessions.cookieDomain", type: .text, presence: .optional,
+            meaning: """
+                A parent of publicURL's host, such as `example.com`, whose other hosts shall receive the session cookie \
+                too. Without it only publicURL's host does, which is safer.
+                """),
+    ]
+
+    static let storageKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "storage.directory", type: .text, presence: .text("data"),
+            meaning: "Where `bramley.db` lives. A local file system; network file systems are unsupported."),
+        ConfigurationKey(
+            name: "secrets.sealingKeyFile", type: .text, presence: .derived("sealing.key in storage.directory"),
+            twin: "secrets.sealingKey",
+            meaning: """
+                The key that seals what the database and the browser hold: 64 hexadecimal digits (`openssl rand -hex 32`). \
+                Made together with a new database when there is none; back it up apart from the database.
+                """),
+        ConfigurationKey(
+            name: "secrets.sealingKey", type: .text, presence: .optional, isSecret: true,
+            twin: "secrets.sealingKeyFile",
+            meaning: "The 64 digits instead of a file."),
+        ConfigurationKey(
+            name: "secrets.previousSealingKeyFiles", type: .list, presence: .list([]),
+            twin: "secrets.previousSealingKeys",
+            meaning: "Keys used before, which still open what they sealed."),
+        ConfigurationKey(
+            name: "secrets.previousSealingKeys", type: .list, presence: .list([]), isSecret: true,
+            twin: "secrets.previousSealingKeyFiles", meaning: "The digits of those keys instead of files."),
+    ]
+
+    static let laterKeys: [ConfigurationKey] = [
+        later(
+            "api.allowedOrigins", .list, meaning: "Origins whose pages may call the API (CORS).",
+            advice: "Calls from other origins are not built yet: remove it and call from publicURL's origin."),
+        later(
+            "webhooks.url", .text, meaning: "Where to send events.",
+            advice: "Webhooks are not built yet: remove it."),
+        later(
+            "webhooks.secretFile", .text, twin: "webhooks.secret", meaning: "The key that signs them.",
+            advice: "Webhooks are not built yet: remove it."),
+        later(
+            "webhooks.secret", .text, isSecret: true, twin: "webhooks.secretFile", meaning: "The same, inline.",
+            advice: "Webhooks are not built yet: remove it."),
+        later(
+            "webhooks.events", .list, meaning: "Which events to send.", advice: "Webhooks are not built yet: remove it."
+        ),
+        later(
+            "assertion.audience", .text, meaning: "The audience of signed assertions for backends.",
+            advice: "Signed assertions are not built yet: remove it and read the X-Auth-Request-* fields."),
+        later(
+            "retention.events", .integer(1...315_360_000, unit: "seconds"), meaning: "How long the journal is kept.",
+            advice: "Remove it; Bramley keeps its journal for now."),
+        later(
+            "retention.notifications", .integer(1...315_360_000, unit: "seconds"),
+            meaning: "How long the payloads of Apple's notifications are kept.",
+            advice: "Remove it; they are remembered for 30 days at least."),
+        later(
+            "retention.audit", .integer(1...315_360_000, unit: "seconds"), meaning: "How long the audit trail is kept.",
+            advice: "Remove it; the audit trail is not built yet."),
+    ]
+}

@@ -1,0 +1,33 @@
+/// Every key there is, in the order of the reference.
+package enum ConfigurationTable {
+    package static let keys: [ConfigurationKey] = [
+        outerKeys, serverKeys, limitKeys, adminKeys, appleKeys, loginKeys, forwardAuthKeys, buttonKeys, siteKeys,
+        pagesKeys,
+        sessionKeys, storageKeys, laterKeys, logKeys,
+    ].flatMap { $0 }
+
+    /// The keys by name.
+    package static let byName: [String: ConfigurationKey] = Dictionary(
+        keys.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+
+    /// The names of groups: `server`, `server.limits`, `apple`, …
+    package static let groups: Set<String> = {
+        var groups: Set<String> = []
+        for key in keys {
+            let parts = key.components
+            for count in 1..<max(parts.count, 1) { groups.insert(parts.prefix(count).joined(separator: ".")) }
+        }
+        return groups
+    }()
+
+    /// The documented key, or name, nearest to a misspelt one; nil when none is near.
+    package static func nearest(to name: String, among candidates: [String]) -> String? {
+        let wanted = Array(name.lowercased().utf8)
+        var best: (name: String, distance: Int)?
+        for candidate in candidates {
+            let distance = EditDistance.between(wanted, Array(candidate.lowercased().utf8))
+            if distance <= max(2, wanted.count / 4), distance < best?.distance ?? .max { best = (candidate, distance) }
+        }
+        return best?.name
+    }
+}

@@ -1,0 +1,80 @@
+/// The environment and the flags, held against the table: which keys they set, and to what text.
+struct ConfigurationTexts {
+    let problems: ProblemList
+    /// By the spelling swift-configuration's environment provider looks for (`APPLE_SERVICES_ID`).
+    private(set) var values: [String: String] = [:]
+    private(set) var sources: [String: ConfigurationSource] = [:]
+    /// Keys that were given and refused, or meant by a name that was: they are not missing.
+    private(set) var refused: Set<String> = []
+
+    init(problems: ProblemList) {
+        self.problems = problems
+    }
+
+    /// Takes what begins with `BRAMLEY_`; any such name that is no key is a problem.
+    mutating func read(environment: [String: String]) {
+        let byName = Dictionary(
+            ConfigurationTable.keys.map { ($0.environmentName, $0) }, uniquingKeysWith: { first, _ in first })
+        for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("BRAMLEY_") {
+            guard let key = byName[name] else {
+                let nearest = ConfigurationTable.nearest(to: name, among: byName.keys.sorted())
+                if let meant = nearest.flatMap({ byName[$0] }) { refused.insert(meant.name) }
+                problems.add(
+                    ConfigurationProblem(
+                        key: name, source: "environment", fault: "stands for no key of the configuration.",
+                        remedy: nearest.map { "Did you mean \($0)?" }
+                            ?? "Unset it; docs/configuration.md lists every name."))
+                continue
+            }
+            set(key, to: value, from: .environment(name))
+        }
+    }
+
+    /// Reads `--server-port 8081` and `--server-port=8081`. Anything else is a problem.
+    mutating func read(flags arguments: [String]) {
+        let byName = Dictionary(
+            ConfigurationTable.keys.map { ($0.flagName, $0) }, uniquingKeysWith: { first, _ in first })
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard let key = byName[parts[0]] else {
+                refuseUnknown(parts[0], among: byName.keys.sorted())
+                if parts.count == 1, parts[0].hasPrefix("--"), let next = rest.first, !next.hasPrefix("--") {
+                    rest.removeFirst()
+                }
+                continue
+            }
+            guard let value = parts.count == 2 ? parts[1] : rest.popFirst() else {
+                problems.add(
+                    ConfigurationProblem(
+                        key: key.name, source: key.flagName, fault: "has no value.",
+                        remedy: "Write it after the flag; \(key.type.expectation) is expected."))
+                continue
+            }
+            if sources[key.name] != nil {
+                problems.add(
+                    ConfigurationProblem(
+                        key: key.name, source: key.flagName, fault: "is given twice.", remedy: "Give it once."))
+            }
+            set(key, to: value, from: .flag(key.flagName))
+        }
+    }
+
+    private func refuseUnknown(_ name: String, among names: [String]) {
+        let nearest = ConfigurationTable.nearest(
+            to: name, among: names + ["--config", "--allow-simulated-apple", "--help"])
+        problems.add(
+            ConfigurationProblem(
+                key: name, source: "command line", fault: "is no flag.",
+                remedy: nearest.map { "Did you mean \($0)?" } ?? "Remove it; docs/configuration.md lists every flag."))
+    }
+
+    private mutating func set(_ key: ConfigurationKey, to value: String, from source: ConfigurationSource) {
+        guard KeyAdmission(problems: problems).admits(key, from: source) else {
+            refused.insert(key.name)
+            return
+        }
+        values[key.shoutedName] = value
+        sources[key.name] = source
+    }
+}

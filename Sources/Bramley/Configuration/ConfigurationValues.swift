@@ -1,0 +1,187 @@
+import Configuration
+
+/// The values of all sources behind typed look-ups, in the precedence flags, environment, file.
+///
+/// Only the throwing accessors of swift-configuration are used: the others give nil, and so a default, for a value they
+/// cannot read (measured). What is wrong is collected, and every look-up answers with something, so that one load finds
+/// all problems.
+final class ConfigurationValues {
+    let problems: ProblemList
+    private let reader: ConfigReader
+    private let sources: [String: ConfigurationSource]
+    /// Given, but refused already: neither missing nor readable.
+    private let refused: Set<String>
+    /// Whether "it is missing" can be said.
+    private let isComplete: Bool
+    /// The keys that were asked for; a test compares them with the table.
+    private(set) var asked: Set<String> = []
+
+    init(
+        flags: ConfigurationTexts, environment: ConfigurationTexts, file: ConfigurationFile, problems: ProblemList
+    ) {
+        self.problems = problems
+        var values: [AbsoluteConfigKey: ConfigValue] = [:]
+        var sources: [String: ConfigurationSource] = [:]
+        for (name, value) in file.values {
+            sources[name] = .file(file.name)
+            let key = ConfigurationTable.byName[name]
+            values[AbsoluteConfigKey(key?.components ?? [])] = ConfigValue(
+                ConfigContent(value), isSecret: key?.isSecret ?? true)
+        }
+        sources.merge(environment.sources) { _, stronger in stronger }
+        sources.merge(flags.sources) { _, stronger in stronger }
+        self.sources = sources
+        self.refused = file.refused.union(environment.refused).union(flags.refused).subtracting(sources.keys)
+        self.isComplete = file.isReadable
+        self.reader = ConfigReader(providers: [
+            EnvironmentVariablesProvider(environmentVariables: flags.values, secretsSpecifier: .all),
+            EnvironmentVariablesProvider(environmentVariables: environment.values, secretsSpecifier: .all),
+            InMemoryProvider(name: file.name, values: values),
+        ])
+    }
+
+    func isGiven(_ name: String) -> Bool {
+        sources[name] != nil
+    }
+
+    /// Whether a value was given that an earlier check refused.
+    func isRefused(_ name: String) -> Bool {
+        refused.contains(name)
+    }
+
+    /// Reports that a key is missing, unless it is there with a refused value or the file could not be read.
+    func failMissing(_ name: String, _ remedy: String) {
+        guard isComplete, !refused.contains(name) else { return }
+        fail(name, "is required.", remedy)
+    }
+
+    /// The name of the variable, flag or file that gives the key.
+    func source(of name: String) -> String? {
+        sources[name]?.name
+    }
+
+    /// Adds an error about a key, naming where its value came from.
+    func fail(_ name: String, _ fault: String, _ remedy: String) {
+        problems.add(ConfigurationProblem(key: name, source: sources[name]?.name, fault: fault, remedy: remedy))
+    }
+
+    /// A text, its default, or nil: a missing required key, or an empty text, is a problem.
+    func text(_ name: String) -> String? {
+        guard let key = key(name) else { return nil }
+        guard isGiven(name) else {
+            if case .text(let value) = key.presence { return value }
+            return nil
+        }
+        guard let value = read(key, { try reader.requiredString(forKey: $0, isSecret: true) }) else { return nil }
+        if value.isEmpty || value.allSatisfy(\.isWhitespace) {
+            fail(name, "is empty.", key.example.map { "Write \($0)." } ?? "Write a value, or remove the key.")
+            return nil
+        }
+        // Quoted here only when the key is no secret.
+        if value.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }), !key.isSecret {
+            fail(name, "holds a control character.", "Write \(key.type.expectation) on one line.")
+            return nil
+        }
+        return value
+    }
+
+    func integer(_ name: String) -> Int? {
+        guard let key = key(name), case .integer(let range, _) = key.type else { return nil }
+        guard isGiven(name) else {
+            if case .integer(let value) = key.presence { return value }
+            return nil
+        }
+        guard let value = read(key, { try reader.requiredInt(forKey: $0, isSecret: true) }) else { return nil }
+        guard range.contains(value) else {
+            fail(name, "is \(value).", "Write \(key.type.expectation).")
+            return nil
+        }
+        return value
+    }
+
+    func boolean(_ name: String) -> Bool? {
+        guard let key = key(name) else { return nil }
+        guard isGiven(name) else {
+            if case .boolean(let value) = key.presence { return value }
+            return nil
+        }
+        return read(key, { try reader.requiredBool(forKey: $0, isSecret: true) })
+    }
+
+    func list(_ name: String) -> [String]? {
+        guard let key = key(name) else { return nil }
+        guard let source = sources[name] else {
+            if case .list(let value) = key.presence { return value }
+            return nil
+        }
+        guard let value = read(key, { try reader.requiredStringArray(forKey: $0, isSecret: true) }) else { return nil }
+        if source.holdsText, value == [""] { return [] }
+        if value.contains(where: \.isEmpty) {
+            fail(
+                name, "has an empty entry.", "Remove the entry; [] (or nothing, in the environment) is the empty list.")
+            return nil
+        }
+        if Set(value).count != value.count {
+            fail(name, "names an entry twice.", "Name each once.")
+            return nil
+        }
+        return value
+    }
+
+    /// One of the key's words, as a value of `Choice`.
+    func choice<Choice: RawRepresentable>(_ name: String, _: Choice.Type) -> Choice? where Choice.RawValue == String {
+        guard let word = text(name), case .choice(let words, let refused) = ConfigurationTable.byName[name]?.type else {
+            return nil
+        }
+        if let choice = Choice(rawValue: word), words.contains(word) { return choice }
+        if let advice = refused[word] {
+            fail(name, "is \(word.quoted):", "\(advice).")
+        } else {
+            fail(name, "is \(word.quoted).", "Write one of \(words.map { "\"\($0)\"" }.joined(separator: ", ")).")
+        }
+        return nil
+    }
+
+    /// The table's entry; a required key that is missing is a problem.
+    private func key(_ name: String) -> ConfigurationKey? {
+        asked.insert(name)
+        guard let key = ConfigurationTable.byName[name] else {
+            problems.add(
+                ConfigurationProblem(key: name, fault: "is missing in the table of keys.", remedy: "Report this."))
+            return nil
+        }
+        if key.presence == .required, !isGiven(name) {
+            failMissing(name, "\(key.advice) \(key.meaning.firstSentence)")
+        }
+        return key
+    }
+
+    private func read<Value>(_ key: ConfigurationKey, _ look: (ConfigKey) throws -> Value) -> Value? {
+        do {
+            return try look(ConfigKey(key.components))
+        } catch {
+            // Neither the value nor the library's own text, which may quote it.
+            fail(key.name, "cannot be read as \(key.type.expectation).", "Write \(key.type.expectation).")
+            return nil
+        }
+    }
+}
+
+extension ConfigContent {
+    init(_ value: FileValue) {
+        switch value {
+        case .text(let text): self = .string(text)
+        case .integer(let integer): self = .int(integer)
+        case .boolean(let flag): self = .bool(flag)
+        case .list(let texts): self = .stringArray(texts)
+        }
+    }
+}
+
+extension String {
+    /// Up to the first full stop.
+    fileprivate var firstSentence: Substring {
+        guard let end = ranges(of: ". ").first else { return self[...] }
+        return self[...end.lowerBound]
+    }
+}

@@ -1,0 +1,57 @@
+import FoundationEssentials
+
+/// A file the operator named, read whole, with the question who else on this machine can read it.
+struct GuardedFile {
+    let bytes: [UInt8]
+    /// The permission bits, symbolic links followed.
+    let mode: Int
+
+    var isWorldReadable: Bool { mode & 0o004 != 0 }
+    var isGroupReadable: Bool { mode & 0o040 != 0 }
+    var isWritableByOthers: Bool { mode & 0o022 != 0 }
+
+    /// Why there is nothing to read, as the end of a sentence about the file.
+    enum Failure: Error {
+        case missing, notAFile, unreadable, tooLarge(Int)
+
+        var fault: String {
+            switch self {
+            case .missing: "does not exist."
+            case .notAFile: "is no file."
+            case .unreadable: "cannot be read by the user that runs bramley."
+            case .tooLarge(let limit): "is larger than \(limit) bytes, so it is not what it should be."
+            }
+        }
+    }
+
+    static func exists(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: path)
+    }
+
+    static func read(_ path: String, maximumBytes: Int) throws(Failure) -> GuardedFile {
+        // attributesOfItem does not follow links, and secrets are often mounted as links.
+        let resolved = URL(filePath: path).resolvingSymlinksInPath().path
+        let manager = FileManager.default
+        guard manager.fileExists(atPath: resolved) else { throw .missing }
+        let attributes: [FileAttributeKey: Any]
+        do { attributes = try manager.attributesOfItem(atPath: resolved) } catch { throw .unreadable }
+        guard attributes[.type] as? FileAttributeType == .typeRegular else { throw .notAFile }
+        guard let size = integer(attributes[.size]), let mode = integer(attributes[.posixPermissions]) else {
+            throw .unreadable
+        }
+        guard size <= maximumBytes else { throw .tooLarge(maximumBytes) }
+        do {
+            let data = try Data(contentsOf: URL(filePath: resolved))
+            return GuardedFile(bytes: [UInt8](data), mode: mode)
+        } catch {
+            throw .unreadable
+        }
+    }
+
+    /// Attributes come as whatever integer type the platform has.
+    private static func integer(_ value: Any?) -> Int? {
+        if let value = value as? Int { return value }
+        if let value = value as? UInt { return Int(exactly: value) }
+        return (value as? any BinaryInteger).flatMap { Int(exactly: $0) }
+    }
+}

@@ -1,0 +1,125 @@
+import Sockets
+
+/// An http or https address an operator wrote, taken apart strictly. Nothing is corrected: what browsers and Apple compare
+/// byte by byte has to be written as they will see it.
+struct WebAddress: Hashable {
+    /// `http` or `https`.
+    let scheme: String
+    /// Lower case; a name or a dotted IPv4 address.
+    let host: String
+    /// Absent when the scheme's own.
+    let port: Int?
+    /// Empty or beginning with `/`.
+    let path: String
+
+    /// `https://id.example.com:8443`, as the `Origin` field says it.
+    var origin: String { "\(scheme)://\(host)\(port.map { ":\($0)" } ?? "")" }
+    var text: String { origin + path }
+
+    /// Whether only this machine answers there: what http is allowed for.
+    var isLocal: Bool { Self.isLocal(host) }
+
+    /// This machine (RFC 6761 §6.3).
+    static func isLocal(_ host: String) -> Bool {
+        host == "localhost" || host == "127.0.0.1" || host.hasSuffix(".localhost")
+    }
+
+    /// This machine, or below `.test`, which nobody can own (RFC 2606 §2).
+    static func isForTests(_ host: String) -> Bool {
+        isLocal(host) || host == "test" || host.hasSuffix(".test")
+    }
+
+    /// What is wrong with an address, and what to write.
+    struct Flaw: Error {
+        let fault: String
+        let remedy: String
+    }
+
+    /// - Throws: the first flaw.
+    static func parse(_ text: String) throws(Flaw) -> WebAddress {
+        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C && $0 != 0x22 && $0 != 0x3C && $0 != 0x3E })
+        else {
+            throw Flaw(
+                fault: "holds a character that no address has.",
+                remedy: "Write other letters percent-encoded, and a host's in its xn-- form.")
+        }
+        let scheme: String
+        if text.hasPrefix("https://") {
+            scheme = "https"
+        } else if text.hasPrefix("http://") {
+            scheme = "http"
+        } else {
+            throw Flaw(fault: "is no web address.", remedy: "Begin it with https://.")
+        }
+        let rest = text.dropFirst(scheme.count + 3)
+        guard !rest.contains("?"), !rest.contains("#") else {
+            throw Flaw(fault: "has a query or a fragment.", remedy: "Leave out ? and #, and what follows.")
+        }
+        let authority = rest.prefix { $0 != "/" }
+        let path = String(rest.dropFirst(authority.count))
+        guard !authority.contains("@") else {
+            throw Flaw(fault: "has a user name before the host.", remedy: "Leave out everything up to the @.")
+        }
+        let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let host = String(parts[0])
+        if let fault = hostFault(host) {
+            throw Flaw(fault: fault, remedy: "Write a domain name in lower case, such as id.example.com.")
+        }
+        let port = parts.count == 2 ? try parsePort(parts[1], scheme: scheme) : nil
+        return WebAddress(scheme: scheme, host: host, port: port, path: path)
+    }
+
+    private static func parsePort(_ text: Substring, scheme: String) throws(Flaw) -> Int {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = Int(text), (1...65535).contains(port),
+            text.first != "0"
+        else {
+            throw Flaw(fault: "has a port that is no number from 1 to 65535.", remedy: "Write the port's digits.")
+        }
+        guard port != (scheme == "https" ? 443 : 80) else {
+            throw Flaw(fault: "names the port its scheme has anyway.", remedy: "Leave out :\(port), as browsers do.")
+        }
+        return port
+    }
+
+    /// A name per RFC 1123 §2.1 in lower case, or an IPv4 address.
+    private static func hostFault(_ host: String) -> String? {
+        guard !host.isEmpty, host.utf8.count <= 253 else { return "has no host." }
+        let labels = host.split(separator: ".", omittingEmptySubsequences: false)
+        for label in labels {
+            guard !label.isEmpty, label.utf8.count <= 63, label.first != "-", label.last != "-",
+                label.utf8.allSatisfy({
+                    (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D
+                })
+            else {
+                return host.contains(where: \.isUppercase) ? "has capitals in its host." : "has no proper host name."
+            }
+        }
+        // A last label of digits makes browsers read the host as an IPv4 address (WHATWG URL, "ends in a number").
+        if labels.last?.allSatisfy(\.isNumber) == true, IPAddress(host) == nil { return "has no proper host name." }
+        return nil
+    }
+
+    var isIPAddress: Bool { IPAddress(host) != nil }
+}
+
+/// `publicURL`: an origin and the path below which everything lives.
+package struct PublicURL: Hashable, Sendable {
+    /// `https://id.example.com:8443`, as the `Origin` field says it.
+    package let origin: String
+    /// Without port.
+    package let host: String
+    /// Empty, or `/auth` without trailing slash.
+    package let path: String
+    package let isSecure: Bool
+
+    /// Whether it can be nobody's real site: this machine, or below `.test`.
+    package var isForTests: Bool { WebAddress.isForTests(host) }
+    var isIPAddress: Bool { IPAddress(host) != nil }
+
+    /// Origin and path, without trailing slash.
+    package var text: String { origin + path }
+    /// What is registered with Apple as the return URL.
+    package var callbackURL: String { text + "/apple/callback" }
+    /// What is registered with Apple for server-to-server notifications.
+    package var notificationURL: String { text + "/apple/notifications" }
+}

@@ -1,0 +1,147 @@
+package import Coding
+package import Logging
+
+/// Takes whole lines, line end included. One call is one line: an implementation must not mix two of them.
+package protocol LogSink: Sendable {
+    func write(_ line: [UInt8])
+}
+
+/// swift-log's handler for operators: one line an event, as JSON or as text, nothing a peer sent unescaped.
+package struct LineLogHandler: LogHandler {
+    package var metadata: Logger.Metadata = [:]
+    package var metadataProvider: Logger.MetadataProvider?
+    package var logLevel: Logger.Level
+    private let label: String
+    private let format: LogFormat
+    private let sink: any LogSink
+    private let now: @Sendable () -> Timestamp
+
+    /// - Parameter now: the wall clock, injected for tests.
+    package init(
+        label: String, level: LogLevel, format: LogFormat, sink: any LogSink, now: @escaping @Sendable () -> Timestamp
+    ) {
+        self.label = label
+        self.logLevel = Logger.Level(level)
+        self.format = format
+        self.sink = sink
+        self.now = now
+    }
+
+    package subscript(metadataKey key: String) -> Logger.MetadataValue? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    package func log(event: LogEvent) {
+        var all = metadata
+        if let provided = metadataProvider?.get() { all.merge(provided) { _, new in new } }
+        if let given = event.metadata { all.merge(given) { _, new in new } }
+        if let error = event.error, all["error"] == nil { all["error"] = .string("\(error)") }
+        var line = LogLine(format: format)
+        line.begin(time: now(), level: event.level, label: label, message: event.message.description)
+        for (name, value) in all.sorted(by: { $0.key < $1.key }) { line.add(name, value) }
+        sink.write(line.finish())
+    }
+}
+
+extension Logger.Level {
+    package init(_ level: LogLevel) {
+        self =
+            switch level {
+            case .trace: .trace
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
+            case .critical: .critical
+            }
+    }
+}
+
+/// The bytes of one line while it grows.
+private struct LogLine {
+    /// The names the line itself uses; metadata of the same name gets an underscore, so that no name stands twice.
+    private static let ownNames: Set<String> = ["time", "level", "logger", "message"]
+    /// Metadata nested deeper than this is cut: nobody means it.
+    private static let maximumDepth = 8
+
+    let format: LogFormat
+    private var bytes: [UInt8] = []
+
+    init(format: LogFormat) {
+        self.format = format
+        bytes.reserveCapacity(256)
+    }
+
+    mutating func begin(time: Timestamp, level: Logger.Level, label: String, message: String) {
+        switch format {
+        case .json:
+            append("{\"time\":\"\(time.rfc3339)\",\"level\":\"\(level.rawValue)\",\"logger\":")
+            LogEscaping.append(label, to: &bytes, quoted: true)
+            append(",\"message\":")
+            LogEscaping.append(message, to: &bytes, quoted: true)
+        case .text:
+            append("\(time.rfc3339) \(level.rawValue) ")
+            LogEscaping.append(message, to: &bytes, quoted: false)
+        }
+    }
+
+    mutating func add(_ name: String, _ value: Logger.MetadataValue) {
+        switch format {
+        case .json:
+            append(",")
+            LogEscaping.append(Self.ownNames.contains(name) ? name + "_" : name, to: &bytes, quoted: true)
+            append(":")
+            appendJSON(value, depth: 0)
+        case .text:
+            append(" ")
+            LogEscaping.append(name, to: &bytes, quoted: !LogEscaping.isPlainWord(name))
+            append("=")
+            switch value {
+            case .string(let text): appendWord(text)
+            case .stringConvertible(let text): appendWord(text.description)
+            case .array, .dictionary: appendJSON(value, depth: 0)
+            }
+        }
+    }
+
+    mutating func finish() -> [UInt8] {
+        append(format == .json ? "}\n" : "\n")
+        return bytes
+    }
+
+    private mutating func appendWord(_ text: String) {
+        LogEscaping.append(text, to: &bytes, quoted: !LogEscaping.isPlainWord(text))
+    }
+
+    private mutating func appendJSON(_ value: Logger.MetadataValue, depth: Int) {
+        guard depth < Self.maximumDepth else { return append("null") }
+        switch value {
+        case .string(let text):
+            LogEscaping.append(text, to: &bytes, quoted: true)
+        case .stringConvertible(let text):
+            LogEscaping.append(text.description, to: &bytes, quoted: true)
+        case .array(let values):
+            append("[")
+            for (index, element) in values.enumerated() {
+                if index > 0 { append(",") }
+                appendJSON(element, depth: depth + 1)
+            }
+            append("]")
+        case .dictionary(let values):
+            append("{")
+            for (index, member) in values.sorted(by: { $0.key < $1.key }).enumerated() {
+                if index > 0 { append(",") }
+                LogEscaping.append(member.key, to: &bytes, quoted: true)
+                append(":")
+                appendJSON(member.value, depth: depth + 1)
+            }
+            append("}")
+        }
+    }
+
+    private mutating func append(_ text: String) {
+        bytes.append(contentsOf: text.utf8)
+    }
+}

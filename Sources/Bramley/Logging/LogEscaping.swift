@@ -1,0 +1,57 @@
+/// Makes any text safe to stand in one line of a log or on a terminal.
+///
+/// A value a peer sent may hold line ends (a forged line), ESC or the one-byte CSI (orders to the terminal that shows the
+/// log), or marks that turn the reading direction. All of them are written as `\uXXXX`.
+package enum LogEscaping {
+    /// The text with control characters, line and paragraph separators and direction marks escaped.
+    package static func escaped(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        append(text, to: &bytes, quoted: false)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// - Parameter quoted: within quotation marks, as a JSON string (RFC 8259 §7); else quotation marks and backslashes
+    ///   stay as they are.
+    package static func append(_ text: String, to bytes: inout [UInt8], quoted: Bool) {
+        if quoted { bytes.append(0x22) }
+        for scalar in text.unicodeScalars {
+            switch scalar.value {
+            case 0x22 where quoted, 0x5C where quoted:
+                bytes.append(0x5C)
+                bytes.append(UInt8(truncatingIfNeeded: scalar.value))
+            case 0x20...0x7E:
+                bytes.append(UInt8(truncatingIfNeeded: scalar.value))
+            case let value where isDangerous(value):
+                appendEscape(value, to: &bytes)
+            default:
+                bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
+            }
+        }
+        if quoted { bytes.append(0x22) }
+    }
+
+    /// Whether a text can stand in a `key=value` line without quotation marks.
+    static func isPlainWord(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x3D && $0 != 0x5C }
+    }
+
+    private static func isDangerous(_ value: UInt32) -> Bool {
+        switch value {
+        case 0x00...0x1F, 0x7F...0x9F: true  // C0, DEL, C1
+        case 0x061C, 0x200E, 0x200F, 0x202A...0x202E, 0x2066...0x2069: true  // reading direction
+        case 0x2028, 0x2029: true  // line and paragraph separator
+        case 0xFEFF: true  // byte order mark
+        default: false
+        }
+    }
+
+    /// All dangerous scalars lie in the basic plane, so four digits are enough.
+    private static func appendEscape(_ value: UInt32, to bytes: inout [UInt8]) {
+        let digits = Array("0123456789abcdef".utf8)
+        bytes.append(0x5C)
+        bytes.append(0x75)
+        for shift in [12, 8, 4, 0] as [UInt32] {
+            bytes.append(digits[Int(value >> shift & 0xF)])
+        }
+    }
+}

@@ -1,0 +1,174 @@
+internal import AppleID
+internal import Coding
+internal import Crypto
+internal import HTTP
+internal import Logging
+internal import RelyingParty
+internal import Sockets
+internal import Storage
+internal import Synchronization
+internal import Web
+
+/// The parts of a running server, made once and in the order they need each other.
+final class ServerParts: Sendable {
+    let group: EventLoopGroup
+    let database: Database
+    let admission: AdmissionControl
+    let adminAdmission = AdmissionControl(maximum: 64, maximumPerAddress: 64)
+    let draining = DrainingFlag()
+    private let provider: AppleIdentityProvider
+    private let application: WebApplication
+    private let admin: AdminApplication
+    private let webConfiguration: WebConfiguration
+    private let httpConfiguration: HTTPServerConfiguration
+    private let clock: any WallClock
+    private let logger: Logger
+
+    init(
+        configuration: Configuration, keyring: SealingKeyring, clock: any WallClock, random: any RandomSource,
+        logger: Logger
+    ) throws {
+        guard let webConfiguration = configuration.web else {
+            throw StartFailure("publicURL is no address a page can have.")
+        }
+        self.webConfiguration = webConfiguration
+        self.clock = clock
+        self.logger = logger
+        let pages = try Pages(configuration: webConfiguration)
+        group = try EventLoopGroup(count: configuration.server.threads)
+        database = try Database(
+            options: DatabaseOptions(
+                directory: configuration.storage.directory,
+                origin: configuration.apple.isSimulated ? .simulated : .real,
+                sessionLimits: configuration.sessions.limits,
+                onAccountDeleted: configuration.apple.onAccountDeleted == .erase ? .erase : .disable),
+            keyring: keyring, clock: clock, random: random, logger: logger)
+        provider = try Self.provider(configuration, group, database, clock, logger)
+        let trusted = TrustedProxies(configuration.server.trustedProxies)
+        admission = AdmissionControl(
+            maximum: configuration.server.limits.connections,
+            maximumPerAddress: configuration.server.limits.connectionsPerAddress,
+            exempt: { trusted.contains($0.normalized) })
+        let targets = ReturnTargets(
+            publicURL: configuration.publicURL.text, allowedOrigins: configuration.login.allowedReturnOrigins,
+            defaultTarget: configuration.login.defaultReturnTo)
+        let signIn = SignIn(
+            provider: provider, store: database, keyring: keyring,
+            configuration: SignInConfiguration(
+                attemptLifetime: Int64(configuration.login.attemptLifetime),
+                sessionLimits: configuration.sessions.limits, signUp: configuration.access.signUp,
+                returnTargets: targets),
+            clock: clock, random: random, logger: logger)
+        application = WebApplication(
+            configuration: webConfiguration, pages: pages,
+            services: WebApplication.Services(
+                signIn: signIn, sessions: database,
+                notifications: Notifications(provider: provider, store: database, clock: clock, logger: logger),
+                returnTargets: targets, clock: clock, random: random, logger: logger))
+        httpConfiguration = configuration.http(refusalFields: WebApplication.refusalFields(webConfiguration))
+        admin = AdminApplication(readiness: Self.readiness(database, draining, clock))
+    }
+
+    private static func provider(
+        _ configuration: Configuration, _ group: EventLoopGroup, _ database: Database, _ clock: any WallClock,
+        _ logger: Logger
+    ) throws -> AppleIdentityProvider {
+        let apple = try AppleConfiguration(
+            servicesID: configuration.apple.servicesID, bundleIDs: configuration.apple.bundleIDs,
+            teamID: configuration.apple.teamID, keyID: configuration.apple.keyID,
+            privateKeyPEM: configuration.apple.privateKeyPEM, issuers: configuration.apple.issuers,
+            endpoint: configuration.apple.endpoint, redirectURI: configuration.publicURL.callbackURL,
+            scopes: configuration.apple.scopes)
+        let transport = HTTPClient(
+            group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent)
+        return AppleIdentityProvider(
+            configuration: apple, transport: transport, archive: KeySetStore(database: database, logger: logger),
+            clock: clock, logger: logger)
+    }
+
+    // MARK: What each loop serves
+
+    /// On the loop it is for.
+    func makeVisitorLoop(_ loop: EventLoop) throws -> HTTPLoop {
+        let fastPath = try VerifyFastPath(configuration: webConfiguration, directory: database)
+        return HTTPLoop(
+            loop: loop, configuration: httpConfiguration, handler: application,
+            immediate: VerifyResponder(fastPath, trustedProxies: httpConfiguration.trustedProxies),
+            wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
+    }
+
+    func makeAdminLoop(_ loop: EventLoop) -> HTTPLoop {
+        HTTPLoop(
+            loop: loop, configuration: HTTPServerConfiguration(), handler: admin,
+            wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
+    }
+
+    private static func readiness(
+        _ database: Database, _ draining: DrainingFlag, _ clock: any WallClock
+    ) -> AdminApplication.Readiness {
+        {
+            if draining.isSet { return "draining" }
+            do {
+                try await database.ready(at: clock.now())
+                return nil
+            } catch {
+                return "the database does not take writes: \(error)"
+            }
+        }
+    }
+
+    // MARK: Jobs
+
+    /// How often other processes' writes are looked for, and expired rows deleted, in milliseconds.
+    private static let tickInterval: Int64 = 250
+    private static let maintenanceInterval: Int64 = 60_000
+
+    /// The work beside requests, all on one loop. Ends when the loop drains.
+    func startJobs(on loop: EventLoop) {
+        loop.spawn { [database, clock] in
+            repeat {
+                database.tick(at: clock.now())
+            } while await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval))
+        }
+        loop.spawn { [database, clock, logger] in
+            while await loop.sleep(until: loop.now.adding(milliseconds: Self.maintenanceInterval)) {
+                do {
+                    _ = try await database.maintain(at: clock.now())
+                } catch {
+                    logger.error("expired rows cannot be deleted", metadata: ["cause": "\(error)"])
+                }
+            }
+        }
+        // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some.
+        loop.spawn { [provider] in await provider.keys.prepare() }
+    }
+}
+
+/// Set when the server begins to stop: no longer ready, though what is in flight goes on.
+final class DrainingFlag: Sendable {
+    private let value = Atomic(false)
+
+    var isSet: Bool { value.load(ordering: .relaxed) }
+
+    func set() { value.store(true, ordering: .relaxed) }
+}
+
+/// The synchronous answer to `/auth/verify`, as the HTTP server calls it.
+private final class VerifyResponder: ImmediateResponder {
+    private let fastPath: VerifyFastPath
+    private let trustedProxies: TrustedProxies
+
+    init(_ fastPath: VerifyFastPath, trustedProxies: TrustedProxies) {
+        self.fastPath = fastPath
+        self.trustedProxies = trustedProxies
+    }
+
+    func respond(
+        to head: borrowing RequestHead, in bytes: Span<UInt8>, peer: IPAddress, now: Int64, date: [UInt8],
+        into output: inout [UInt8]
+    ) -> Bool {
+        fastPath.answer(
+            head: head, bytes: bytes, peerIsTrusted: trustedProxies.contains(peer.normalized),
+            now: Timestamp(milliseconds: now), date: date, into: &output)
+    }
+}

@@ -1,0 +1,12 @@
+package import Coding
+internal import RelyingParty
+internal import Sockets
+
+/// The machine's wall clock.
+package struct SystemClock: WallClock {
+    package init() {}
+
+    package func now() -> Timestamp {
+        Timestamp(milliseconds: WallTime.milliseconds)
+    }
+}

@@ -1,0 +1,56 @@
+internal import HTTP
+internal import HTTPTypes
+internal import Sockets
+internal import Web
+
+// The configuration in the words of the parts it is for.
+extension Configuration {
+    var web: WebConfiguration? {
+        guard let publicURL = Web.PublicURL(publicURL.text) else { return nil }
+        return WebConfiguration(
+            publicURL: publicURL,
+            site: WebConfiguration.Site(
+                name: site.name, logo: site.logo, privacyURL: site.privacyURL, termsURL: site.termsURL),
+            apple: WebConfiguration.Apple(
+                servicesID: apple.servicesID, redirectURI: self.publicURL.callbackURL, scopes: apple.scopes,
+                scriptURL: apple.scriptURL, isSimulatedByOverride: apple.showsSimulationBanner),
+            login: WebConfiguration.Login(
+                allowedReturnOrigins: login.allowedReturnOrigins, defaultReturnTo: login.defaultReturnTo,
+                attemptLifetime: Int64(login.attemptLifetime), passwordURL: login.passwordURL),
+            button: button.web,
+            sessions: WebConfiguration.Sessions(limits: sessions.limits, cookieDomain: sessions.cookieDomain),
+            forwardAuth: forwardAuth.style == .original ? .original : .forwarded,
+            limits: WebConfiguration.Limits(callbackBody: server.limits.body))
+    }
+
+    /// - Parameter refusalFields: on what the server answers without asking a handler.
+    func http(refusalFields: HTTPFields) -> HTTPServerConfiguration {
+        let limits = server.limits
+        return HTTPServerConfiguration(
+            limits: WireLimits(
+                requestLine: limits.requestLine, headerBlock: limits.headerBlock, fieldCount: limits.fieldCount,
+                body: limits.body),
+            timeouts: ServerTimeouts(
+                header: Int64(limits.headerTimeout) * 1000, body: Int64(limits.bodyTimeout) * 1000,
+                write: Int64(limits.writeTimeout) * 1000, idle: Int64(limits.idleTimeout) * 1000),
+            trustedProxies: TrustedProxies(server.trustedProxies), refusalFields: refusalFields)
+    }
+}
+
+extension Configuration.Button {
+    fileprivate var web: SignInButton {
+        var button = SignInButton()
+        button.color = color == .white ? .white : .black
+        button.kind = SignInButton.Kind(rawValue: label.rawValue) ?? .signIn
+        button.mode = SignInButton.Mode(rawValue: mode.rawValue) ?? .centerAlign
+        button.border = border
+        button.borderRadius = borderRadius
+        if case .pixels(let width) = width { button.width = width } else { button.width = nil }
+        if case .pixels(let height) = height { button.height = height }
+        button.size = size
+        button.logoSize = SignInButton.LogoSize(rawValue: logoSize.rawValue)
+        button.logoPosition = logoPosition
+        button.labelPosition = labelPosition
+        return button
+    }
+}

@@ -1,5 +1,0 @@
-#include "CLinux.h"
-
-int bramley_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
-    return accept4(fd, address, length, flags);
-}

@@ -1,0 +1,39 @@
+/// What a JSON text may cost.
+package struct JSONLimits: Hashable, Sendable {
+    /// Bytes of the whole text.
+    package var maximumBytes: Int
+    /// Arrays and objects inside each other; at most `depthCeiling`, since each level takes stack.
+    package var maximumDepth: Int
+
+    /// No configuration goes deeper than this.
+    package static let depthCeiling = 256
+
+    package init(maximumBytes: Int = 1_048_576, maximumDepth: Int = 32) {
+        self.maximumBytes = maximumBytes
+        self.maximumDepth = maximumDepth
+    }
+}
+
+/// Why a text is not JSON as this server reads it, and where.
+package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Reason: String, Hashable, Sendable {
+        case tooLarge = "the text is longer than allowed"
+        case tooDeep = "arrays and objects are nested deeper than allowed"
+        case unexpectedEnd = "the text ends too early"
+        case unexpectedByte = "this byte may not stand here"
+        case trailingData = "there is more after the value"
+        case byteOrderMark = "the text starts with a byte order mark"
+        case invalidNumber = "this is no number"
+        case invalidEscape = "this escape does not exist"
+        case loneSurrogate = "half a surrogate pair"
+        case controlCharacter = "a control character must be escaped"
+        case invalidUTF8 = "the string is not UTF-8"
+        case duplicateMember = "a member of this name came before"
+    }
+
+    package let reason: Reason
+    /// Bytes before the place where it was noticed.
+    package let offset: Int
+
+    package var description: String { "\(reason.rawValue) (at byte \(offset))" }
+}

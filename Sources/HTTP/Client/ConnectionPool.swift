@@ -1,0 +1,62 @@
+internal import Sockets
+
+/// The idle connections of one loop, by origin.
+///
+/// Proof for `@unchecked Sendable`: touched on the thread of `loop` only, which `take` and `keep` assert.
+final class ConnectionPool: @unchecked Sendable {
+    struct Origin: Hashable {
+        var isSecure: Bool
+        var host: String
+        var port: UInt16
+
+        init(_ url: ClientURL) {
+            isSecure = url.isSecure
+            host = url.host
+            port = url.port
+        }
+    }
+
+    /// Kept for each origin, and for how long in milliseconds.
+    private static let maximum = 8
+    private static let idleTime: Int64 = 20_000
+
+    let loop: EventLoop
+    private var idle: [Origin: [SocketStream]] = [:]
+
+    init(loop: EventLoop) {
+        self.loop = loop
+    }
+
+    /// A connection that is, as far as we know, still open and silent.
+    func take(_ origin: Origin) -> SocketStream? {
+        loop.assertOnLoop()
+        while let stream = idle[origin]?.popLast() {
+            stream.isIdle = false
+            if stream.isUsableAfterIdling() { return stream }
+            stream.close()
+        }
+        return nil
+    }
+
+    func keep(_ stream: SocketStream, for origin: Origin) {
+        loop.assertOnLoop()
+        idle[origin]?.removeAll { $0.hasEnded }
+        guard !loop.isDraining, idle[origin, default: []].count < Self.maximum else { return stream.close() }
+        stream.isIdle = true
+        stream.setDeadline(loop.now.adding(milliseconds: Self.idleTime))
+        idle[origin, default: []].append(stream)
+    }
+}
+
+extension SocketStream {
+    /// Whether nothing has happened since the last response. Bytes nobody asked for, or a close, mean it is stale.
+    /// Under TLS only a close is looked for: session tickets may be waiting.
+    fileprivate func isUsableAfterIdling() -> Bool {
+        guard !hasEnded, !peerHasClosed else { return false }
+        guard !isSecure else { return true }
+        var scratch = [UInt8](repeating: 0, count: 1)
+        guard let count = try? tryReading(into: &scratch, at: 0) else { return !peerHasClosed && !hasEnded }
+        _ = count
+        return false
+    }
+}

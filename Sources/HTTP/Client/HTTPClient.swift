@@ -1,0 +1,200 @@
+internal import HTTPTypes
+package import Sockets
+
+/// An HTTP/1.1 client on the loops: verified TLS, deadlines, bounded responses, kept connections. It follows no
+/// redirect and keeps no cookie.
+package final class HTTPClient: HTTPTransport {
+    private let pools: [ConnectionPool]
+    private let loops: [EventLoop]
+    private let tls: TLSContext
+    private let resolver = Resolver()
+    private let userAgent: String
+
+    /// - Parameter userAgent: sent with every request that names none; Apple refuses unusual ones.
+    package init(group: EventLoopGroup, tls: TLSContext, userAgent: String) {
+        loops = group.loops
+        pools = group.loops.map { ConnectionPool(loop: $0) }
+        self.tls = tls
+        self.userAgent = userAgent
+    }
+
+    package func send(_ request: ClientRequest) async throws(HTTPClientError) -> ClientResponse {
+        if let pool = pools.first(where: { $0.loop.isOnLoop }) {
+            return try await exchange(request, on: pool)
+        }
+        // Off the loops (a command, a test): borrow the first one.
+        let pool = pools[0]
+        let result = await withTaskExecutorPreference(pool.loop) { () -> Result<ClientResponse, HTTPClientError> in
+            do throws(HTTPClientError) {
+                return .success(try await exchange(request, on: pool))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func exchange(
+        _ request: ClientRequest, on pool: ConnectionPool
+    ) async throws(HTTPClientError) -> ClientResponse {
+        let deadline = Deadline.now.adding(milliseconds: request.timeout)
+        let bytes = try serialize(request)
+        let origin = ConnectionPool.Origin(request.url)
+        while let kept = pool.take(origin) {
+            kept.setDeadline(deadline)
+            do throws(StreamError) {
+                try await kept.write(bytes)
+            } catch {
+                // Not one byte was taken by a live connection: the one case in which sending again is no repetition.
+                kept.close()
+                continue
+            }
+            return try await receive(request, from: kept, pool, origin)
+        }
+        let stream = try await connect(request.url, on: pool.loop, deadline: deadline)
+        do throws(StreamError) {
+            try await stream.write(bytes)
+        } catch {
+            stream.close()
+            throw Self.failure(error)
+        }
+        return try await receive(request, from: stream, pool, origin)
+    }
+
+    private func connect(
+        _ url: ClientURL, on loop: EventLoop, deadline: Deadline
+    ) async throws(HTTPClientError) -> SocketStream {
+        let addresses = await resolver.resolve(url.host, port: url.port, on: loop, deadline: deadline)
+        guard !addresses.isEmpty else { throw Deadline.now < deadline ? .unknownHost(url.host) : .timeout }
+        let stream: SocketStream
+        do {
+            stream = try await SocketStream.connect(to: addresses, on: loop, deadline: deadline)
+        } catch {
+            if case .deadline = error { throw .timeout }
+            throw .connect("\(error)")
+        }
+        stream.setDeadline(deadline)
+        guard url.isSecure else { return stream }
+        do {
+            try await stream.startTLS(tls, serverName: url.host)
+            return stream
+        } catch {
+            stream.close()
+            switch error {
+            case .deadline: throw .timeout
+            case .tls(let text): throw .tls(text)
+            default: throw .tls("\(error)")
+            }
+        }
+    }
+
+    private func serialize(_ request: ClientRequest) throws(HTTPClientError) -> [UInt8] {
+        var fields = request.fields
+        if fields[.userAgent] == nil { fields[.userAgent] = userAgent }
+        if fields[.accept] == nil { fields[.accept] = "*/*" }
+        let hasContent = !request.body.isEmpty || request.method == .post || request.method == .put
+        var bytes: [UInt8] = []
+        do {
+            try RequestSerializer.appendHead(
+                method: request.method, target: request.url.target, host: request.url.hostField, fields: fields,
+                contentLength: hasContent ? request.body.count : nil, into: &bytes)
+        } catch {
+            throw .malformed("request: \(error)")
+        }
+        bytes.append(contentsOf: request.body)
+        return bytes
+    }
+
+    // MARK: The response
+
+    private func receive(
+        _ request: ClientRequest, from stream: SocketStream, _ pool: ConnectionPool, _ origin: ConnectionPool.Origin
+    ) async throws(HTTPClientError) -> ClientResponse {
+        var reader = ResponseReader(stream, request: request)
+        do throws(HTTPClientError) {
+            let response = try await reader.read()
+            if reader.mayReuse { pool.keep(stream, for: origin) } else { stream.close() }
+            return response
+        } catch {
+            stream.close()
+            throw error
+        }
+    }
+
+    static func failure(_ error: StreamError) -> HTTPClientError {
+        switch error {
+        case .deadline: .timeout
+        case .tls(let text): .tls(text)
+        case .draining, .aborted, .broken: .closed
+        }
+    }
+}
+
+/// Reads one response from a stream, within the request's bounds.
+struct ResponseReader {
+    private let stream: SocketStream
+    private let isHead: Bool
+    private let limits: WireLimits
+    private var input: InputBuffer
+    /// Whether the connection is at a message boundary and may carry another request.
+    private(set) var mayReuse = false
+
+    init(_ stream: SocketStream, request: ClientRequest) {
+        self.stream = stream
+        isHead = request.method == .head
+        limits = WireLimits(body: request.maximumBodySize)
+        input = InputBuffer(stream.loop.buffers.take())
+    }
+
+    mutating func read() async throws(HTTPClientError) -> ClientResponse {
+        defer { stream.loop.buffers.give(input.release()) }
+        var parser = ResponseParser(limits: limits, isHead: isHead)
+        var length: Int?
+        while true {
+            do throws(WireError) {
+                length = try parser.parse(input.storage.span.extracting(input.range))
+            } catch {
+                throw Self.failure(error)
+            }
+            if length != nil { break }
+            guard try await fill() else { throw .closed }
+        }
+        var response = ClientResponse(
+            status: HTTPResponse.Status(code: parser.head.status), fields: parser.head.makeFields(input.storage.span.extracting(input.range)))
+        input.consume(length ?? 0)
+        response.body = try await readBody(parser.head.framing)
+        mayReuse = parser.head.keepAlive && input.isEmpty
+        return response
+    }
+
+    private mutating func readBody(_ framing: BodyFraming) async throws(HTTPClientError) -> [UInt8] {
+        var decoder = BodyDecoder(framing: framing, limits: limits)
+        var body: [UInt8] = []
+        while true {
+            do throws(WireError) {
+                try input.decode(with: &decoder, into: &body)
+            } catch {
+                throw Self.failure(error)
+            }
+            if decoder.isComplete { return body }
+            if try await fill() { continue }
+            guard (try? decoder.end()) != nil else { throw .closed }
+            return body
+        }
+    }
+
+    private mutating func fill() async throws(HTTPClientError) -> Bool {
+        do throws(StreamError) {
+            return try await input.fill(from: stream) > 0
+        } catch {
+            throw HTTPClient.failure(error)
+        }
+    }
+
+    private static func failure(_ error: WireError) -> HTTPClientError {
+        switch error.status {
+        case 413, 414, 431: .tooLarge
+        default: .malformed(error.reason)
+        }
+    }
+}

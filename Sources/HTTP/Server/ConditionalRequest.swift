@@ -1,0 +1,101 @@
+package import HTTPTypes
+
+/// A validator of a representation (RFC 9110 §8.8.3).
+package struct EntityTag: Hashable, Sendable {
+    /// What stands between the quotation marks.
+    package var opaque: String
+    package var isWeak: Bool
+
+    /// - Returns: nil when `opaque` holds anything but `etagc`: visible ASCII without quotation marks.
+    package init?(_ opaque: String, isWeak: Bool = false) {
+        guard opaque.utf8.allSatisfy({ $0 >= 0x21 && $0 != 0x22 && $0 < 0x7f }) else { return nil }
+        self.opaque = opaque
+        self.isWeak = isWeak
+    }
+
+    /// As the `ETag` field has it.
+    package var fieldValue: String { (isWeak ? "W/\"" : "\"") + opaque + "\"" }
+
+    package func matchesWeakly(_ other: EntityTag) -> Bool { opaque == other.opaque }
+
+    package func matchesStrongly(_ other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
+}
+
+/// The value of `If-Match` or `If-None-Match` (RFC 9110 §13.1.1, §13.1.2).
+enum EntityTagCondition: Hashable {
+    case any
+    case tags([EntityTag])
+
+    /// Nil when the value is neither `*` nor a list of entity tags; such a field is as good as absent.
+    init?(_ value: String) {
+        if value == "*" {
+            self = .any
+            return
+        }
+        var tags: [EntityTag] = []
+        var rest = Substring(value)
+        while true {
+            rest = rest.drop { $0 == " " || $0 == "\t" || $0 == "," }
+            guard !rest.isEmpty else { break }
+            let isWeak = rest.hasPrefix("W/")
+            if isWeak { rest = rest.dropFirst(2) }
+            guard rest.first == "\"" else { return nil }
+            rest = rest.dropFirst()
+            guard let close = rest.firstIndex(of: "\"") else { return nil }
+            guard let tag = EntityTag(String(rest[..<close]), isWeak: isWeak) else { return nil }
+            tags.append(tag)
+            rest = rest[rest.index(after: close)...].drop { $0 == " " || $0 == "\t" }
+            guard rest.isEmpty || rest.first == "," else { return nil }
+        }
+        guard !tags.isEmpty else { return nil }
+        self = .tags(tags)
+    }
+
+    func contains(where matches: (EntityTag) -> Bool) -> Bool {
+        switch self {
+        case .any: true
+        case .tags(let tags): tags.contains(where: matches)
+        }
+    }
+}
+
+/// Evaluates the preconditions of a request in the order of RFC 9110 §13.2.2.
+package enum ConditionalRequest {
+    package enum Outcome: Hashable, Sendable {
+        /// Answer as if there were no precondition.
+        case proceed
+        /// 304.
+        case notModified
+        /// 412.
+        case preconditionFailed
+    }
+
+    /// - Parameters:
+    ///   - lastModified: seconds since 1970.
+    ///   - now: seconds since 1970, for the two-digit years of one date form.
+    package static func evaluate(
+        method: HTTPRequest.Method, fields: HTTPFields, eTag: EntityTag, lastModified: Int64, now: Int64
+    ) -> Outcome {
+        let isRead = method == .get || method == .head
+        if let value = fields[.ifMatch] {
+            let matches = EntityTagCondition(value)?.contains { $0.matchesStrongly(eTag) } ?? false
+            if !matches { return .preconditionFailed }
+        } else if let date = date(.ifUnmodifiedSince, fields, now), lastModified > date {
+            return .preconditionFailed
+        }
+        if let value = fields[.ifNoneMatch] {
+            let matches = EntityTagCondition(value)?.contains { $0.matchesWeakly(eTag) } ?? false
+            if matches { return isRead ? .notModified : .preconditionFailed }
+        } else if isRead, let date = date(.ifModifiedSince, fields, now), lastModified <= date {
+            return .notModified
+        }
+        return .proceed
+    }
+
+    /// A field that is sent twice or is no date is ignored (RFC 9110 §13.1.3).
+    private static func date(_ name: HTTPField.Name, _ fields: HTTPFields, _ now: Int64) -> Int64? {
+        let values = fields[values: name]
+        guard values.count == 1 else { return nil }
+        return HTTPDate.parse(values[0], now: now)
+    }
+}

@@ -1,0 +1,36 @@
+/// Content types by file name extension, with the charset where text needs one.
+package enum ContentType {
+    private static let byExtension = [
+        "html": "text/html; charset=utf-8",
+        "css": "text/css; charset=utf-8",
+        "js": "text/javascript; charset=utf-8",
+        "mjs": "text/javascript; charset=utf-8",
+        "json": "application/json",
+        "map": "application/json",
+        "webmanifest": "application/manifest+json",
+        "txt": "text/plain; charset=utf-8",
+        "xml": "application/xml",
+        "svg": "image/svg+xml",
+        "png": "image/png",
+        "jpg": "image/jpeg",
+        "jpeg": "image/jpeg",
+        "gif": "image/gif",
+        "webp": "image/webp",
+        "avif": "image/avif",
+        "ico": "image/x-icon",
+        "woff": "font/woff",
+        "woff2": "font/woff2",
+        "ttf": "font/ttf",
+        "otf": "font/otf",
+        "pdf": "application/pdf",
+        "wasm": "application/wasm",
+    ]
+
+    /// The content type for a file of that name; `application/octet-stream` when the extension says nothing.
+    package static func forFile(named name: String) -> String {
+        guard let dot = name.lastIndex(of: "."), name[dot...].firstIndex(of: "/") == nil else {
+            return "application/octet-stream"
+        }
+        return byExtension[name[name.index(after: dot)...].lowercased()] ?? "application/octet-stream"
+    }
+}

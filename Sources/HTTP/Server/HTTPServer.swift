@@ -1,0 +1,112 @@
+package import HTTPTypes
+package import Logging
+package import Sockets
+
+/// How long a connection may take over what, in milliseconds.
+package struct ServerTimeouts: Hashable, Sendable {
+    /// From the first byte of a request (or the accept) to the end of its head.
+    package var header: Int64
+    /// From the head to the last byte of the content.
+    package var body: Int64
+    /// For each batch of output to be taken by the peer.
+    package var write: Int64
+    /// Between two requests.
+    package var idle: Int64
+    /// A connection idle for this long gives its buffers and its task back.
+    package var parkAfter: Int64
+    /// How long input is still read and thrown away after our side has closed.
+    package var linger: Int64
+
+    package init(
+        header: Int64 = 10_000, body: Int64 = 30_000, write: Int64 = 30_000, idle: Int64 = 75_000,
+        parkAfter: Int64 = 1000, linger: Int64 = 2000
+    ) {
+        self.header = header
+        self.body = body
+        self.write = write
+        self.idle = idle
+        self.parkAfter = parkAfter
+        self.linger = linger
+    }
+}
+
+package struct HTTPServerConfiguration: Sendable {
+    package var limits: WireLimits
+    package var timeouts: ServerTimeouts
+    package var trustedProxies: TrustedProxies
+    /// Fields of the responses that the server gives by itself, without a handler: 400, 408, 414, …
+    package var refusalFields: HTTPFields
+
+    package init(
+        limits: WireLimits = WireLimits(), timeouts: ServerTimeouts = ServerTimeouts(),
+        trustedProxies: TrustedProxies = TrustedProxies(), refusalFields: HTTPFields = HTTPFields()
+    ) {
+        self.limits = limits
+        self.timeouts = timeouts
+        self.trustedProxies = trustedProxies
+        self.refusalFields = refusalFields
+    }
+}
+
+/// Answers requests at once, on the loop, from bytes: what must not cost a String.
+///
+/// One per loop and owned by it; never called from another thread.
+package protocol ImmediateResponder: AnyObject {
+    /// Appends a whole response and returns true; or appends nothing and returns false, and the ordinary handler is
+    /// asked. Called only for requests without content on a connection that stays open.
+    ///
+    /// - Parameters:
+    ///   - head: places in `bytes`; do not keep it.
+    ///   - peer: the peer of the socket; `X-Forwarded-For` has not been looked at.
+    ///   - now: milliseconds since 1970.
+    ///   - date: the value of `Date`.
+    func respond(
+        to head: borrowing RequestHead, in bytes: Span<UInt8>, peer: IPAddress, now: Int64, date: [UInt8],
+        into output: inout [UInt8]
+    ) -> Bool
+}
+
+/// The HTTP/1.1 side of one loop: its connections share a date, a responder and a configuration.
+///
+/// Proof for `@unchecked Sendable`: touched on the thread of `loop` only; the reference travels with tasks that prefer
+/// that loop.
+package final class HTTPLoop: @unchecked Sendable {
+    package let loop: EventLoop
+    let configuration: HTTPServerConfiguration
+    let handler: any RequestHandler
+    let immediate: (any ImmediateResponder)?
+    let logger: Logger
+    private let wallClock: @Sendable () -> Int64
+    private var date: [UInt8] = []
+    private var dateSecond = Int64.min
+
+    /// - Parameter wallClock: milliseconds since 1970.
+    package init(
+        loop: EventLoop, configuration: HTTPServerConfiguration, handler: any RequestHandler,
+        immediate: (any ImmediateResponder)? = nil, wallClock: @escaping @Sendable () -> Int64, logger: Logger
+    ) {
+        self.loop = loop
+        self.configuration = configuration
+        self.handler = handler
+        self.immediate = immediate
+        self.wallClock = wallClock
+        self.logger = logger
+    }
+
+    /// Serves one connection until it ends or is parked.
+    package func serve(_ stream: SocketStream) async {
+        let connection = ServerConnection(stream, on: self)
+        await connection.run()
+    }
+
+    /// Milliseconds since 1970, and the value of `Date` for that second.
+    func currentTime() -> (milliseconds: Int64, date: [UInt8]) {
+        let now = wallClock()
+        let second = now / 1000
+        if second != dateSecond {
+            dateSecond = second
+            date = Array(HTTPDate.format(second).utf8)
+        }
+        return (now, date)
+    }
+}

@@ -1,0 +1,57 @@
+internal import Sockets
+
+/// Bytes read and not yet used: `storage[start..<end]`.
+struct InputBuffer {
+    private(set) var storage: [UInt8]
+    private var start = 0
+    private var end = 0
+
+    init(_ storage: [UInt8]) {
+        self.storage = storage
+    }
+
+    var isEmpty: Bool { start == end }
+
+    /// Where in `storage` the buffered bytes are. (A property cannot return a `Span` of them in Swift 6.3 without the
+    /// experimental `Lifetimes`, so callers extract it: `input.storage.span.extracting(input.range)`.)
+    var range: Range<Int> { start..<end }
+
+    mutating func consume(_ count: Int) {
+        start += count
+        if start == end {
+            start = 0
+            end = 0
+        }
+    }
+
+    /// Moves what is buffered of a message's content to `body`.
+    mutating func decode(with decoder: inout BodyDecoder, into body: inout [UInt8]) throws(WireError) {
+        let used = try decoder.decode(storage.span.extracting(range), into: &body)
+        consume(used)
+    }
+
+    /// Reads at least one byte behind what is there; 0 at the end of the stream. Room is made by moving what is
+    /// buffered to the front, or by doubling; the parser's limits bound how much can be waiting.
+    mutating func fill(from stream: SocketStream) async throws(StreamError) -> Int {
+        if end == storage.count {
+            if start > 0 {
+                storage.replaceSubrange(0..<(end - start), with: storage[start..<end])
+                end -= start
+                start = 0
+            } else {
+                storage.append(contentsOf: repeatElement(0, count: storage.count))
+            }
+        }
+        let count = try await stream.read(into: &storage, at: end)
+        end += count
+        return count
+    }
+
+    /// Gives the storage back; the buffer is empty afterwards.
+    mutating func release() -> [UInt8] {
+        start = 0
+        end = 0
+        defer { storage = [] }
+        return storage
+    }
+}

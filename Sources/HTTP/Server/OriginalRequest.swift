@@ -1,0 +1,103 @@
+package import HTTPTypes
+
+/// The request a reverse proxy asks about, as it described it in fields (`auth_request`, `forward_auth`).
+package struct OriginalRequest: Hashable, Sendable {
+    /// Which family of fields describes the request; configured, never guessed.
+    package enum Style: Hashable, Sendable {
+        /// `X-Forwarded-Proto`, `-Host`, `-Uri` and `-Method`.
+        case forwarded
+        /// `X-Original-URL` (absolute, or a path and query alone), or `X-Original-URI` in its place, and
+        /// `X-Original-Method`.
+        case original
+    }
+
+    package enum Refusal: Error, Hashable, Sendable {
+        /// A field is there twice: two readers would pick two values.
+        case duplicated
+        /// A value is not exactly what a proxy of ours sends: wrong scheme, odd host, path that is not canonical.
+        case notCanonical
+    }
+
+    /// `http` or `https`.
+    package var scheme: String?
+    /// Lower-case, with a port when it was sent.
+    package var host: String?
+    /// Path and query, percent-encoded.
+    package var target: String?
+    package var method: HTTPRequest.Method?
+
+    /// Reads the fields of `style`. What was not sent is nil.
+    /// - Parameter isFromTrustedProxy: an untrusted peer's fields are not looked at: everything is nil.
+    package init(fields: HTTPFields, style: Style, isFromTrustedProxy: Bool) throws(Refusal) {
+        guard isFromTrustedProxy else { return }
+        switch style {
+        case .forwarded:
+            scheme = try Self.single(.xForwardedProto, fields)
+            host = try Self.single(.xForwardedHost, fields)
+            target = try Self.single(.xForwardedURI, fields)
+            method = try Self.method(.xForwardedMethod, fields)
+        case .original:
+            let url = try Self.single(.xOriginalURL, fields)
+            let uri = try Self.single(.xOriginalURI, fields)
+            guard url == nil || uri == nil else { throw .duplicated }
+            if let given = url ?? uri { try takeApart(given) }
+            method = try Self.method(.xOriginalMethod, fields)
+        }
+        if let scheme, scheme != "http", scheme != "https" { throw .notCanonical }
+        if let host, !Self.isCanonicalHost(host) { throw .notCanonical }
+        if let target, !Self.isCanonicalTarget(target) { throw .notCanonical }
+    }
+
+    private mutating func takeApart(_ url: String) throws(Refusal) {
+        if url.hasPrefix("/") {
+            target = url
+            return
+        }
+        let scheme = url.hasPrefix("https://") ? "https" : "http"
+        guard url.hasPrefix(scheme + "://") else { throw .notCanonical }
+        let rest = url.dropFirst(scheme.count + 3)
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+        self.scheme = scheme
+        host = String(rest[..<end])
+        target = end == rest.endIndex ? "/" : String(rest[end...])
+    }
+
+    private static func single(_ known: KnownField, _ fields: HTTPFields) throws(Refusal) -> String? {
+        let values = fields[values: known.name]
+        guard values.count <= 1 else { throw .duplicated }
+        return values.first
+    }
+
+    private static func method(_ known: KnownField, _ fields: HTTPFields) throws(Refusal) -> HTTPRequest.Method? {
+        guard let text = try single(known, fields) else { return nil }
+        guard text.utf8.count <= RequestLineScanner.maximumMethodLength, let method = HTTPRequest.Method(text) else {
+            throw .notCanonical
+        }
+        return method
+    }
+
+    /// As browsers send it: lower case, and no colon without a port behind it.
+    private static func isCanonicalHost(_ host: String) -> Bool {
+        let bytes = Array(host.utf8)
+        guard HostSyntax.isValid(bytes.span, 0..<bytes.count), bytes.last != ASCII.colon else { return false }
+        return !bytes.contains { $0 >= 0x41 && $0 <= 0x5a }
+    }
+
+    /// Origin-form of the characters a request line may hold, its escapes whole, its path free of dot segments and of
+    /// hidden separators. Empty segments are the site's own business.
+    private static func isCanonicalTarget(_ target: String) -> Bool {
+        let question = target.firstIndex(of: "?") ?? target.endIndex
+        let path = target[..<question]
+        guard path.hasPrefix("/"), path.utf8.allSatisfy({ ByteClass.path.contains($0) }),
+            target[question...].utf8.allSatisfy({ ByteClass.query.contains($0) })
+        else { return false }
+        for segment in path.split(separator: "/") {
+            do {
+                _ = try PathSegments.parse("/" + segment)
+            } catch {
+                return false
+            }
+        }
+        return true
+    }
+}

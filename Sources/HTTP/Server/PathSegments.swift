@@ -1,0 +1,59 @@
+/// A request path taken apart and decoded, so strictly that no two readers can disagree about it.
+package enum PathSegments {
+    package enum Refusal: Error, Hashable, Sendable {
+        /// Escapes that are none, or that hide a separator or a control; text that is no UTF-8; dot segments. 400.
+        case malformed
+        /// An empty segment: nothing of ours has one. 404.
+        case empty
+    }
+
+    /// More segments than any route has; beyond it there is nothing to find.
+    static let maximum = 32
+
+    /// The decoded segments of an absolute path. `/` and the empty path have none.
+    package static func parse(_ path: String) throws(Refusal) -> [String] {
+        guard path != "/", !path.isEmpty else { return [] }
+        let bytes = Array(path.utf8)
+        guard bytes[0] == ASCII.slash else { throw .malformed }
+        var segments: [String] = []
+        var segment: [UInt8] = []
+        var sawEmpty = false
+        var index = 1
+        while index <= bytes.count {
+            if index == bytes.count || bytes[index] == ASCII.slash {
+                if segment.isEmpty { sawEmpty = true }
+                segments.append(try text(segment))
+                segment.removeAll(keepingCapacity: true)
+                index += 1
+                continue
+            }
+            segment.append(try decoded(bytes, &index))
+        }
+        // Told only now: a malformed path is malformed whatever else it is.
+        guard !sawEmpty, segments.count <= maximum else { throw .empty }
+        return segments
+    }
+
+    private static func decoded(_ bytes: [UInt8], _ index: inout Int) throws(Refusal) -> UInt8 {
+        var byte = bytes[index]
+        index += 1
+        if byte == ASCII.percent {
+            guard index + 1 < bytes.count, let high = ByteClass.hexadecimalValue(bytes[index]),
+                let low = ByteClass.hexadecimalValue(bytes[index + 1])
+            else { throw .malformed }
+            byte = high << 4 | low
+            index += 2
+            guard byte != ASCII.slash else { throw .malformed }
+        }
+        // A backslash is a separator to some; controls are nothing a path needs.
+        guard byte >= 0x20, byte != ASCII.delete, byte != 0x5c else { throw .malformed }
+        return byte
+    }
+
+    private static func text(_ bytes: [UInt8]) throws(Refusal) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self), text != ".", text != ".." else {
+            throw .malformed
+        }
+        return text
+    }
+}

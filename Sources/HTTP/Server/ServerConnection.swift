@@ -1,0 +1,318 @@
+internal import HTTPTypes
+internal import Logging
+internal import Sockets
+
+/// One HTTP/1.1 connection, from its first byte until it ends or is parked: read → parse → respond → write, in one
+/// task that never leaves its loop.
+///
+/// Pipelined requests are answered in order into one output buffer, written when no whole request is left.
+final class ServerConnection {
+    /// What becomes of the socket when `serveRequests` returns.
+    enum Ending {
+        /// Idle: the loop keeps it until bytes arrive or the deadline passes.
+        case park(until: Deadline)
+        /// Nothing more to say; the peer has closed or is gone.
+        case close
+        /// We end it while the peer may still be sending.
+        case linger
+    }
+
+    /// At most this many requests or bytes are answered before the other connections have their turn.
+    private static let requestsPerTurn = 16
+    private static let bytesPerTurn = 65_536
+
+    let stream: SocketStream
+    let server: HTTPLoop
+    var input: InputBuffer
+    var output: [UInt8] = []
+    private var parser: RequestParser
+    private var headDeadline = Deadline.never
+
+    init(_ stream: SocketStream, on server: HTTPLoop) {
+        self.stream = stream
+        self.server = server
+        input = InputBuffer(stream.loop.buffers.take())
+        parser = RequestParser(limits: server.configuration.limits)
+    }
+
+    private var timeouts: ServerTimeouts { server.configuration.timeouts }
+
+    func run() async {
+        let ending: Ending
+        do {
+            ending = try await serveRequests()
+        } catch {
+            ending = .close
+        }
+        stream.loop.buffers.give(input.release())
+        switch ending {
+        case .park(let deadline):
+            stream.isReused = true
+            stream.setDeadline(deadline)
+            stream.park()
+        case .close:
+            stream.close()
+        case .linger:
+            await stream.lingeringClose(until: deadline(after: timeouts.linger))
+        }
+    }
+
+    private func deadline(after milliseconds: Int64) -> Deadline {
+        stream.loop.now.adding(milliseconds: milliseconds)
+    }
+
+    // MARK: Requests
+
+    private func serveRequests() async throws(StreamError) -> Ending {
+        var turn = 0
+        while true {
+            let headLength: Int?
+            do throws(WireError) {
+                headLength = try parser.parse(input.storage.span.extracting(input.range))
+            } catch {
+                return try await refuse(error)
+            }
+            guard let headLength else {
+                try await flush()
+                if let ending = try await readHeadBytes() { return ending }
+                turn = 0
+                continue
+            }
+            guard try await answer(headLength: headLength) else {
+                try await flush()
+                return .linger
+            }
+            parser.reset()
+            headDeadline = .never
+            stream.isReused = true
+            turn += 1
+            if turn >= Self.requestsPerTurn || output.count >= Self.bytesPerTurn {
+                try await flush()
+                await Task.yield()
+                turn = 0
+            }
+        }
+    }
+
+    /// Answers the request whose head is parsed; false when the connection ends with it.
+    private func answer(headLength: Int) async throws(StreamError) -> Bool {
+        let mayStay = parser.head.keepAlive && !stream.loop.isDraining
+        if mayStay, parser.head.framing == .none, parser.head.minorVersion == 1, let immediate = server.immediate {
+            let (now, date) = server.currentTime()
+            let isAnswered = immediate.respond(
+                to: parser.head, in: input.storage.span.extracting(input.range), peer: stream.peer.ip, now: now, date: date, into: &output)
+            if isAnswered {
+                input.consume(headLength)
+                return true
+            }
+        }
+        var request = makeRequest()
+        let framing = parser.head.framing
+        let version = parser.head.minorVersion
+        let expectsContinue = parser.head.expectsContinue
+        input.consume(headLength)
+        if framing != .none {
+            do throws(BodyFailure) {
+                request.body = try await readBody(framing, expectsContinue: expectsContinue)
+            } catch {
+                switch error {
+                case .wire(let error): _ = try await refuse(error)
+                case .late: _ = try await refuse(status: .requestTimeout, reason: "the content came too slowly")
+                case .stream(let error): throw error
+                }
+                return false
+            }
+        }
+        let response = await server.handler.respond(to: request)
+        let stays = mayStay && !stream.loop.isDraining
+        return try await send(response, isHead: request.method == .head, version: version, mayStay: stays)
+    }
+
+    private func makeRequest() -> ServerRequest {
+        let storage = input.storage
+        let bytes = storage.span.extracting(input.range)
+        let head = parser.head.makeRequest(bytes, scheme: stream.isSecure ? "https" : "http")
+        let path = parser.head.path.isEmpty ? "/" : parser.head.path.string(in: bytes)
+        let peer = stream.peer.ip.normalized
+        var query: String?
+        if let range = parser.head.query { query = range.string(in: bytes) }
+        let proxies = server.configuration.trustedProxies
+        return ServerRequest(
+            head: head, path: path, query: query, body: [],
+            client: proxies.clientAddress(peer: peer, fields: head.headerFields),
+            isFromTrustedProxy: proxies.contains(peer))
+    }
+
+    // MARK: Reading
+
+    /// Reads more of a head; an ending when there is nothing more to read.
+    private func readHeadBytes() async throws(StreamError) -> Ending? {
+        let isBetweenRequests = input.isEmpty
+        do throws(StreamError) {
+            if isBetweenRequests {
+                if let ending = try await waitForRequest() { return ending }
+                headDeadline = deadline(after: timeouts.header)
+            } else if headDeadline == .never {
+                headDeadline = deadline(after: timeouts.header)
+            }
+            stream.setDeadline(headDeadline)
+            let count = try await input.fill(from: stream)
+            return count == 0 ? .close : nil
+        } catch {
+            if case .deadline = error, !isBetweenRequests {
+                return try await refuse(status: .requestTimeout, reason: "the head came too slowly")
+            }
+            throw error
+        }
+    }
+
+    /// Waits until the first byte of the next request is there.
+    private func waitForRequest() async throws(StreamError) -> Ending? {
+        if stream.loop.isDraining { return .close }
+        let limit = deadline(after: stream.isReused ? timeouts.idle : timeouts.header)
+        let parkAt = min(limit, deadline(after: timeouts.parkAfter))
+        stream.isIdle = true
+        defer { stream.isIdle = false }
+        stream.setDeadline(parkAt)
+        do throws(StreamError) {
+            try await stream.waitUntilReadable()
+            return nil
+        } catch {
+            guard case .deadline = error, parkAt < limit, !stream.isSecure else { throw error }
+            return .park(until: limit)
+        }
+    }
+
+    private enum BodyFailure: Error {
+        case wire(WireError)
+        case late
+        case stream(StreamError)
+    }
+
+    private func readBody(_ framing: BodyFraming, expectsContinue: Bool) async throws(BodyFailure) -> [UInt8] {
+        let limits = server.configuration.limits
+        // RFC 9110 §10.1.1: refused by its length before the client has sent it.
+        if case .length(let count) = framing, count > limits.body { throw .wire(.bodyTooLarge) }
+        var decoder = BodyDecoder(framing: framing, limits: limits)
+        var body: [UInt8] = []
+        if expectsContinue && input.isEmpty { ResponseSerializer.appendContinue(into: &output) }
+        let until = deadline(after: timeouts.body)
+        while true {
+            do throws(WireError) {
+                try input.decode(with: &decoder, into: &body)
+            } catch {
+                throw .wire(error)
+            }
+            if decoder.isComplete { return body }
+            try await fillBody(until: until)
+        }
+    }
+
+    private func fillBody(until deadline: Deadline) async throws(BodyFailure) {
+        do throws(StreamError) {
+            try await flush()
+            stream.setDeadline(deadline)
+            guard try await input.fill(from: stream) > 0 else { throw .aborted }
+        } catch {
+            if case .deadline = error { throw .late }
+            throw .stream(error)
+        }
+    }
+
+    // MARK: Writing
+
+    /// Hands the output to the kernel.
+    func flush() async throws(StreamError) {
+        guard !output.isEmpty else { return }
+        stream.setDeadline(deadline(after: timeouts.write))
+        try await stream.write(output)
+        output.removeAll(keepingCapacity: output.capacity <= 65_536)
+    }
+
+    /// Appends (and for a stream, sends) a response; false when the connection ends with it.
+    private func send(
+        _ response: ServerResponse, isHead: Bool, version: UInt8, mayStay: Bool
+    ) async throws(StreamError) -> Bool {
+        // RFC 9110 §6.4.1: no content whatever the handler gave.
+        let hasNoContent = response.status.code == 204 || response.status.code == 304 || response.status.code < 200
+        var stays = mayStay
+        switch response.body {
+        case .none, .bytes:
+            var bytes: [UInt8] = []
+            if case .bytes(let given) = response.body { bytes = given }
+            appendHead(response, framing: hasNoContent ? .none : .length(bytes.count), version, stays)
+            if !isHead && !hasNoContent { output.append(contentsOf: bytes) }
+        case .stream(let produce):
+            let framing: ResponseFraming = hasNoContent ? .none : version == 0 ? .untilClose : .chunked
+            if framing == .untilClose { stays = false }
+            appendHead(response, framing: framing, version, stays)
+            if !isHead && !hasNoContent { try await stream(produce, isChunked: framing == .chunked) }
+        }
+        return stays
+    }
+
+    private func stream(
+        _ produce: @Sendable (any BodyWriter) async throws -> Void, isChunked: Bool
+    ) async throws(StreamError) {
+        try await flush()
+        let writer = ConnectionBodyWriter(self, isChunked: isChunked)
+        do {
+            try await produce(writer)
+        } catch {
+            // Cut short: without the last chunk the peer sees that the content is not whole.
+            server.logger.debug("response stream failed", metadata: ["error": "\(error)"])
+            throw .aborted
+        }
+        if isChunked { ResponseSerializer.appendLastChunk(into: &output) }
+        try await flush()
+    }
+
+    private func appendHead(
+        _ response: ServerResponse, framing: ResponseFraming, _ version: UInt8, _ stays: Bool
+    ) {
+        let refused = ResponseSerializer.appendHead(
+            status: response.status, fields: response.fields, framing: framing, date: server.currentTime().date,
+            connection: !stays ? .close : version == 0 ? .keepAliveHTTP10 : .keepAlive, into: &output)
+        if refused > 0 {
+            server.logger.error("fields with line breaks were left out of a response", metadata: ["count": "\(refused)"])
+        }
+    }
+
+    // MARK: Refusing
+
+    private func refuse(_ error: WireError) async throws(StreamError) -> Ending {
+        try await refuse(status: HTTPResponse.Status(code: error.status), reason: error.reason)
+    }
+
+    /// Answers what is no request of ours and ends the connection: its framing can no longer be trusted.
+    private func refuse(status: HTTPResponse.Status, reason: String) async throws(StreamError) -> Ending {
+        server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
+        var fields = server.configuration.refusalFields
+        fields[.contentType] = "text/plain; charset=utf-8"
+        let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
+        let response = ServerResponse(status: status, fields: fields, body: .bytes(text))
+        _ = try await send(response, isHead: false, version: 1, mayStay: false)
+        try await flush()
+        return .linger
+    }
+}
+
+/// The chunks of a streamed response, each handed to the kernel before the next.
+final class ConnectionBodyWriter: BodyWriter {
+    private let connection: ServerConnection
+    private let isChunked: Bool
+
+    init(_ connection: ServerConnection, isChunked: Bool) {
+        self.connection = connection
+        self.isChunked = isChunked
+    }
+
+    func write(_ bytes: [UInt8]) async throws {
+        if isChunked {
+            ResponseSerializer.appendChunk(bytes, into: &connection.output)
+        } else {
+            connection.output.append(contentsOf: bytes)
+        }
+        try await connection.flush()
+    }
+}

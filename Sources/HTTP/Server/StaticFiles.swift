@@ -1,0 +1,147 @@
+import HTTPTypes
+
+/// A file held in memory, served as it is.
+package struct StaticAsset: Hashable, Sendable {
+    /// Relative, with slashes: `css/site.css`.
+    package var path: String
+    package var bytes: [UInt8]
+    package var contentType: String
+    /// Seconds since 1970.
+    package var lastModified: Int64
+    /// Changes with the bytes: hexadecimal or base64url text of a digest of them, at least 16 characters.
+    package var contentHash: String
+
+    /// - Parameter contentType: nil for what the extension of `path` says.
+    package init(
+        path: String, bytes: [UInt8], contentType: String? = nil, lastModified: Int64, contentHash: String
+    ) {
+        self.path = path
+        self.bytes = bytes
+        self.contentType = contentType ?? ContentType.forFile(named: path)
+        self.lastModified = lastModified
+        self.contentHash = contentHash
+    }
+
+    /// What `?v=` says when the URL is to be cached for good.
+    package var version: String { String(contentHash.prefix(16)) }
+}
+
+/// Where an operator's own files come from; the file system in the server, a dictionary in tests.
+package protocol StaticFileSource: Sendable {
+    /// Relative paths with slashes of all files there are, in any order.
+    func paths() throws -> [String]
+    /// The bytes of one of them and when it was modified, in seconds since 1970.
+    func read(_ path: String) throws -> (bytes: [UInt8], lastModified: Int64)
+}
+
+/// Serves assets from memory: what is not in the table does not exist, so no path can lead out of it.
+package struct StaticFiles: Sendable {
+    /// A year, and no revalidation: the URL names the content.
+    static let versionedCaching = "public, max-age=31536000, immutable"
+    /// Long enough for a page and its neighbours, short enough for a new release.
+    static let plainCaching = "public, max-age=300"
+
+    private struct Entry: Sendable {
+        var asset: StaticAsset
+        var eTag: EntityTag
+        /// Everything but `Cache-Control`.
+        var fields: HTTPFields
+    }
+
+    private var entries: [String: Entry] = [:]
+
+    /// Assets with a path that is not allowed are left out; see `isAllowed`.
+    package init(assets: [StaticAsset] = []) {
+        for asset in assets { add(asset) }
+    }
+
+    package var paths: [String] { entries.keys.sorted() }
+
+    package func asset(_ path: String) -> StaticAsset? { entries[path]?.asset }
+
+    /// Adds an asset, or replaces the one of that path.
+    /// - Returns: false when its path or hash is not allowed, and nothing was added.
+    @discardableResult
+    package mutating func add(_ asset: StaticAsset) -> Bool {
+        guard Self.isAllowed(asset.path), !asset.contentHash.isEmpty, let eTag = EntityTag(asset.contentHash) else {
+            return false
+        }
+        var fields = HTTPFields()
+        fields[.contentType] = asset.contentType
+        fields[.eTag] = eTag.fieldValue
+        fields[.lastModified] = HTTPDate.format(asset.lastModified)
+        entries[asset.path] = Entry(asset: asset, eTag: eTag, fields: fields)
+        return true
+    }
+
+    /// Takes over every file of `source`, over an asset of the same path or beside the others.
+    /// - Parameter contentHash: as `StaticAsset.contentHash`.
+    /// - Returns: the paths that were left out, because they hold dotfiles or anything else that is not allowed.
+    package mutating func override(
+        from source: any StaticFileSource, contentHash: ([UInt8]) -> String
+    ) throws -> [String] {
+        var refused: [String] = []
+        for path in try source.paths().sorted() {
+            guard Self.isAllowed(path) else {
+                refused.append(path)
+                continue
+            }
+            let (bytes, lastModified) = try source.read(path)
+            let asset = StaticAsset(
+                path: path, bytes: bytes, lastModified: lastModified, contentHash: contentHash(bytes))
+            if !add(asset) { refused.append(path) }
+        }
+        return refused
+    }
+
+    /// `path?v=…`, which may be cached for good; the path alone when there is no such asset.
+    package func versionedPath(_ path: String) -> String {
+        guard let entry = entries[path] else { return path }
+        return path + "?v=" + entry.asset.version
+    }
+
+    /// Answers a GET or HEAD for `path`, relative and decoded; other methods get 405.
+    ///
+    /// A HEAD gets the bytes as well: the server takes the length from them and leaves them out.
+    /// - Parameter now: seconds since 1970.
+    package func respond(to request: ServerRequest, path: String, now: Int64) -> ServerResponse {
+        guard let entry = entries[path] else {
+            return ServerResponse(status: .notFound)
+        }
+        guard request.method == .get || request.method == .head else {
+            return ServerResponse(status: .methodNotAllowed, fields: [.allow: "GET, HEAD"])
+        }
+        let outcome = ConditionalRequest.evaluate(
+            method: request.method, fields: request.fields, eTag: entry.eTag,
+            lastModified: entry.asset.lastModified, now: now)
+        var fields = entry.fields
+        fields[.cacheControl] = isVersioned(request.query, entry.asset) ? Self.versionedCaching : Self.plainCaching
+        switch outcome {
+        case .preconditionFailed:
+            return ServerResponse(status: .preconditionFailed)
+        case .notModified:
+            // RFC 9110 §15.4.5: the validators and the caching, nothing about the content.
+            fields[.contentType] = nil
+            return ServerResponse(status: .notModified, fields: fields)
+        case .proceed:
+            return ServerResponse(status: .ok, fields: fields, body: .bytes(entry.asset.bytes))
+        }
+    }
+
+    /// Only the version there is now: an old or future one, kept for a year, would be the wrong content under that
+    /// name while a deployment runs.
+    private func isVersioned(_ query: String?, _ asset: StaticAsset) -> Bool {
+        guard let query else { return false }
+        return query.split(separator: "&").contains { $0 == "v=" + asset.version }
+    }
+
+    /// Relative, made of non-empty segments of letters, digits, `-`, `_`, `.`, `~`, `@` and `+` that do not begin
+    /// with a dot: no traversal, no dotfiles, nothing a URL would have to escape.
+    package static func isAllowed(_ path: String) -> Bool {
+        guard !path.isEmpty, path.utf8.count <= 255 else { return false }
+        return path.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { segment in
+            guard let first = segment.utf8.first, first != ASCII.dot else { return false }
+            return segment.utf8.allSatisfy { ByteClass.hostName.contains($0) || $0 == 0x40 || $0 == 0x2b }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+package import HTTPTypes
+package import Sockets
+
+/// The proxies whose word about a client is taken. Empty by default: then the peer of the socket is the client, and
+/// no field says otherwise.
+package struct TrustedProxies: Hashable, Sendable {
+    private let networks: [IPNetwork]
+
+    package init(_ networks: [IPNetwork] = []) {
+        self.networks = networks
+    }
+
+    /// Whether what this peer says about a client is believed.
+    package func contains(_ peer: IPAddress) -> Bool {
+        for network in networks where network.contains(peer) { return true }
+        return false
+    }
+
+    /// Who the client is: the peer, unless that is a trusted proxy; then the rightmost hop of `X-Forwarded-For` that is
+    /// no trusted proxy itself. Hops left of it are the client's own invention. A hop that is no address ends the
+    /// search: the proxy that reported it is the last one known.
+    package func clientAddress(peer: IPAddress, fields: HTTPFields) -> IPAddress {
+        var client = peer.normalized
+        guard contains(client) else { return client }
+        let hops = fields[values: KnownField.xForwardedFor.name].flatMap {
+            $0.split(separator: ",", omittingEmptySubsequences: false)
+        }
+        for hop in hops.reversed() {
+            guard let address = Self.address(hop) else { break }
+            client = address
+            guard contains(client) else { break }
+        }
+        return client
+    }
+
+    /// An address, perhaps with the port some proxies add: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
+    private static func address(_ hop: Substring) -> IPAddress? {
+        let text = hop.drop { $0 == " " || $0 == "\t" }
+        let trimmed = String(text.prefix { $0 != " " && $0 != "\t" })
+        guard text.dropFirst(trimmed.count).allSatisfy({ $0 == " " || $0 == "\t" }) else { return nil }
+        if let address = IPAddress(trimmed) { return address }
+        if trimmed.hasPrefix("[") {
+            guard let close = trimmed.firstIndex(of: "]"), isPort(trimmed[trimmed.index(after: close)...]) else {
+                return nil
+            }
+            let literal = String(trimmed[trimmed.index(after: trimmed.startIndex)..<close])
+            return literal.contains(":") ? IPAddress(literal) : nil
+        }
+        guard let colon = trimmed.firstIndex(of: ":"), isPort(trimmed[colon...]) else { return nil }
+        return IPAddress(String(trimmed[..<colon]))
+    }
+
+    /// Nothing, or a colon and one to five digits.
+    private static func isPort(_ text: Substring) -> Bool {
+        guard let colon = text.first else { return true }
+        let digits = text.dropFirst().utf8
+        return colon == ":" && (1...5).contains(digits.count)
+            && digits.allSatisfy { $0 >= ASCII.zero && $0 <= ASCII.nine }
+    }
+}

@@ -1,0 +1,176 @@
+/// Takes the content of a message out of its framing (RFC 9112 §6 and §7.1), resumable at any byte.
+///
+/// Chunk extensions are skipped, trailer fields checked and dropped: nobody here acts on them.
+package struct BodyDecoder: Sendable {
+    private enum State: UInt8 {
+        case complete
+        case length, untilClose
+        case sizeStart, size, sizeBlank, extensions, sizeLineFeed
+        case data, dataCarriageReturn, dataLineFeed
+        case trailerStart, trailerName, trailerValue, trailerLineFeed, finalLineFeed
+    }
+
+    private let limits: WireLimits
+    private var state: State
+    /// Bytes of the current chunk, or of the whole content, still to come.
+    private var remaining = 0
+    /// Decoded bytes so far.
+    private var received = 0
+    private var sizeDigits = 0
+    /// Bytes of the current chunk line, then of the trailer section.
+    private var lineBytes = 0
+    private var extensionBytes = 0
+
+    package init(framing: BodyFraming, limits: WireLimits = WireLimits()) {
+        self.limits = limits
+        switch framing {
+        case .none:
+            state = .complete
+        case .length(let count):
+            remaining = count
+            state = count > 0 ? .length : .complete
+        case .chunked:
+            state = .sizeStart
+        case .untilClose:
+            state = .untilClose
+        }
+    }
+
+    /// Whether the content has ended; bytes behind it belong to the next message.
+    package var isComplete: Bool { state == .complete }
+
+    /// The connection was closed by its peer: the end of content that lasts until then, too early for any other.
+    package mutating func end() throws(WireError) {
+        if state == .untilClose { state = .complete }
+        guard state == .complete else { throw .endedEarly }
+    }
+
+    /// Decodes what `input` holds of the content and appends it to `output`.
+    /// - Returns: how many bytes of `input` were used: all of them unless the content is complete.
+    package mutating func decode(_ input: Span<UInt8>, into output: inout [UInt8]) throws(WireError) -> Int {
+        var index = 0
+        while index < input.count, state != .complete {
+            switch state {
+            case .complete:
+                break
+            case .length, .data, .untilClose:
+                index += try take(input, from: index, into: &output)
+            case .sizeStart, .size, .sizeBlank, .extensions, .sizeLineFeed:
+                lineBytes += 1
+                guard lineBytes <= limits.chunkLine else { throw .chunkLineTooLong }
+                try readSizeLine(input[index])
+                index += 1
+            case .dataCarriageReturn:
+                guard input[index] == ASCII.carriageReturn else { throw .invalidChunkEnd }
+                state = .dataLineFeed
+                index += 1
+            case .dataLineFeed:
+                guard input[index] == ASCII.lineFeed else { throw .invalidChunkEnd }
+                state = .sizeStart
+                index += 1
+            case .trailerStart, .trailerName, .trailerValue, .trailerLineFeed, .finalLineFeed:
+                lineBytes += 1
+                guard lineBytes <= limits.trailerBlock else { throw .trailerTooLarge }
+                try readTrailer(input[index])
+                index += 1
+            }
+        }
+        return index
+    }
+
+    private mutating func take(
+        _ input: Span<UInt8>, from start: Int, into output: inout [UInt8]
+    ) throws(WireError) -> Int {
+        let available = input.count - start
+        let count = state == .untilClose ? available : min(available, remaining)
+        guard count <= limits.body - received else { throw .bodyTooLarge }
+        received += count
+        output.append(addingCapacity: count) { (target: inout OutputSpan<UInt8>) in
+            for index in start..<start + count {
+                target.append(input[index])
+            }
+        }
+        if state != .untilClose {
+            remaining -= count
+            if remaining == 0 {
+                state = state == .data ? .dataCarriageReturn : .complete
+            }
+        }
+        return count
+    }
+
+    /// `chunk-size [ chunk-ext ] CRLF` (RFC 9112 §7.1).
+    private mutating func readSizeLine(_ byte: UInt8) throws(WireError) {
+        switch state {
+        case .sizeStart, .size:
+            if let digit = ByteClass.hexadecimalValue(byte) {
+                // Sixteen digits fill 64 bits; one more would wrap somewhere.
+                guard sizeDigits < 16, remaining <= Int.max >> 4 else { throw .invalidChunkSize }
+                remaining = remaining << 4 | Int(digit)
+                sizeDigits += 1
+                state = .size
+                return
+            }
+            guard state == .size else { throw .invalidChunkSize }
+            // The size is known now: too large a chunk is refused before its first byte.
+            guard remaining <= limits.body - received else { throw .bodyTooLarge }
+            try endSize(byte)
+        case .sizeBlank:
+            // RFC 9112 §7.1.1: whitespace is read, and only, before the semicolon.
+            guard byte != ASCII.carriageReturn else { throw .invalidChunkSize }
+            try endSize(byte)
+        case .extensions:
+            extensionBytes += 1
+            guard extensionBytes <= limits.chunkExtensions else { throw .chunkExtensionsTooLarge }
+            if byte == ASCII.carriageReturn {
+                state = .sizeLineFeed
+            } else if !ByteClass.isFieldValue(byte) {
+                throw byte == ASCII.lineFeed ? .bareLineFeed : .invalidChunkExtension
+            }
+        default:
+            guard byte == ASCII.lineFeed else { throw .bareCarriageReturn }
+            state = remaining > 0 ? .data : .trailerStart
+            lineBytes = 0
+            sizeDigits = 0
+        }
+    }
+
+    private mutating func endSize(_ byte: UInt8) throws(WireError) {
+        switch byte {
+        case ASCII.carriageReturn: state = .sizeLineFeed
+        case ASCII.semicolon: state = .extensions
+        case ASCII.space, ASCII.tab: state = .sizeBlank
+        case ASCII.lineFeed: throw .bareLineFeed
+        default: throw .invalidChunkSize
+        }
+    }
+
+    /// Trailer fields keep to the grammar of header fields (RFC 9112 §7.1.2).
+    private mutating func readTrailer(_ byte: UInt8) throws(WireError) {
+        switch state {
+        case .trailerStart:
+            if byte == ASCII.carriageReturn {
+                state = .finalLineFeed
+            } else if ByteClass.token.contains(byte) {
+                state = .trailerName
+            } else {
+                throw byte == ASCII.lineFeed ? .bareLineFeed : .invalidTrailer
+            }
+        case .trailerName:
+            if byte == ASCII.colon {
+                state = .trailerValue
+            } else if !ByteClass.token.contains(byte) {
+                throw byte == ASCII.lineFeed ? .bareLineFeed : .invalidTrailer
+            }
+        case .trailerValue:
+            if byte == ASCII.carriageReturn {
+                state = .trailerLineFeed
+            } else if !ByteClass.isFieldValue(byte) {
+                throw byte == ASCII.lineFeed ? .bareLineFeed : .invalidTrailer
+            }
+        default:
+            guard byte == ASCII.lineFeed else { throw .bareCarriageReturn }
+            state = state == .finalLineFeed ? .complete : .trailerStart
+        }
+    }
+}

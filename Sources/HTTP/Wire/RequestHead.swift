@@ -1,0 +1,122 @@
+package import HTTPTypes
+
+/// The method of a request; the ones with a meaning here are told apart while parsing.
+package enum RequestMethod: UInt8, Hashable, Sendable {
+    case get, head, post, put, delete, options, patch, trace
+    /// Any other token.
+    case other
+}
+
+/// How the content of a message ends (RFC 9112 §6.3).
+package enum BodyFraming: Hashable, Sendable {
+    case none
+    /// Exactly so many bytes.
+    case length(Int)
+    case chunked
+    /// When the connection closes; responses only.
+    case untilClose
+}
+
+/// A parsed request head, as places in the bytes it was parsed from: nothing is copied until somebody asks.
+package struct RequestHead: Sendable {
+    package internal(set) var method = RequestMethod.other
+    package internal(set) var methodRange = ByteRange.empty
+    /// The whole request target as sent.
+    package internal(set) var target = ByteRange.empty
+    /// The path of the target, still percent-encoded. Empty for an absolute target without one, which means `/`, and
+    /// `*` for the asterisk-form.
+    package internal(set) var path = ByteRange.empty
+    /// What follows the first `?`; nil when there is none.
+    package internal(set) var query: ByteRange?
+    /// Host and port the request is for: of an absolute target, else the value of `Host`. Nil only when an HTTP/1.0
+    /// request names none.
+    package internal(set) var authority: ByteRange?
+    /// 0 or 1. A higher minor version is treated as 1 (RFC 9110 §2.5).
+    package internal(set) var minorVersion: UInt8 = 1
+    package internal(set) var fields: [FieldRange] = []
+    package internal(set) var framing = BodyFraming.none
+    /// Whether the connection may serve another request after this one (RFC 9112 §9.3).
+    package internal(set) var keepAlive = true
+    /// Whether the client waits for `100 Continue` before it sends the content (RFC 9110 §10.1.1).
+    package internal(set) var expectsContinue = false
+
+    package init() {
+        fields.reserveCapacity(24)
+    }
+
+    /// The first field of that name.
+    package func first(_ known: KnownField) -> FieldRange? {
+        for field in fields where field.known == known { return field }
+        return nil
+    }
+
+    /// How many fields of that name there are.
+    package func count(of known: KnownField) -> Int {
+        var count = 0
+        for field in fields where field.known == known { count += 1 }
+        return count
+    }
+
+    mutating func reset() {
+        method = .other
+        query = nil
+        authority = nil
+        path = .empty
+        minorVersion = 1
+        fields.removeAll(keepingCapacity: true)
+        framing = .none
+        keepAlive = true
+        expectsContinue = false
+    }
+}
+
+extension RequestHead {
+    /// The request in HTTPTypes' terms. `Host` becomes the authority and is no field any more; `:path` is the
+    /// origin-form of the target (`*` for the asterisk-form), whichever form was sent.
+    /// - Parameters:
+    ///   - bytes: the bytes the head was parsed from.
+    ///   - scheme: `http` or `https`, as the connection is.
+    package func makeRequest(_ bytes: Span<UInt8>, scheme: String = "http") -> HTTPRequest {
+        var headerFields = HTTPFields()
+        headerFields.reserveCapacity(fields.count)
+        for field in fields where field.known != .host {
+            if let name = name(of: field, in: bytes) {
+                headerFields.append(HTTPField(name: name, value: field.value.string(in: bytes)))
+            }
+        }
+        return HTTPRequest(
+            method: httpMethod(in: bytes), scheme: scheme, authority: authority?.string(in: bytes),
+            path: originForm(in: bytes), headerFields: headerFields)
+    }
+
+    /// The name of `field`; nil never happens for a field the parser let through.
+    package func name(of field: FieldRange, in bytes: Span<UInt8>) -> HTTPField.Name? {
+        field.known == .other ? HTTPField.Name(field.name.string(in: bytes)) : field.known.name
+    }
+
+    package func httpMethod(in bytes: Span<UInt8>) -> HTTPRequest.Method {
+        switch method {
+        case .get: .get
+        case .head: .head
+        case .post: .post
+        case .put: .put
+        case .delete: .delete
+        case .options: .options
+        case .patch: .patch
+        case .trace: .trace
+        // The parser lets only tokens through; the fallback keeps this total.
+        case .other: HTTPRequest.Method(methodRange.string(in: bytes)) ?? .trace
+        }
+    }
+
+    /// Path and query, `/` for an absolute target without a path (RFC 9112 §3.2.1).
+    package func originForm(in bytes: Span<UInt8>) -> String {
+        if path.isEmpty {
+            // RFC 9112 §3.2.4: the last proxy of an OPTIONS for the whole server sends the asterisk.
+            if method == .options, query == nil { return "*" }
+            return query.map { "/?" + $0.string(in: bytes) } ?? "/"
+        }
+        let end = query.map { Int($0.end) } ?? Int(path.end)
+        return ByteRange(Int(path.start), end).string(in: bytes)
+    }
+}

@@ -1,0 +1,98 @@
+/// Parses the heads of HTTP/1.x requests (RFC 9112 §2–§6) without any I/O. One per connection, reused.
+///
+/// Give it everything buffered since the first byte of the request; give it the same bytes and more when it wants
+/// more. It never looks at a byte twice, whatever the pieces.
+package struct RequestParser: Sendable {
+    private enum Phase: UInt8 {
+        case requestLine, fields, complete
+    }
+
+    private let limits: WireLimits
+    private var phase = Phase.requestLine
+    private var line = RequestLineScanner()
+    private var scanner = FieldLineScanner()
+    private var semantics = FieldSemantics()
+    private var blockLimit = 0
+    private var hasHost = false
+    private var saysExpect = false
+    /// Valid once `parse` returned a length, until `reset`. Keep no copy across `reset`: it would cost the reuse of the
+    /// storage.
+    package private(set) var head = RequestHead()
+
+    package init(limits: WireLimits = WireLimits()) {
+        self.limits = limits
+    }
+
+    /// Parses on.
+    /// - Parameter bytes: from the first byte of this request (or of the empty line before it) on.
+    /// - Returns: the length of the head including the empty line, or nil when more bytes are needed.
+    package mutating func parse(_ bytes: Span<UInt8>) throws(WireError) -> Int? {
+        if phase == .requestLine {
+            guard try line.parse(bytes, maximum: limits.requestLine, into: &head) else { return nil }
+            scanner.start(at: line.position)
+            blockLimit = line.position + limits.headerBlock
+            phase = .fields
+        }
+        while phase == .fields {
+            switch try scanner.next(bytes, limit: blockLimit) {
+            case .field:
+                guard head.fields.count < limits.fieldCount else { throw .tooManyFields }
+                let field = scanner.last
+                head.fields.append(field)
+                if field.known != .other { try note(field, bytes) }
+            case .end:
+                try finish()
+                phase = .complete
+            case .needsMore:
+                return nil
+            }
+        }
+        return scanner.position
+    }
+
+    /// Makes ready for the next request; storage is kept.
+    package mutating func reset() {
+        phase = .requestLine
+        line.reset()
+        semantics = FieldSemantics()
+        hasHost = false
+        saysExpect = false
+        head.reset()
+    }
+
+    private mutating func note(_ field: FieldRange, _ bytes: Span<UInt8>) throws(WireError) {
+        switch field.known {
+        case .host:
+            guard !hasHost else { throw .duplicateHost }
+            guard HostSyntax.isValid(bytes, field.value.range) else { throw .invalidHost }
+            hasHost = true
+            // RFC 9112 §3.2.2: the authority of an absolute target wins over Host.
+            if head.authority == nil { head.authority = field.value }
+        case .contentLength:
+            try semantics.noteContentLength(bytes, field.value, maximum: limits.body)
+        case .transferEncoding:
+            try semantics.noteTransferEncoding(bytes, field.value, minorVersion: head.minorVersion)
+        case .connection:
+            try semantics.noteConnection(bytes, field.value)
+        case .expect:
+            // RFC 9110 §10.1.1: HTTP/1.0 knows no expectations.
+            guard head.minorVersion > 0 else { return }
+            guard equalsIgnoringCase(bytes, field.value.range, "100-continue") else { throw .unsupportedExpectation }
+            saysExpect = true
+        default:
+            return
+        }
+    }
+
+    private mutating func finish() throws(WireError) {
+        // RFC 9112 §3.2: HTTP/1.0 may leave Host out.
+        guard hasHost || head.minorVersion == 0 else { throw .missingHost }
+        if semantics.isChunked {
+            head.framing = .chunked
+        } else if let length = semantics.contentLength, length > 0 {
+            head.framing = .length(length)
+        }
+        head.keepAlive = semantics.keepAlive(minorVersion: head.minorVersion)
+        head.expectsContinue = saysExpect && head.framing != .none
+    }
+}

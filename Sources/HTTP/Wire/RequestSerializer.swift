@@ -1,0 +1,56 @@
+package import HTTPTypes
+
+/// Appends requests to a buffer (RFC 9112 §3): the client's side.
+package enum RequestSerializer {
+    /// Why nothing was written. What a caller passes is our own, so this is a programming error told apart.
+    package enum Refusal: Error, Hashable, Sendable {
+        /// The target holds a space, a control or a character beyond ASCII.
+        case target
+        /// The host is none.
+        case host
+        /// A field value holds CR, LF or NUL.
+        case fieldValue
+    }
+
+    /// Appends request line, `Host`, fields and the empty line; on an error nothing is appended.
+    /// - Parameters:
+    ///   - target: origin-form, percent-encoded.
+    ///   - host: what `Host` says: the port only when it is not the scheme's own.
+    ///   - contentLength: nil when the method has no content; a POST without content passes 0 (RFC 9110 §8.6).
+    package static func appendHead(
+        method: HTTPRequest.Method, target: String, host: String, fields: HTTPFields, contentLength: Int?,
+        into output: inout [UInt8]
+    ) throws(Refusal) {
+        guard target.utf8.first == ASCII.slash, target.utf8.allSatisfy({ ByteClass.query.contains($0) }) else {
+            throw .target
+        }
+        let hostBytes = Array(host.utf8)
+        guard HostSyntax.isValid(hostBytes.span, 0..<hostBytes.count) else { throw .host }
+        let start = output.count
+        output.append(contentsOf: method.rawValue.utf8)
+        output.append(ASCII.space)
+        output.append(contentsOf: target.utf8)
+        output.append(contentsOf: " HTTP/1.1\r\nHost: ".utf8)
+        output.append(contentsOf: hostBytes)
+        output.append(contentsOf: "\r\n".utf8)
+        for field in fields where !isOurs(field.name) {
+            guard ResponseSerializer.appendField(field, into: &output) else {
+                output.removeSubrange(start...)
+                throw .fieldValue
+            }
+        }
+        if let contentLength {
+            output.append(contentsOf: "Content-Length: ".utf8)
+            Decimal.append(contentLength, into: &output)
+            output.append(contentsOf: "\r\n".utf8)
+        }
+        output.append(contentsOf: "\r\n".utf8)
+    }
+
+    private static func isOurs(_ name: HTTPField.Name) -> Bool {
+        switch name.canonicalName {
+        case "host", "content-length", "transfer-encoding": true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// Input buffers that wait for their next connection: one pool a loop, touched by its thread alone.
+///
+/// Proof for `@unchecked Sendable`: the pool is a member of one `EventLoop` and only that loop's thread calls it.
+package final class BufferPool: @unchecked Sendable {
+    /// What a fresh buffer holds, in bytes.
+    package static let size = 8192
+    private static let kept = 64
+    private var buffers: [[UInt8]] = []
+
+    package init() {}
+
+    package func take() -> [UInt8] {
+        buffers.popLast() ?? [UInt8](repeating: 0, count: Self.size)
+    }
+
+    /// Buffers that grew beyond the usual size are let go.
+    package func give(_ buffer: consuming [UInt8]) {
+        guard buffers.count < Self.kept, buffer.count == Self.size else { return }
+        buffers.append(buffer)
+    }
+}

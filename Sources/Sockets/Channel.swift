@@ -1,0 +1,95 @@
+/// Names one registration of one loop: epoll hands it back in its 64 bits of user data.
+///
+/// The generation grows every time a slot is given away again, so an event that was already queued for a closed
+/// descriptor never reaches the descriptor that reuses its number.
+struct ChannelToken: Hashable, Sendable {
+    var slot: UInt32
+    var generation: UInt32
+
+    var rawValue: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
+
+    init(slot: UInt32, generation: UInt32) {
+        self.slot = slot
+        self.generation = generation
+    }
+
+    init(rawValue: UInt64) {
+        self.slot = UInt32(truncatingIfNeeded: rawValue)
+        self.generation = UInt32(truncatingIfNeeded: rawValue >> 32)
+    }
+}
+
+/// What a loop wakes: by an event of its descriptor, by its deadline, when the loop drains, when it is torn down.
+///
+/// Proof for `@unchecked Sendable`, here and in the subclasses: every stored property is read and written on the
+/// thread of `loop` alone. Each entry point asserts it in debug builds (`loop.assertOnLoop()`); the reference itself
+/// may travel, because a task that owns a channel prefers that loop as its executor and so never leaves the thread.
+package class Channel: @unchecked Sendable {
+    package let loop: EventLoop
+    var token: ChannelToken?
+    /// When `expired()` is due.
+    private(set) var deadline: Deadline = .never
+    /// The deadline of this channel's one current heap entry; `.never` without one.
+    var armed: Deadline = .never
+
+    init(loop: EventLoop) {
+        self.loop = loop
+    }
+
+    /// Moves the deadline. Later ones cost nothing: the pending entry is put back when it fires.
+    package final func setDeadline(_ deadline: Deadline) {
+        loop.assertOnLoop()
+        self.deadline = deadline
+        if deadline < armed { loop.arm(self) }
+    }
+
+    func ready(_ events: UInt32) {}
+    func expired() {}
+    func drain() {}
+    func abort() {}
+}
+
+/// A deadline without a descriptor: what `EventLoop.sleep` and a name lookup wait on.
+@safe final class TimerChannel: Channel, @unchecked Sendable {
+    private var waiter: UnsafeContinuation<Bool, Never>?
+    private var outcome: Bool?
+
+    private let survivesDraining: Bool
+
+    /// - Parameter survivesDraining: whether the wait goes on when the loop begins to drain.
+    init(loop: EventLoop, survivesDraining: Bool = true) {
+        self.survivesDraining = survivesDraining
+        super.init(loop: loop)
+    }
+
+    /// True when the deadline passed, false when something else ended the wait before it.
+    func wait() async -> Bool {
+        if let outcome { return outcome }
+        // Invariant: `finish` takes the continuation out before it resumes it, so it is resumed exactly once.
+        return await unsafe withUnsafeContinuation { unsafe waiter = $0 }
+    }
+
+    override func expired() { finish(true) }
+    override func drain() { if !survivesDraining { finish(false) } }
+    override func abort() { finish(false) }
+    /// Ends the wait: what it was for has come.
+    func cancel() { finish(false) }
+
+    private func finish(_ result: Bool) {
+        guard outcome == nil else { return }
+        outcome = result
+        loop.unregister(self)
+        if let waiter = unsafe waiter {
+            unsafe self.waiter = nil
+            unsafe waiter.resume(returning: result)
+        }
+    }
+}
+
+/// The end of draining: when it expires, what is still open is closed.
+final class GracePeriod: Channel, @unchecked Sendable {
+    override func expired() {
+        loop.unregister(self)
+        loop.abortAll()
+    }
+}

@@ -1,0 +1,317 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// One thread, one epoll instance, one `TaskExecutor`: everything of a connection happens here.
+///
+/// A task that prefers this loop runs its jobs on the loop's thread, between two calls of `epoll_wait`. Readiness
+/// resumes continuations, which enqueue jobs, which run in the same turn. Jobs enqueued by the loop's own thread go to
+/// a plain array; those of other threads go through a mutex and an eventfd.
+///
+/// Proof for `@unchecked Sendable`: `remote` is a mutex and `isAsleep` an atomic; every other variable is touched by
+/// the loop's thread only, which `assertOnLoop` checks in debug builds.
+@safe package final class EventLoop: TaskExecutor, @unchecked Sendable {
+    private struct Remote {
+        var jobs: [UnownedJob] = []
+        var operations: [@Sendable () -> Void] = []
+        var isWoken = false
+    }
+
+    private struct Slot {
+        var generation: UInt32 = 0
+        var channel: Channel?
+    }
+
+    /// What a new task is to be made for.
+    package enum Arrival: Sendable {
+        case connection(SocketStream)
+        case operation(@Sendable () async -> Void)
+    }
+
+    /// Counts from 0 within its group.
+    package let index: Int
+    private let epoll: Descriptor
+    private let wakeup: Descriptor
+    private let remote = Mutex(Remote())
+    private var thread: pthread_t = 0
+    private var jobs: [UnownedJob] = []
+    private var running: [UnownedJob] = []
+    private var slots: [Slot] = []
+    private var free: [UInt32] = []
+    private var timers = TimerHeap()
+    private var arrivals: [Arrival] = []
+    private var arrivalWaiter: UnsafeContinuation<Void, Never>?
+    private var isStopping = false
+    /// The monotonic clock as of this turn.
+    package private(set) var now = Deadline.now
+    /// Set once by `beginDrain`: no new connections, no new requests on idle ones.
+    package private(set) var isDraining = false
+    package let buffers = BufferPool()
+
+    private static let wakeToken = UInt64.max
+
+    package init(index: Int) throws(SystemError) {
+        self.index = index
+        epoll = Descriptor(
+            owning: try SystemCalls.retrying("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) })
+        wakeup = Descriptor(
+            owning: try SystemCalls.retrying("eventfd") {
+                eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+            })
+        try control(EPOLL_CTL_ADD, wakeup.number, events: EPOLLIN.rawValue, data: Self.wakeToken)
+    }
+
+    // MARK: Executor
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        if isOnLoop {
+            jobs.append(job)
+        } else {
+            wake { $0.jobs.append(job) }
+        }
+    }
+
+    package var isOnLoop: Bool { pthread_equal(thread, pthread_self()) != 0 }
+
+    @inline(__always)
+    package func assertOnLoop() {
+        assert(isOnLoop, "a channel was touched off its loop")
+    }
+
+    /// Runs `operation` on the loop's thread, soon. From the loop's own thread: at once.
+    package func execute(_ operation: @escaping @Sendable () -> Void) {
+        if isOnLoop { operation() } else { wake { $0.operations.append(operation) } }
+    }
+
+    private func wake(_ change: (inout Remote) -> Void) {
+        let mustSignal = remote.withLock { remote in
+            change(&remote)
+            defer { remote.isWoken = true }
+            return !remote.isWoken
+        }
+        if mustSignal { signalWakeup() }
+    }
+
+    private func signalWakeup() {
+        var one: UInt64 = 1
+        // Invariant: eventfd takes exactly eight bytes, which `one` provides.
+        _ = unsafe write(wakeup.number, &one, 8)
+    }
+
+    // MARK: The loop
+
+    /// The body of the loop's thread; returns after `stop`.
+    func run() {
+        thread = pthread_self()
+        var events = unsafe [epoll_event](repeating: epoll_event(), count: 256)
+        while true {
+            takeRemote()
+            runJobs()
+            if isStopping && jobs.isEmpty { break }
+            let timeout = jobs.isEmpty ? millisecondsToNearestTimer() : 0
+            // Invariant: the kernel writes at most `events.count` entries.
+            let count = unsafe epoll_wait(epoll.number, &events, Int32(events.count), timeout)
+            now = Deadline.now
+            if count > 0 {
+                for index in 0..<Int(count) {
+                    unsafe deliver(events[index].events, to: events[index].data.u64)
+                }
+            }
+            fireTimers()
+        }
+    }
+
+    /// Ends the thread after the jobs at hand. Only when no task of this loop is left.
+    func stop() {
+        execute { self.isStopping = true }
+    }
+
+    private func runJobs() {
+        guard !jobs.isEmpty else { return }
+        // Only what is here now: jobs that these enqueue wait until epoll was asked, so that nobody starves.
+        swap(&jobs, &running)
+        let executor = unsafe asUnownedTaskExecutor()
+        for job in running { unsafe job.runSynchronously(on: executor) }
+        running.removeAll(keepingCapacity: true)
+    }
+
+    private func takeRemote() {
+        let (jobs, operations) = remote.withLock { remote in
+            defer {
+                remote.jobs.removeAll(keepingCapacity: true)
+                remote.operations.removeAll(keepingCapacity: true)
+                remote.isWoken = false
+            }
+            return (remote.jobs, remote.operations)
+        }
+        if !jobs.isEmpty { self.jobs.append(contentsOf: jobs) }
+        for operation in operations { operation() }
+    }
+
+    private func deliver(_ events: UInt32, to data: UInt64) {
+        if data == Self.wakeToken {
+            var count: UInt64 = 0
+            _ = unsafe read(wakeup.number, &count, 8)
+            return
+        }
+        channel(ChannelToken(rawValue: data))?.ready(events)
+    }
+
+    private func channel(_ token: ChannelToken) -> Channel? {
+        let slot = slots[Int(token.slot)]
+        return slot.generation == token.generation ? slot.channel : nil
+    }
+
+    // MARK: Registration
+
+    /// Gives `channel` a slot, and its descriptor, if it has one, to epoll.
+    func register(_ channel: Channel, descriptor: Int32? = nil, events: UInt32 = 0) throws(SystemError) {
+        assertOnLoop()
+        let slot: UInt32
+        if let reused = free.popLast() {
+            slot = reused
+        } else {
+            slot = UInt32(slots.count)
+            slots.append(Slot())
+        }
+        let token = ChannelToken(slot: slot, generation: slots[Int(slot)].generation)
+        slots[Int(slot)].channel = channel
+        channel.token = token
+        if let descriptor {
+            do {
+                try control(EPOLL_CTL_ADD, descriptor, events: events, data: token.rawValue)
+            } catch {
+                unregister(channel)
+                throw error
+            }
+        }
+    }
+
+    /// Takes the slot back. The descriptor leaves epoll when its owner closes it.
+    func unregister(_ channel: Channel) {
+        assertOnLoop()
+        guard let token = channel.token else { return }
+        channel.token = nil
+        slots[Int(token.slot)].channel = nil
+        slots[Int(token.slot)].generation &+= 1
+        free.append(token.slot)
+    }
+
+    func modify(_ channel: Channel, descriptor: Int32, events: UInt32) throws(SystemError) {
+        guard let token = channel.token else { return }
+        try control(EPOLL_CTL_MOD, descriptor, events: events, data: token.rawValue)
+    }
+
+    private func control(
+        _ operation: Int32, _ descriptor: Int32, events: UInt32, data: UInt64
+    ) throws(SystemError) {
+        let epoll = epoll.number
+        _ = try SystemCalls.retrying("epoll_ctl") {
+            var event = unsafe epoll_event(events: events, data: epoll_data_t(u64: data))
+            return unsafe epoll_ctl(epoll, operation, descriptor, &event)
+        }
+    }
+
+    // MARK: Timers
+
+    func arm(_ channel: Channel) {
+        guard let token = channel.token else { return }
+        channel.armed = channel.deadline
+        timers.insert(TimerHeap.Entry(deadline: channel.deadline, token: token))
+    }
+
+    private func fireTimers() {
+        while let entry = timers.popDue(at: now) {
+            guard let channel = channel(entry.token), channel.armed == entry.deadline else { continue }
+            channel.armed = .never
+            if channel.deadline <= now {
+                channel.expired()
+            } else if channel.deadline != .never {
+                arm(channel)
+            }
+        }
+    }
+
+    private func millisecondsToNearestTimer() -> Int32 {
+        guard let nearest = timers.nearest else { return -1 }
+        let span = nearest.nanoseconds - now.nanoseconds
+        // Rounded up, so that the timer is due when epoll returns.
+        return span <= 0 ? 0 : Int32(min(span / 1_000_000 + 1, 60_000))
+    }
+
+    /// Waits on the loop until `deadline`; false when the loop began to drain first.
+    package func sleep(until deadline: Deadline) async -> Bool {
+        assertOnLoop()
+        guard !isDraining else { return false }
+        let timer = TimerChannel(loop: self, survivesDraining: false)
+        guard (try? register(timer)) != nil else { return false }
+        timer.setDeadline(deadline)
+        return await timer.wait()
+    }
+
+    // MARK: Tasks
+
+    /// Makes a task for `arrival` under the loop's root.
+    package func arrive(_ arrival: Arrival) {
+        assertOnLoop()
+        arrivals.append(arrival)
+        wakeRoot()
+    }
+
+    /// Runs `operation` as a task of this loop, under its root. From any thread.
+    package func spawn(_ operation: @escaping @Sendable () async -> Void) {
+        execute { self.arrive(.operation(operation)) }
+    }
+
+    /// The loop's root task: every connection and every operation is its child. Returns when the loop drains and all
+    /// children have ended.
+    ///
+    /// `group.addTask` is only ever called from here, because adding from the epoll callback hangs.
+    package func runRoot(_ serve: @escaping @Sendable (SocketStream) async -> Void) async {
+        await withDiscardingTaskGroup { group in
+            while true {
+                while !arrivals.isEmpty {
+                    let batch = arrivals
+                    arrivals.removeAll(keepingCapacity: true)
+                    for arrival in batch {
+                        switch arrival {
+                        case .connection(let stream): group.addTask { await serve(stream) }
+                        case .operation(let operation): group.addTask { await operation() }
+                        }
+                    }
+                }
+                if isDraining { break }
+                // Invariant: `wakeRoot` takes the continuation out before it resumes it.
+                await unsafe withUnsafeContinuation { unsafe arrivalWaiter = $0 }
+            }
+        }
+    }
+
+    private func wakeRoot() {
+        if let waiter = unsafe arrivalWaiter {
+            unsafe arrivalWaiter = nil
+            unsafe waiter.resume()
+        }
+    }
+
+    /// Stops accepting, ends idle connections and sleeps; what is in flight goes on, until `deadline`.
+    func beginDrain(abortAt deadline: Deadline) {
+        execute { [self] in
+            guard !isDraining else { return }
+            isDraining = true
+            for slot in slots { slot.channel?.drain() }
+            wakeRoot()
+            let grace = GracePeriod(loop: self)
+            if (try? register(grace)) != nil { grace.setDeadline(deadline) } else { abortAll() }
+        }
+    }
+
+    /// Closes every connection that is left: the end of the grace period.
+    func abortAll() {
+        execute { [self] in
+            for slot in slots { slot.channel?.abort() }
+            wakeRoot()
+        }
+    }
+}

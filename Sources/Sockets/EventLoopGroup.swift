@@ -1,0 +1,65 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// The loops of a process, one thread each.
+package final class EventLoopGroup: Sendable {
+    package let loops: [EventLoop]
+
+    /// - Parameter count: loops to make; 0 makes one per core the process may run on.
+    package init(count: Int) throws(SystemError) {
+        // A peer that closes early must show as EPIPE on the write, never as a signal: OpenSSL writes without
+        // MSG_NOSIGNAL.
+        _ = signal(SIGPIPE, SIG_IGN)
+        var loops: [EventLoop] = []
+        for index in 0..<(count > 0 ? count : Int(bramley_available_cores())) {
+            loops.append(try EventLoop(index: index))
+        }
+        self.loops = loops
+    }
+
+    /// Starts the threads, runs `root` once on every loop as a task that prefers it, and ends the threads when all
+    /// have returned.
+    package func run(_ root: @escaping @Sendable (EventLoop) async -> Void) async throws(SystemError) {
+        var threads: [pthread_t] = []
+        for loop in loops { threads.append(try Self.startThread(loop)) }
+        await withDiscardingTaskGroup { group in
+            for loop in loops {
+                group.addTask(executorPreference: loop) { await root(loop) }
+            }
+        }
+        for loop in loops { loop.stop() }
+        for thread in threads { _ = pthread_join(thread, nil) }
+    }
+
+    /// Stops accepting and ends what is idle; requests in flight go on.
+    /// - Parameter milliseconds: after these, what is still open is closed.
+    package func beginDrain(abortAfter milliseconds: Int64 = .max) {
+        let deadline = Deadline.now.adding(milliseconds: milliseconds)
+        for loop in loops { loop.beginDrain(abortAt: deadline) }
+    }
+
+    /// Closes what is left.
+    package func abort() {
+        for loop in loops { loop.abortAll() }
+    }
+
+    private static func startThread(_ loop: EventLoop) throws(SystemError) -> pthread_t {
+        var thread: pthread_t = 0
+        // Invariant: the retained reference is taken back exactly once, by the thread's own start routine.
+        let retained = unsafe Unmanaged.passRetained(loop)
+        let code = unsafe pthread_create(
+            &thread, nil,
+            { argument in
+                if let argument = unsafe argument {
+                    unsafe Unmanaged<EventLoop>.fromOpaque(argument).takeRetainedValue().run()
+                }
+                return nil
+            }, retained.toOpaque())
+        guard code == 0 else {
+            unsafe retained.release()
+            throw SystemError(call: "pthread_create", code: code)
+        }
+        return thread
+    }
+}

@@ -1,0 +1,75 @@
+internal import CLinux
+internal import Glibc
+
+/// The few calls on files that need a descriptor of ours: exclusive creation made durable, locks, standard error.
+package enum Files {
+    /// Makes `path`, which must not exist, with these bytes, and returns when they are on the disk.
+    /// - Throws: after a failure nothing is left behind.
+    package static func create(_ path: String, mode: UInt32, bytes: [UInt8]) throws(SystemError) {
+        let descriptor = Descriptor(
+            owning: try SystemCalls.retrying("open") {
+                unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(mode))
+            })
+        do throws(SystemError) {
+            guard write(bytes, to: descriptor.number) else { throw SystemError(call: "write", code: errno) }
+            _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
+        } catch {
+            _ = unsafe unlink(path)
+            throw error
+        }
+    }
+
+    /// Writes one line to standard error: one write(2), so that lines of several threads, and of processes that share
+    /// the pipe, stay whole (POSIX keeps writes up to PIPE_BUF together). Failures have nowhere to go.
+    package static func writeToStandardError(_ line: [UInt8]) {
+        _ = write(line, to: STDERR_FILENO)
+    }
+
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        var written = 0
+        while written < bytes.count {
+            // Invariant: `bytes` outlives the call, and write(2) reads at most the count it is given.
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
+                return unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
+            }
+            if count > 0 {
+                written += count
+            } else if count < 0 && errno != EINTR {
+                return false
+            }
+        }
+        return true
+    }
+}
+
+/// An exclusive advisory lock on a file, held until the value goes, or the process, however it ends.
+package struct FileLock: ~Copyable {
+    private let descriptor: Descriptor
+
+    /// Makes the file if it is missing.
+    /// - Throws: `EWOULDBLOCK` when another process holds the lock.
+    package init(path: String) throws(SystemError) {
+        let opened = Descriptor(
+            owning: try SystemCalls.retrying("open") { unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
+        let number = opened.number
+        _ = try SystemCalls.retrying("flock") { flock(number, LOCK_EX | LOCK_NB) }
+        descriptor = opened
+    }
+}
+
+extension SystemError {
+    /// Whether somebody else holds what was asked for.
+    package var isHeldByAnother: Bool { code == EWOULDBLOCK }
+}
+
+/// The wall clock of the machine.
+package enum WallTime {
+    /// Milliseconds since 1970 by CLOCK_REALTIME.
+    package static var milliseconds: Int64 {
+        var time = timespec()
+        // CLOCK_REALTIME cannot fail on Linux; the zero that a failure would leave is 1970, when nothing is valid.
+        _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}

@@ -1,0 +1,130 @@
+internal import CLinux
+internal import Glibc
+
+/// A listening socket of one loop.
+///
+/// Proof for `@unchecked Sendable`: see `Channel`.
+package final class Listener: Channel, @unchecked Sendable {
+    /// accept(2), replaceable by tests.
+    typealias Accept = (Int32) -> SystemCalls.Accepted
+
+    private let descriptor: Int32
+    private var isClosed = false
+    private var isPaused = false
+    private let admission: AdmissionControl
+    private let service: Int
+    private let accept: Accept
+    /// Held open so that, with every descriptor taken, one can be freed to accept and turn away a waiting client.
+    private var reserve: Descriptor?
+
+    /// At most this many connections are accepted in one turn of the loop.
+    private static let batch = 32
+    private static let pause: Int64 = 100
+
+    private init(
+        _ descriptor: consuming Descriptor, loop: EventLoop, admission: AdmissionControl, service: Int,
+        accept: @escaping Accept
+    ) throws(SystemError) {
+        self.descriptor = descriptor.number
+        self.service = service
+        self.admission = admission
+        self.accept = accept
+        reserve = Self.openReserve()
+        super.init(loop: loop)
+        try loop.register(self, descriptor: self.descriptor, events: EPOLLIN.rawValue)
+        _ = descriptor.release()
+    }
+
+    deinit {
+        if !isClosed { _ = Glibc.close(descriptor) }
+    }
+
+    /// Adds one of the bound sockets to a loop; nil when each has been given away. On the loop's thread.
+    /// - Parameter service: passed on to every stream, so that the root can tell its listeners apart.
+    package static func start(
+        _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0
+    ) throws(SystemError) -> Listener? {
+        try start(sockets, on: loop, admission: admission, service: service) { SystemCalls.accept($0) }
+    }
+
+    static func start(
+        _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0,
+        accept: @escaping Accept
+    ) throws(SystemError) -> Listener? {
+        guard let descriptor = sockets.take() else { return nil }
+        return try Listener(descriptor, loop: loop, admission: admission, service: service, accept: accept)
+    }
+
+    override func ready(_ events: UInt32) {
+        acceptBatch(Self.batch)
+    }
+
+    private func acceptBatch(_ limit: Int) {
+        for _ in 0..<limit {
+            switch accept(descriptor) {
+            case .connection(let descriptor, let peer):
+                admit(descriptor, peer)
+            case .none: return
+            case .skipped: continue
+            case .exhausted:
+                turnOneAway()
+                return pauseAccepting()
+            }
+        }
+    }
+
+    private func admit(_ descriptor: consuming Descriptor, _ peer: SocketAddress) {
+        guard admission.admit(peer.ip) else { return }
+        do {
+            let stream = try SocketStream(descriptor, peer: peer, loop: loop, service: service, admission: admission)
+            stream.disableNagle()
+            loop.arrive(.connection(stream))
+        } catch {
+            admission.release(peer.ip)
+        }
+    }
+
+    /// Out of descriptors: the client at the head of the queue is told by a close instead of being left to wait.
+    private func turnOneAway() {
+        guard reserve != nil else { return }
+        reserve = nil
+        _ = SystemCalls.accept(descriptor)
+        reserve = Self.openReserve()
+    }
+
+    private static func openReserve() -> Descriptor? {
+        let number = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
+        return number >= 0 ? Descriptor(owning: number) : nil
+    }
+
+    /// The listener stays readable while nothing can be accepted: without a pause the loop would spin.
+    private func pauseAccepting() {
+        isPaused = true
+        try? loop.modify(self, descriptor: descriptor, events: 0)
+        setDeadline(loop.now.adding(milliseconds: Self.pause))
+    }
+
+    override func expired() {
+        guard isPaused else { return }
+        isPaused = false
+        if reserve == nil { reserve = Self.openReserve() }
+        try? loop.modify(self, descriptor: descriptor, events: EPOLLIN.rawValue)
+    }
+
+    /// Clients that the kernel has already greeted are still served; closing with a queue would reset them.
+    override func drain() {
+        acceptBatch(4096)
+        close()
+    }
+
+    override func abort() {
+        close()
+    }
+
+    private func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        loop.unregister(self)
+        _ = Glibc.close(descriptor)
+    }
+}

@@ -1,0 +1,302 @@
+internal import CLinux
+internal import Glibc
+
+/// Why a stream ended early.
+package enum StreamError: Error, Hashable, Sendable {
+    /// The deadline set on the stream passed.
+    case deadline
+    /// The loop drains, and nothing was in flight here.
+    case draining
+    /// Closed from our side while somebody waited.
+    case aborted
+    /// The peer or the network broke the connection; the `errno`.
+    case broken(Int32)
+    /// The TLS layer refused; a text for the log.
+    case tls(String)
+}
+
+/// A connected, non-blocking TCP stream, optionally under TLS, owned by one task of its loop.
+///
+/// Registered once, edge-triggered, for both directions: `isReadable` and `isWritable` remember what epoll said until
+/// a call says EAGAIN. One task may wait to read while another waits to write; two of one kind are a bug.
+///
+/// Proof for `@unchecked Sendable`: see `Channel`.
+@safe package final class SocketStream: Channel, @unchecked Sendable {
+    private enum Wake {
+        case ready, deadline, draining, aborted
+    }
+
+    /// Who is at the other end.
+    package let peer: SocketAddress
+    /// Which of the process's listeners it came through, as `Listener.start` was told.
+    package let service: Int
+    /// Whether it has answered a request before: then the idle limit holds for it, not the one for a first request.
+    package var isReused = false
+    let descriptor: Int32
+    private var isReadable = true
+    private var isWritable = true
+    private var sawHangUp = false
+    private var isClosed = false
+    private var reader: UnsafeContinuation<Wake, Never>?
+    private var writer: UnsafeContinuation<Wake, Never>?
+    private var isParked = false
+    private let admission: AdmissionControl?
+    private var tls: TLSSession?
+
+    /// Whether nothing is in flight: set by the server between requests, so that draining may end the wait.
+    package var isIdle = false
+
+    /// Takes ownership of `descriptor`, which must be non-blocking and connected, or connecting.
+    init(
+        _ descriptor: consuming Descriptor, peer: SocketAddress, loop: EventLoop, service: Int = 0,
+        admission: AdmissionControl? = nil, isConnecting: Bool = false
+    ) throws(SystemError) {
+        self.peer = peer
+        self.service = service
+        self.descriptor = descriptor.number
+        self.admission = admission
+        isWritable = !isConnecting
+        super.init(loop: loop)
+        let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
+        try loop.register(self, descriptor: self.descriptor, events: events)
+        _ = descriptor.release()
+    }
+
+    deinit {
+        if !isClosed { _ = Glibc.close(descriptor) }
+    }
+
+    package var isSecure: Bool { tls != nil }
+    /// Whether `close` has been called, by us or by a deadline.
+    package var hasEnded: Bool { isClosed }
+    /// Whether the peer has closed its side, as far as epoll has told.
+    package var peerHasClosed: Bool { sawHangUp }
+
+    // MARK: Reading
+
+    /// Reads at least one byte into `bytes[offset...]`; 0 at the end of the stream.
+    package func read(into bytes: inout [UInt8], at offset: Int) async throws(StreamError) -> Int {
+        if let tls { return try await tls.read(from: self, into: &bytes, at: offset) }
+        while true {
+            if let count = try tryReading(into: &bytes, at: offset) { return count }
+            try await waitUntilReadable()
+        }
+    }
+
+    /// Reads what is there without waiting; nil when nothing is.
+    package func tryReading(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
+        guard isReadable else { return nil }
+        guard !isClosed else { throw .aborted }
+        switch SystemCalls.receive(descriptor, into: &bytes, at: offset) {
+        case .moved(let count):
+            // A short read emptied the socket: the next bytes raise a new edge. Not after a hang-up, whose edge has
+            // been and gone.
+            if count < bytes.count - offset && !sawHangUp { isReadable = false }
+            return count
+        case .wouldBlock:
+            isReadable = false
+            return nil
+        case .failed(let code):
+            throw .broken(code)
+        }
+    }
+
+    package func waitUntilReadable() async throws(StreamError) {
+        while !isReadable {
+            try checkBeforeWaiting()
+            unsafe assert(reader == nil, "two tasks read from one stream")
+            // Invariant: `resumeReader` takes the continuation out before it resumes it, so it is resumed exactly
+            // once; the loop keeps this channel registered until then.
+            try Self.check(await unsafe withUnsafeContinuation { unsafe reader = $0 })
+        }
+    }
+
+    /// For the TLS layer: OpenSSL's own read said EAGAIN.
+    func markUnreadable() { isReadable = false }
+    func markUnwritable() { isWritable = false }
+
+    // MARK: Writing
+
+    /// Hands all of `bytes` to the kernel, waiting as often as it must.
+    package func write(_ bytes: [UInt8]) async throws(StreamError) {
+        if let tls { return try await tls.write(bytes, to: self) }
+        var sent = 0
+        while sent < bytes.count {
+            guard !isClosed else { throw .aborted }
+            switch SystemCalls.send(descriptor, bytes, sent..<bytes.count) {
+            case .moved(let count):
+                sent += count
+            case .wouldBlock:
+                isWritable = false
+                try await waitUntilWritable()
+            case .failed(let code):
+                throw .broken(code)
+            }
+        }
+    }
+
+    /// Sends without waiting; how many bytes the kernel took. Only without TLS.
+    package func tryWriting(_ bytes: [UInt8]) throws(StreamError) -> Int {
+        guard tls == nil else { return 0 }
+        guard !isClosed else { throw .aborted }
+        switch SystemCalls.send(descriptor, bytes, 0..<bytes.count) {
+        case .moved(let count): return count
+        case .wouldBlock:
+            isWritable = false
+            return 0
+        case .failed(let code): throw .broken(code)
+        }
+    }
+
+    package func waitUntilWritable() async throws(StreamError) {
+        while !isWritable {
+            try checkBeforeWaiting()
+            unsafe assert(writer == nil, "two tasks write to one stream")
+            // Invariant: as for the reader.
+            try Self.check(await unsafe withUnsafeContinuation { unsafe writer = $0 })
+        }
+    }
+
+    // MARK: Waiting
+
+    private func checkBeforeWaiting() throws(StreamError) {
+        loop.assertOnLoop()
+        if isClosed { throw .aborted }
+        if deadline <= loop.now { throw .deadline }
+        if isIdle && loop.isDraining { throw .draining }
+    }
+
+    private static func check(_ wake: Wake) throws(StreamError) {
+        switch wake {
+        case .ready: return
+        case .deadline: throw .deadline
+        case .draining: throw .draining
+        case .aborted: throw .aborted
+        }
+    }
+
+    private func resumeReader(_ wake: Wake) {
+        if let waiter = unsafe reader {
+            unsafe reader = nil
+            // What has arrived is in flight from now on, not only when the task has looked at it.
+            if wake == .ready { isIdle = false }
+            unsafe waiter.resume(returning: wake)
+        }
+    }
+
+    private func resumeWriter(_ wake: Wake) {
+        if let waiter = unsafe writer {
+            unsafe writer = nil
+            unsafe waiter.resume(returning: wake)
+        }
+    }
+
+    private func resumeBoth(_ wake: Wake) {
+        resumeReader(wake)
+        resumeWriter(wake)
+    }
+
+    /// Whether this is an idle connection that no task waits on: a client's, kept for its next request.
+    private var isUnattended: Bool {
+        unsafe isIdle && reader == nil && writer == nil
+    }
+
+    override func ready(_ events: UInt32) {
+        let failed = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
+        if events & EPOLLRDHUP.rawValue != 0 || failed { sawHangUp = true }
+        if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 || failed { isReadable = true }
+        if events & EPOLLOUT.rawValue != 0 || failed { isWritable = true }
+        if isParked {
+            if isReadable { unpark() }
+        } else {
+            if isReadable { resumeReader(.ready) }
+            if isWritable { resumeWriter(.ready) }
+        }
+    }
+
+    override func expired() {
+        if isParked || isUnattended { close() } else { resumeBoth(.deadline) }
+    }
+
+    override func drain() {
+        if isParked || isUnattended { close() } else if isIdle { resumeBoth(.draining) }
+    }
+
+    override func abort() {
+        close()
+    }
+
+    // MARK: Parking
+
+    /// Leaves the connection with the loop, without a task, until it is readable; then it arrives anew. The caller
+    /// holds no unread bytes and returns at once. At the deadline the loop closes it.
+    package func park() {
+        loop.assertOnLoop()
+        if loop.isDraining || isClosed { return close() }
+        isParked = true
+        if isReadable { unpark() }
+    }
+
+    private func unpark() {
+        isParked = false
+        loop.arrive(.connection(self))
+    }
+
+    // MARK: Ending
+
+    /// Half-close: the peer reads the end of the stream, we may still read.
+    package func shutdownWrite() {
+        guard !isClosed else { return }
+        tls?.sendCloseNotify()
+        _ = shutdown(descriptor, Int32(SHUT_WR))
+    }
+
+    package func close() {
+        loop.assertOnLoop()
+        guard !isClosed else { return }
+        isClosed = true
+        isParked = false
+        tls?.sendCloseNotify()
+        tls = nil
+        loop.unregister(self)
+        _ = Glibc.close(descriptor)
+        admission?.release(peer.ip)
+        resumeBoth(.aborted)
+    }
+
+    /// Closes so that the peer can read what we sent last even while it is still sending: half-closes, then reads and
+    /// throws away input until the end, the deadline or `limit` bytes (RFC 9112 §9.6).
+    package func lingeringClose(until deadline: Deadline, limit: Int = 262_144) async {
+        shutdownWrite()
+        setDeadline(deadline)
+        var scratch = loop.buffers.take()
+        var left = limit
+        while left > 0 {
+            guard let count = try? await readRaw(into: &scratch), count > 0 else { break }
+            left -= count
+        }
+        loop.buffers.give(scratch)
+        close()
+    }
+
+    private func readRaw(into bytes: inout [UInt8]) async throws(StreamError) -> Int {
+        while true {
+            if let count = try tryReading(into: &bytes, at: 0) { return count }
+            try await waitUntilReadable()
+        }
+    }
+
+    // MARK: TLS
+
+    /// Performs the handshake; afterwards `read` and `write` carry plain bytes.
+    package func startTLS(_ context: TLSContext, serverName: String?) async throws(StreamError) {
+        let session = try TLSSession(context, descriptor: descriptor, serverName: serverName)
+        try await session.handshake(on: self)
+        tls = session
+    }
+
+    /// Orders small writes out at once: a response is one write, and Nagle's delay would only add to it.
+    package func disableNagle() {
+        try? SystemCalls.setOption(descriptor, level: Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+    }
+}

@@ -1,0 +1,148 @@
+internal import CLinux
+internal import Glibc
+
+/// Every system call of the socket layer, wrapped once: EINTR retried, failures as `SystemError`.
+///
+/// Invariant of every `unsafe` in here: the pointers handed to the kernel come from a closure-scoped buffer whose
+/// count is passed along, so the kernel never writes past it and keeps none of them.
+enum SystemCalls {
+    /// The outcome of a call on a non-blocking descriptor.
+    enum Transfer {
+        case moved(Int)
+        case wouldBlock
+        case failed(Int32)
+    }
+
+    @inline(__always)
+    static func retrying(_ call: String, _ body: () -> Int32) throws(SystemError) -> Int32 {
+        while true {
+            let result = body()
+            if result >= 0 { return result }
+            let code = errno
+            if code != EINTR { throw SystemError(call: call, code: code) }
+        }
+    }
+
+    /// recv(2) into the tail of `bytes` that begins at `offset`.
+    static func receive(_ descriptor: Int32, into bytes: inout [UInt8], at offset: Int) -> Transfer {
+        while true {
+            let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+                let tail = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
+                return unsafe recv(descriptor, tail.baseAddress, tail.count, 0)
+            }
+            if count >= 0 { return .moved(count) }
+            let code = errno
+            if code == EINTR { continue }
+            return code == EAGAIN ? .wouldBlock : .failed(code)
+        }
+    }
+
+    /// send(2) of `bytes[range]`, never raising SIGPIPE.
+    static func send(_ descriptor: Int32, _ bytes: [UInt8], _ range: Range<Int>) -> Transfer {
+        while true {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                let part = unsafe UnsafeRawBufferPointer(rebasing: buffer[range])
+                return unsafe Glibc.send(descriptor, part.baseAddress, part.count, Int32(MSG_NOSIGNAL))
+            }
+            if count >= 0 { return .moved(count) }
+            let code = errno
+            if code == EINTR { continue }
+            return code == EAGAIN ? .wouldBlock : .failed(code)
+        }
+    }
+
+    static func socket(family: Int32) throws(SystemError) -> Descriptor {
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        return Descriptor(owning: try retrying("socket") { Glibc.socket(family, type, 0) })
+    }
+
+    static func setOption(_ descriptor: Int32, level: Int32, _ option: Int32, _ value: Int32) throws(SystemError) {
+        _ = try retrying("setsockopt") {
+            var value = value
+            return unsafe setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+        }
+    }
+
+    /// SO_ERROR: why a non-blocking connect failed, 0 when it did not.
+    static func pendingError(_ descriptor: Int32) -> Int32 {
+        var value: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        let result = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &value, &length)
+        return result == 0 ? value : errno
+    }
+
+    static func bind(_ descriptor: Int32, to address: SocketAddress) throws(SystemError) {
+        _ = try retrying("bind") {
+            unsafe address.withPointer { unsafe Glibc.bind(descriptor, $0, $1) }
+        }
+    }
+
+    static func listen(_ descriptor: Int32, backlog: Int32) throws(SystemError) {
+        _ = try retrying("listen") { Glibc.listen(descriptor, backlog) }
+    }
+
+    /// Begins a non-blocking connect; false when it is still under way.
+    static func connect(_ descriptor: Int32, to address: SocketAddress) throws(SystemError) -> Bool {
+        do {
+            _ = try retrying("connect") {
+                unsafe address.withPointer { unsafe Glibc.connect(descriptor, $0, $1) }
+            }
+            return true
+        } catch {
+            if error.code == EINPROGRESS { return false }
+            throw error
+        }
+    }
+
+    static func localAddress(_ descriptor: Int32) throws(SystemError) -> SocketAddress {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe getsockname(descriptor, $0, &length)
+            }
+        }
+        guard result == 0, let address = SocketAddress(storage) else {
+            throw SystemError(call: "getsockname", code: errno)
+        }
+        return address
+    }
+
+    enum Accepted: ~Copyable {
+        case connection(Descriptor, SocketAddress)
+        case none
+        /// This one connection failed (aborted by the peer, refused by policy); others may wait.
+        case skipped
+        /// No descriptor or memory to be had: EMFILE, ENFILE, ENOBUFS, ENOMEM.
+        case exhausted(Int32)
+    }
+
+    static func accept(_ descriptor: Int32) -> Accepted {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let flags = Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        let number = unsafe withUnsafeMutablePointer(to: &storage) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bramley_accept4(descriptor, $0, &length, flags)
+            }
+        }
+        if number >= 0 {
+            let accepted = Descriptor(owning: number)
+            guard let address = SocketAddress(storage) else { return .skipped }
+            return .connection(accepted, address)
+        }
+        switch errno {
+        case EAGAIN: return .none
+        case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted(errno)
+        default: return .skipped  // EINTR, ECONNABORTED, EPERM and the network errors accept(2) passes on
+        }
+    }
+
+    /// CLOCK_MONOTONIC in nanoseconds.
+    @inline(__always)
+    static func monotonicNow() -> Int64 {
+        var time = timespec()
+        _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+}

@@ -1,0 +1,22 @@
+internal import CLinux
+internal import Glibc
+
+/// A system call that failed, with its `errno`.
+package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let call: String
+    package let code: Int32
+
+    package init(call: String, code: Int32) {
+        self.call = call
+        self.code = code
+    }
+
+    /// `bind: Address already in use (98)`.
+    package var description: String {
+        var text = [CChar](repeating: 0, count: 128)
+        // Invariant: strerror_r writes at most `text.count` bytes and ends them with NUL.
+        _ = unsafe strerror_r(code, &text, text.count)
+        let message = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return "\(call): \(message) (\(code))"
+    }
+}

@@ -1,0 +1,53 @@
+import Crypto
+import Public
+
+/// The files pages are made of: the embedded ones, each replaceable by the operator's own.
+struct PageFiles: Sendable {
+    private let files: [String: [UInt8]]
+
+    init(overrides: [String: [UInt8]]) {
+        files = EmbeddedFiles.all.merging(overrides) { $1 }
+    }
+
+    func text(_ path: String) throws(PagesError) -> String {
+        guard let bytes = files[path] else { throw .missing(path) }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw .notUTF8(path) }
+        return text
+    }
+
+    func bytes(_ path: String) throws(PagesError) -> [UInt8] {
+        guard let bytes = files[path] else { throw .missing(path) }
+        return bytes
+    }
+
+    func has(_ path: String) -> Bool { files[path] != nil }
+
+    /// Paths below `folder`, without it.
+    func names(below folder: String) -> [String] {
+        files.keys.filter { $0.hasPrefix(folder + "/") }.map { String($0.dropFirst(folder.count + 1)) }.sorted()
+    }
+
+    /// Changes whenever the content does, so that browsers may keep the file for good.
+    func version(of path: String) throws(PagesError) -> String {
+        String(SHA256.hash(try bytes(path)).hexadecimal.prefix(16))
+    }
+}
+
+/// Why the pages cannot be made; one line for the operator at start.
+package enum PagesError: Error, Hashable, Sendable, CustomStringConvertible {
+    case missing(String)
+    case notUTF8(String)
+    case template(String, String)
+    case strings(String, String)
+    case noLocale
+
+    package var description: String {
+        switch self {
+        case .missing(let path): "the page file \(path) is missing"
+        case .notUTF8(let path): "the page file \(path) is not UTF-8"
+        case .template(let path, let fault): "the template \(path) cannot be read: \(fault)"
+        case .strings(let path, let fault): "the strings \(path) cannot be read: \(fault)"
+        case .noLocale: "pages.locales is empty: name at least one language, such as \"en\""
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Coding
+import Mustache
+
+/// Every page of the server: templates parsed once, texts filled in once, one rendering per request.
+package struct Pages: Sendable {
+    /// One language's unchanging part of every page.
+    struct Language: Sendable {
+        let strings: Strings
+        let base: PageValue
+        let login: LoginPage
+    }
+
+    let locales: [String]
+    let assets: AssetLinks
+    private let library: MustacheLibrary
+    private let languages: [String: Language]
+
+    /// - Throws: when a template or the strings of a configured language are missing or unreadable.
+    package init(configuration: WebConfiguration) throws(PagesError) {
+        let files = PageFiles(overrides: configuration.pageOverrides)
+        guard let first = configuration.locales.first else { throw .noLocale }
+        locales = configuration.locales
+        assets = try AssetLinks(files: files, publicURL: configuration.publicURL)
+        let library = try Self.parse(files)
+        self.library = library
+
+        // English is complete; a language that lacks a text borrows it from the first one, and that one from English.
+        let values = Self.values(configuration)
+        let english = try Strings(locale: "en", files: files, fallback: nil, values: values)
+        let fallback =
+            first == "en" ? english : try Strings(locale: first, files: files, fallback: english, values: values)
+        var languages: [String: Language] = [:]
+        for locale in configuration.locales {
+            let strings = try Strings(locale: locale, files: files, fallback: fallback, values: values)
+            let base = Self.base(locale: locale, strings: strings, assets: assets, configuration: configuration)
+            let login = try LoginPage(locale: locale, base: base, library: library, configuration: configuration)
+            languages[locale] = Language(strings: strings, base: base, login: login)
+        }
+        self.languages = languages
+    }
+
+    /// The language a visitor reads.
+    func locale(acceptLanguage: String?) -> String {
+        PageLocale.choose(acceptLanguage: acceptLanguage, offered: locales)
+    }
+
+    func strings(_ locale: String) -> Strings? {
+        languages[locale]?.strings
+    }
+
+    /// Renders one page.
+    /// - Parameter values: what this request adds to the language's base.
+    func render(_ template: String, locale: String, _ values: PageValue) -> [UInt8] {
+        guard let language = languages[locale] else { return [] }
+        return Array((library.render(language.base.merging(values), withTemplate: template) ?? "").utf8)
+    }
+
+    /// The login page: joined from parts rendered at start.
+    func login(locale: String, _ content: LoginPage.Content) -> [UInt8] {
+        languages[locale]?.login.render(content) ?? []
+    }
+
+    /// Values are escaped where they are read (`PageValue`), so the templates themselves pass text through.
+    private static func parse(_ files: PageFiles) throws(PagesError) -> MustacheLibrary {
+        var library = MustacheLibrary()
+        for name in files.names(below: "templates") where name.hasSuffix(".mustache") {
+            let path = "templates/\(name)"
+            let text = try files.text(path)
+            do {
+                try library.register("{{% CONTENT_TYPE:TEXT}}" + text, named: String(name.dropLast(9)))
+            } catch {
+                throw .template(path, "\(error)")
+            }
+        }
+        return library
+    }
+
+    private static func values(_ configuration: WebConfiguration) -> [String: String] {
+        ["site": configuration.site.name, "host": configuration.publicURL.authority]
+    }
+
+    private static func base(
+        locale: String, strings: Strings, assets: AssetLinks, configuration: WebConfiguration
+    ) -> PageValue {
+        let site = configuration.site
+        let url = configuration.publicURL
+        return [
+            "t": strings.tree,
+            "page": [
+                "locale": .text(locale), "direction": .text(PageLocale.direction(of: locale)),
+                "simulated": .flag(configuration.apple.isSimulatedByOverride),
+            ],
+            "site": [
+                "name": .text(site.name), "initial": .text(site.name.prefix(1).uppercased()),
+                "logo": .optional(site.logo), "privacyURL": .optional(site.privacyURL),
+                "termsURL": .optional(site.termsURL),
+                "hasLinks": .flag(site.privacyURL != nil || site.termsURL != nil),
+            ],
+            "assets": assets.values,
+            "links": [
+                "login": .text(url.path("/login")), "apple": .text(url.path("/login/apple")),
+                "attempt": .text(url.path("/login/attempt")), "callback": .text(url.path("/apple/callback")),
+                "account": .text(url.path("/account")), "logout": .text(url.path("/logout")),
+                "session": .text(url.path("/api/v1/session")), "password": .optional(configuration.login.passwordURL),
+            ],
+        ]
+    }
+}
+
+/// Addresses of the assets, each with a version that changes with its content.
+struct AssetLinks: Sendable {
+    let values: PageValue
+    /// Path below `/assets/` → content.
+    let files: [String: [UInt8]]
+
+    init(files: PageFiles, publicURL: PublicURL) throws(PagesError) {
+        var versions: [String: String] = [:]
+        var contents: [String: [UInt8]] = [:]
+        for name in files.names(below: "assets") {
+            versions[name] = try files.version(of: "assets/\(name)")
+            contents[name] = try files.bytes("assets/\(name)")
+        }
+        func link(_ name: String) throws(PagesError) -> PageValue {
+            guard let version = versions[name] else { throw .missing("assets/\(name)") }
+            return .text(publicURL.path("/assets/\(name)?v=\(version)"))
+        }
+        values = .object([
+            "style": try link("bramley.css"), "icon": try link("icon.svg"), "login": try link("login.js"),
+            "account": try link("account.js"), "repost": try link("repost.js"),
+        ])
+        self.files = contents
+    }
+}

@@ -1,0 +1,63 @@
+import Coding
+import RelyingParty
+
+/// A person as pages show them.
+enum PersonText {
+    /// Their name, else their address, else nil.
+    static func displayName(of user: User) -> String? {
+        fullName(of: user.name) ?? user.email?.address
+    }
+
+    /// Given name first, as Apple asks for it; nil when there is neither.
+    static func fullName(of name: PersonName) -> String? {
+        let parts = [name.given, name.family].compactMap { $0 }.filter { !$0.isEmpty }
+        return parts.isEmpty ? nil : parts.joined(separator: " ")
+    }
+
+    static func values(of user: User, strings: Strings?) -> PageValue {
+        let display = displayName(of: user) ?? strings?["account.someone"] ?? user.id.rawValue
+        let email = user.email.flatMap { $0.address.isEmpty ? nil : $0 }
+        return [
+            "displayName": .text(display),
+            "initials": .text(initials(of: user, display)),
+            "name": .optional(fullName(of: user.name)),
+            "email": .optional(email?.address),
+            "isUnverified": .flag(email.map { !$0.isVerified } ?? false),
+            "isPrivate": .flag(email?.isPrivate ?? false),
+            "forwardingOff": .flag(email?.isPrivate == true && user.emailForwarding == false),
+            "createdAt": MomentText.values(of: user.createdAt),
+        ]
+    }
+
+    /// Two letters for the picture that is none.
+    private static func initials(of user: User, _ display: String) -> String {
+        let letters = [user.name.given, user.name.family].compactMap { $0?.first { $0.isLetter } }
+        let chosen = letters.isEmpty ? display.first { $0.isLetter || $0.isNumber }.map { [$0] } ?? [] : letters
+        return String(chosen).uppercased()
+    }
+}
+
+/// A session as its owner sees it.
+enum SessionText {
+    static func values(of session: Session, current: SessionID, strings: Strings?) -> PageValue {
+        [
+            "device": .text(DeviceDescription.text(of: session, strings: strings)),
+            "address": .text(session.device.address),
+            "isCurrent": .flag(session.id == current),
+            "createdAt": MomentText.values(of: session.createdAt),
+            "lastSeenAt": MomentText.values(of: session.lastSeenAt),
+        ]
+    }
+}
+
+/// A moment for `<time>`: for programs, and in words a browser without scripts shows.
+enum MomentText {
+    static func values(of moment: Timestamp) -> PageValue {
+        let text = moment.rfc3339
+        let day = String(text.prefix(10))
+        return [
+            "machine": .text(text), "day": .text(day),
+            "minute": .text("\(day) \(text.dropFirst(11).prefix(5)) UTC"),
+        ]
+    }
+}

@@ -1,0 +1,108 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `GET /`, `GET /account`, `GET /logout` and `POST /logout`.
+struct AccountRoutes: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let cookies: Cookies
+    let reader: SignedInReader
+    let targets: ReturnTargets
+    let clock: any WallClock
+    let random: any RandomSource
+
+    func root(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let path = try await signedIn(request) == nil ? "/login" : "/account"
+        return responses.redirect(to: configuration.publicURL.path(path))
+    }
+
+    func account(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        guard let signedIn = try await signedIn(request) else {
+            return responses.redirect(to: configuration.publicURL.path("/login"))
+        }
+        switch signedIn.user.state {
+        case .active: break
+        case .pending: throw .userPending
+        case .disabled: throw .userDisabled
+        }
+        let sessions: [Session]
+        do {
+            sessions = try await reader.sessions.sessions(of: signedIn.user.id, at: clock.now())
+        } catch {
+            throw .store(error)
+        }
+        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let nonce = Base64URL.encode(random.bytes(16))
+        let strings = responses.pages.strings(locale)
+        let live = sessions.filter { clock.now() < reader.limits.end(of: $0) }
+        let page = responses.pages.render(
+            "account", locale: locale,
+            [
+                "page": ["nonce": .text(nonce)],
+                "user": PersonText.values(of: signedIn.user, strings: strings),
+                "sessions": .list(
+                    live.map { SessionText.values(of: $0, current: signedIn.session.id, strings: strings) }),
+            ])
+        return responses.page(
+            page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
+    }
+
+    /// One button; or the word that there is nothing to sign out of, which is also what a sign-out ends at.
+    func logoutPage(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let strings = responses.pages.strings(locale)
+        guard let signedIn = try await signedIn(request) else {
+            let again = MessagePage.Action(
+                text: strings?["message.signIn"] ?? "", link: configuration.publicURL.path("/login"))
+            let page = MessagePage(page: "signed_out", strings, [again])
+            return responses.page(page.render(responses.pages, locale: locale), locale: locale)
+        }
+        let returnTo: String?
+        switch Query(request).value("return_to") {
+        case .one(let text) where !text.isEmpty:
+            guard targets.validate(text) != nil else { throw .returnToRefused }
+            returnTo = text
+        default: returnTo = nil
+        }
+        let page = responses.pages.render(
+            "logout", locale: locale,
+            [
+                "user": PersonText.values(of: signedIn.user, strings: strings),
+                "logout": ["returnTo": .optional(returnTo)],
+            ])
+        return responses.page(page, locale: locale, referrer: .sameOrigin)
+    }
+
+    /// Ends the session, durably, before the browser is told to forget it.
+    func logout(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
+        var location = configuration.publicURL.path("/logout")
+        if MediaType.isForm(request.fields), case .one(let text) = Query(request.body).value("return_to"),
+            !text.isEmpty
+        {
+            guard let target = targets.validate(text) else { throw .returnToRefused }
+            location = target.location
+        }
+        if let signedIn = try await signedIn(request) {
+            do {
+                _ = try await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
+            } catch {
+                throw .store(error)
+            }
+        }
+        return responses.redirect(to: location, cookies: [cookies.clearSession])
+    }
+
+    /// Pages belong to browsers: an app's Bearer signs nobody in here.
+    private func signedIn(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
+        guard case .cookie(let token) = reader.credential(in: request.fields) else { return nil }
+        do {
+            return try await reader.signedIn(.cookie(token))
+        } catch {
+            throw .store(error)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Coding
+import Crypto
+import Synchronization
+
+/// Remembers for a few seconds where a browser was sent after signing in, so that a target that sends it straight back
+/// is noticed instead of being followed round in circles.
+///
+/// In memory and bounded: what is forgotten costs one more redirect, nothing else.
+final class BounceMemory: Sendable {
+    /// Seconds within which coming back is a bounce.
+    static let window: Int64 = 10
+
+    private struct Visit {
+        var target: Digest256
+        var at: Timestamp
+    }
+
+    private let visits = Mutex<[Digest256: Visit]>([:])
+    private let capacity: Int
+
+    init(capacity: Int = 4096) {
+        self.capacity = capacity
+    }
+
+    /// - Parameter browsers: whatever tells this browser apart: hashes of its binding and of its session's token.
+    func sent(_ browsers: [Digest256], to target: String, at now: Timestamp) {
+        let visit = Visit(target: SHA256.hash(utf8: target), at: now)
+        visits.withLock { visits in
+            if visits.count + browsers.count > capacity {
+                visits = visits.filter { now < $0.value.at.adding(seconds: Self.window) }
+            }
+            if visits.count + browsers.count > capacity { visits.removeAll() }
+            for browser in browsers { visits[browser] = visit }
+        }
+    }
+
+    /// Whether one of these was sent to this target within the window. Forgets it: the explanation comes once.
+    func takeBounce(_ browsers: [Digest256], target: String, at now: Timestamp) -> Bool {
+        let hash = SHA256.hash(utf8: target)
+        return visits.withLock { visits in
+            var isBounce = false
+            for browser in browsers {
+                guard let visit = visits[browser], visit.target == hash else { continue }
+                if now < visit.at.adding(seconds: Self.window) { isBounce = true }
+            }
+            if isBounce { for browser in browsers { visits[browser] = nil } }
+            return isBounce
+        }
+    }
+}

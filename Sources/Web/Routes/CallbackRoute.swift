@@ -1,0 +1,89 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `POST /apple/callback`: Apple's form_post, brought by the browser.
+struct CallbackRoute: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let cookies: Cookies
+    let signIn: SignIn
+    let bounces: BounceMemory
+    let clock: any WallClock
+    let random: any RandomSource
+
+    func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
+        guard request.body.count <= configuration.limits.callbackBody else { throw .contentTooLarge }
+        let binding = bindingCookie(request)
+        let outcome = await signIn.complete(
+            body: request.body, binding: binding,
+            sameOrigin: SameOrigin.holds(request.fields, publicURL: configuration.publicURL),
+            device: DeviceDescription.device(of: request))
+        switch outcome {
+        case .signedIn(let token, let session, let returnTo):
+            remember(binding, session.tokenHash, returnTo)
+            return responses.redirect(to: returnTo.location, cookies: [cookies.setSession(token.reveal())])
+        case .alreadySignedIn(let returnTo):
+            return responses.redirect(to: returnTo.location)
+        case .repost(let form): return repost(form, request)
+        case .pending: return message("pending", request)
+        case .disabled: return message("disabled", request)
+        case .closed: return message("closed", request)
+        case .failed(let failure, let retry): throw .signIn(failure, retry: retry)
+        }
+    }
+
+    private func bindingCookie(_ request: ServerRequest) -> BindingCookie {
+        switch cookies.binding(in: request.fields) {
+        case .absent: .absent
+        case .several: .invalid
+        case .one(let value): BrowserBinding(cookie: value).map { .value($0) } ?? .invalid
+        }
+    }
+
+    private func remember(_ binding: BindingCookie, _ session: Digest256, _ target: ReturnTarget) {
+        var browsers = [session]
+        if case .value(let value) = binding { browsers.append(value.hash) }
+        bounces.sent(browsers, to: target.location, at: clock.now())
+    }
+
+    /// The page that posts the form again from our own origin, where the binding cookie is sent. It holds the known
+    /// fields and nothing else of what came, and sets no cookie.
+    private func repost(_ form: CallbackForm, _ request: ServerRequest) -> ServerResponse {
+        let known: [(String, String?)] = [
+            ("state", form.state), ("code", form.code), ("id_token", form.identityToken), ("user", form.rawUser),
+            ("error", form.error), ("bramley_repost", "1"),
+        ]
+        let fields: [PageValue] = known.compactMap { name, value in
+            value.map { ["name": .text(name), "value": .text($0)] }
+        }
+        let nonce = Base64URL.encode(random.bytes(16))
+        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let page = responses.pages.render(
+            "repost", locale: locale, ["page": ["nonce": .text(nonce)], "fields": .list(fields)])
+        return responses.page(
+            page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
+    }
+
+    private func message(_ key: String, _ request: ServerRequest) -> ServerResponse {
+        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let strings = responses.pages.strings(locale)
+        let again = MessagePage.Action(
+            text: strings?["message.tryAgain"] ?? "", link: configuration.publicURL.path("/login"))
+        let page = MessagePage(page: key, strings, [again])
+        return responses.page(page.render(responses.pages, locale: locale), locale: locale, status: .forbidden)
+    }
+}
+
+/// The content type of a request.
+enum MediaType {
+    /// `application/x-www-form-urlencoded`, once, whatever its parameters.
+    static func isForm(_ fields: HTTPFields) -> Bool {
+        let values = fields[values: .contentType]
+        guard values.count == 1, let type = values[0].split(separator: ";", maxSplits: 1).first else { return false }
+        return type.filter { $0 != " " && $0 != "\t" }.lowercased() == "application/x-www-form-urlencoded"
+    }
+}

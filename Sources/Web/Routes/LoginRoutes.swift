@@ -1,0 +1,124 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `GET /login`, `GET /login/attempt` and `GET /login/apple`: everything before Apple.
+struct LoginRoutes: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let cookies: Cookies
+    let reader: SignedInReader
+    let signIn: SignIn
+    let targets: ReturnTargets
+    let bounces: BounceMemory
+    let clock: any WallClock
+    let random: any RandomSource
+
+    /// A validated `return_to`: as it came, to be carried on, and where it leads.
+    private struct Wish {
+        var text: String?
+        var target: ReturnTarget
+    }
+
+    /// The login page; a visitor who is signed in and wants to go somewhere is sent on, once.
+    func page(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let wish = try wish(request)
+        let signedIn: SignedIn?
+        do {
+            signedIn = try await reader.signedIn(reader.credential(in: request.fields))
+        } catch {
+            throw .store(error)
+        }
+        let now = clock.now()
+        let kept = binding(request)
+        let browsers = [kept?.hash, signedIn?.session.tokenHash].compactMap { $0 }
+        if bounces.takeBounce(browsers, target: wish.target.location, at: now) {
+            return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
+        }
+        if let signedIn, signedIn.user.state == .active {
+            if wish.text != nil {
+                bounces.sent(browsers, to: wish.target.location, at: now)
+                return responses.redirect(to: wish.target.location)
+            }
+            let name = PersonText.displayName(of: signedIn.user) ?? signedIn.user.id.rawValue
+            return show(request, wish, signedIn, notice: .alreadySignedIn(name))
+        }
+        let origin = wish.text == nil ? nil : PublicURL.origin(of: wish.target.location)
+        let isElsewhere = origin.map { !$0.isExactly(configuration.publicURL.origin) } ?? false
+        return show(request, wish, signedIn, notice: isElsewhere ? origin.map { .returnsTo($0) } : nil)
+    }
+
+    private func show(
+        _ request: ServerRequest, _ wish: Wish, _ signedIn: SignedIn?, notice: LoginPage.Notice?
+    ) -> ServerResponse {
+        let binding = binding(request) ?? BrowserBinding.make(random: random)
+        let attempt = signIn.begin(binding: binding, returnTo: wish.target, replacing: signedIn?.session.id)
+        let scriptNonce = Base64URL.encode(random.bytes(16))
+        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let page = responses.pages.login(
+            locale: locale,
+            LoginPage.Content(
+                state: attempt.state, nonce: attempt.nonce, scriptNonce: scriptNonce, returnTo: wish.text,
+                notice: notice))
+        return responses.page(
+            page, locale: locale, policy: responses.policy.login(nonce: scriptNonce),
+            cookies: [cookies.setBinding(binding.cookieValue)])
+    }
+
+    /// A fresh state and nonce for a page that is open already.
+    func attempt(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let wish = try wish(request)
+        let (attempt, binding) = await begin(request, wish)
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("state", attempt.state)
+        writer.member("nonce", attempt.nonce)
+        writer.member("expiresAt", attempt.expiresAt)
+        writer.member("renewAfter", attempt.renewAfter)
+        writer.endObject()
+        return responses.json(writer.bytes, cookies: [cookies.setBinding(binding.cookieValue)])
+    }
+
+    /// Starts an attempt at the tap and goes to Apple.
+    func apple(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let wish = try wish(request)
+        if let binding = binding(request),
+            bounces.takeBounce([binding.hash], target: wish.target.location, at: clock.now())
+        {
+            return show(
+                request, wish, await signedInIfKnown(request), notice: .bounced(target: wish.target.location))
+        }
+        let (attempt, binding) = await begin(request, wish)
+        return responses.redirect(
+            to: signIn.authorizeURL(for: attempt), cookies: [cookies.setBinding(binding.cookieValue)])
+    }
+
+    private func begin(_ request: ServerRequest, _ wish: Wish) async -> (Attempt, BrowserBinding) {
+        let binding = binding(request) ?? BrowserBinding.make(random: random)
+        let replacing = await signedInIfKnown(request)?.session.id
+        return (signIn.begin(binding: binding, returnTo: wish.target, replacing: replacing), binding)
+    }
+
+    /// For what only makes an answer better: a store that does not answer is told apart at the callback.
+    private func signedInIfKnown(_ request: ServerRequest) async -> SignedIn? {
+        (try? await reader.signedIn(reader.credential(in: request.fields))) ?? nil
+    }
+
+    /// The browser's binding when it sent a sound one; kept, so that many tabs can sign in at once.
+    private func binding(_ request: ServerRequest) -> BrowserBinding? {
+        guard case .one(let value) = cookies.binding(in: request.fields) else { return nil }
+        return BrowserBinding(cookie: value)
+    }
+
+    private func wish(_ request: ServerRequest) throws(WebFailure) -> Wish {
+        switch Query(request).value("return_to") {
+        case .absent, .one(""): return Wish(text: nil, target: targets.defaultTarget)
+        case .several: throw .badRequest("several return_to")
+        case .one(let text):
+            guard let target = targets.validate(text) else { throw .returnToRefused }
+            return Wish(text: text, target: target)
+        }
+    }
+}

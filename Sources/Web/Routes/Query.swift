@@ -1,0 +1,35 @@
+import Coding
+import HTTP
+
+/// The parameters of a query or a small form.
+struct Query: Sendable {
+    private let fields: [FormField]
+
+    /// Parameters beyond the first 32 are not looked at.
+    init(_ request: ServerRequest) {
+        self.init(Array((request.query ?? "").utf8))
+    }
+
+    init(_ bytes: [UInt8]) {
+        fields = (try? FormDecoder.parse(bytes, limits: FormLimits(maximumBytes: 16_384, maximumFields: 32))) ?? []
+    }
+
+    /// What was given under one name.
+    enum Value: Hashable, Sendable {
+        case absent
+        case one(String)
+        case several
+    }
+
+    func value(_ name: String) -> Value {
+        var found = Value.absent
+        for field in fields where field.name.isExactly(name) {
+            guard case .absent = found else { return .several }
+            found = .one(field.value)
+        }
+        return found
+    }
+
+    /// Whether the parameter is there exactly once and says `true`.
+    func isTrue(_ name: String) -> Bool { value(name) == .one("true") }
+}

@@ -1,0 +1,38 @@
+import HTTP
+
+/// Holds one client address to a number of requests a minute, over all routes it stands before.
+struct RateGate: Sendable {
+    private let limiter: RateLimiter
+    private let stopwatch: Stopwatch
+
+    init(perMinute: Int, stopwatch: Stopwatch) {
+        limiter = RateLimiter(Self.limit(perMinute: perMinute))
+        self.stopwatch = stopwatch
+    }
+
+    /// A whole minute's worth at once, then evenly.
+    static func limit(perMinute count: Int) -> RateLimit {
+        RateLimit(burst: count, interval: 60_000 / Int64(max(1, count)))
+    }
+
+    func limiting(
+        _ handle: @escaping @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
+    ) -> @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse {
+        { request throws(WebFailure) in
+            if case .refused(let seconds) = limiter.take(request.client, now: stopwatch.milliseconds) {
+                throw .tooManyRequests(retryAfter: seconds)
+            }
+            return try await handle(request)
+        }
+    }
+}
+
+/// Milliseconds since it was made, by a clock that never goes back.
+struct Stopwatch: Sendable {
+    private let start = ContinuousClock.now
+
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = (ContinuousClock.now - start).components
+        return seconds * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+}

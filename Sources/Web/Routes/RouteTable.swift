@@ -1,0 +1,57 @@
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// Method, pattern and handler of every dynamic route of this server.
+struct RouteTable: Sendable {
+    struct Entry: Sendable {
+        var method: HTTPRequest.Method
+        /// Below the base path; also the route's name in logs.
+        var pattern: String
+        var handle: @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
+    }
+
+    let routes: [Entry]
+
+    init(configuration: WebConfiguration, pages: Pages, responses: WebResponses, services: WebApplication.Services) {
+        let cookies = Cookies(configuration)
+        let (clock, random) = (services.clock, services.random)
+        let bounces = BounceMemory()
+        let limits = configuration.limits
+        let reader = SignedInReader(
+            sessions: services.sessions, cookies: cookies, limits: configuration.sessions.limits, clock: clock)
+        let stopwatch = Stopwatch()
+        let signIns = RateGate(perMinute: limits.signInsPerMinute, stopwatch: stopwatch)
+        let login = LoginRoutes(
+            configuration: configuration, responses: responses, cookies: cookies, reader: reader,
+            signIn: services.signIn, targets: services.returnTargets, bounces: bounces, clock: clock, random: random)
+        let callback = CallbackRoute(
+            configuration: configuration, responses: responses, cookies: cookies, signIn: services.signIn,
+            bounces: bounces, clock: clock, random: random)
+        let notifications = NotificationRoute(
+            configuration: configuration, responses: responses, notifications: services.notifications,
+            failures: RateLimiter(RateGate.limit(perMinute: limits.failedNotificationsPerMinute)),
+            stopwatch: stopwatch)
+        let account = AccountRoutes(
+            configuration: configuration, responses: responses, cookies: cookies, reader: reader,
+            targets: services.returnTargets, clock: clock, random: random)
+        let session = SessionAPI(
+            configuration: configuration, responses: responses, cookies: cookies, reader: reader, clock: clock)
+        let verify = VerifyRoute(
+            configuration: configuration, responses: responses, reader: reader, targets: services.returnTargets)
+        routes = [
+            Entry(method: .get, pattern: "/", handle: account.root),
+            Entry(method: .get, pattern: "/login", handle: signIns.limiting(login.page)),
+            Entry(method: .get, pattern: "/login/attempt", handle: signIns.limiting(login.attempt)),
+            Entry(method: .get, pattern: "/login/apple", handle: signIns.limiting(login.apple)),
+            Entry(method: .post, pattern: "/apple/callback", handle: signIns.limiting(callback.post)),
+            Entry(method: .post, pattern: "/apple/notifications", handle: notifications.post),
+            Entry(method: .get, pattern: "/account", handle: account.account),
+            Entry(method: .get, pattern: "/logout", handle: account.logoutPage),
+            Entry(method: .post, pattern: "/logout", handle: account.logout),
+            Entry(method: .get, pattern: "/auth/verify", handle: verify.get),
+            Entry(method: .get, pattern: "/api/v1/session", handle: session.get),
+            Entry(method: .delete, pattern: "/api/v1/session", handle: session.delete),
+        ]
+    }
+}

@@ -1,0 +1,96 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `GET` and `DELETE /api/v1/session`: who is signed in, asked by a page or an app; and the end of that session.
+struct SessionAPI: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let cookies: Cookies
+    let reader: SignedInReader
+    let clock: any WallClock
+
+    func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let signedIn = try await active(reader.credential(in: request.fields))
+        return responses.json(SessionDocument.encode(signedIn, limits: reader.limits))
+    }
+
+    func delete(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let credential = reader.credential(in: request.fields)
+        // A browser attaches cookies to requests of other sites; nobody attaches a Bearer but the app that holds it.
+        if case .bearer = credential {
+        } else if !SameOrigin.holds(request.fields, publicURL: configuration.publicURL) {
+            throw .crossSite
+        }
+        do {
+            guard let signedIn = try await reader.signedIn(credential) else { throw WebFailure.signedOut }
+            _ = try await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
+        } catch let error as StoreError {
+            throw .store(error)
+        } catch {
+            throw .signedOut
+        }
+        if case .cookie = credential { return responses.empty(.noContent, cookies: [cookies.clearSession]) }
+        return responses.empty(.noContent)
+    }
+
+    private func active(_ credential: SignedInReader.Credential) async throws(WebFailure) -> SignedIn {
+        let found: SignedIn?
+        do {
+            found = try await reader.signedIn(credential)
+        } catch {
+            throw .store(error)
+        }
+        guard let found else { throw .signedOut }
+        switch found.user.state {
+        case .active: return found
+        case .pending: throw .userPending
+        case .disabled: throw .userDisabled
+        }
+    }
+}
+
+/// The document of `GET /api/v1/session`.
+enum SessionDocument {
+    static func encode(_ signedIn: SignedIn, limits: SessionLimits) -> [UInt8] {
+        var writer = JSONWriter(reserving: 1024)
+        writer.beginObject()
+        writer.name("user")
+        write(signedIn.user, to: &writer)
+        writer.name("session")
+        let session = signedIn.session
+        writer.beginObject()
+        writer.member("id", session.id.rawValue)
+        writer.member("createdAt", session.createdAt)
+        writer.member("lastSeenAt", session.lastSeenAt)
+        writer.member("expiresAt", session.expiresAt)
+        writer.endObject()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func write(_ user: User, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("id", user.id.rawValue)
+        writer.member("externalID", user.externalID)
+        writer.member("appleSubject", user.appleSubject.rawValue)
+        writer.member("email", user.email?.address)
+        writer.member("emailVerified", user.email?.isVerified ?? false)
+        writer.member("isPrivateEmail", user.email?.isPrivate ?? false)
+        writer.member("emailForwarding", user.emailForwarding)
+        writer.name("name")
+        writer.beginObject()
+        writer.member("given", user.name.given)
+        writer.member("family", user.name.family)
+        writer.endObject()
+        writer.member("realUserStatus", user.realUserStatus?.rawValue)
+        writer.member("credentialState", user.credentialState.rawValue)
+        writer.name("groups")
+        writer.beginArray()
+        for group in user.groups { writer.write(group) }
+        writer.endArray()
+        writer.member("createdAt", user.createdAt)
+        writer.endObject()
+    }
+}

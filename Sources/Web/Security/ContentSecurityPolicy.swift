@@ -1,0 +1,34 @@
+/// The `Content-Security-Policy` of each kind of response, made once from the configuration.
+///
+/// Apple's sources are the origin of `apple.scriptURL`, whatever it is. `form-action` names the allowed return origins
+/// because browsers hold every redirect after a form to it.
+struct ContentSecurityPolicy: Sendable {
+    /// A page without scripts.
+    let plain: String
+    /// What is no page: JSON, redirects, `/auth/verify`.
+    let nothing: String
+    private let scriptPrefix: String
+    private let scriptSuffix: String
+    private let loginSuffix: String
+
+    init(_ configuration: WebConfiguration) {
+        let apple = PublicURL.origin(of: configuration.apple.scriptURL) ?? ""
+        let logo = configuration.site.logo.flatMap(PublicURL.origin).map { " \($0)" } ?? ""
+        let forms = (["'self'"] + configuration.login.allowedReturnOrigins).joined(separator: " ")
+        let common = "base-uri 'none'; form-action \(forms); frame-ancestors 'none'"
+        nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        plain = "default-src 'none'; style-src 'self'; img-src 'self'\(logo); \(common)"
+        scriptPrefix = "default-src 'none'; script-src 'nonce-"
+        scriptSuffix = "'; connect-src 'self'; style-src 'self'; img-src 'self'\(logo); \(common)"
+        // Apple's button needs inline styles and a font in a data: URL; a nonce in style-src would cancel the former.
+        loginSuffix =
+            "' \(apple); connect-src 'self'; style-src 'self' 'unsafe-inline'; font-src data:; "
+            + "img-src 'self' \(apple)\(logo); \(common)"
+    }
+
+    /// A page whose own scripts carry this nonce.
+    func scripted(nonce: String) -> String { scriptPrefix + nonce + scriptSuffix }
+
+    /// The login page: also Apple's script, styles and pictures.
+    func login(nonce: String) -> String { scriptPrefix + nonce + loginSuffix }
+}

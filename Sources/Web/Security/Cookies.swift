@@ -1,0 +1,74 @@
+import Coding
+import RelyingParty
+import HTTPTypes
+
+/// What a request sent under one of our cookie names.
+enum CookieValue: Hashable, Sendable {
+    case absent
+    case one(String)
+    /// The name came more than once: nobody can say which value the browser was given by us.
+    case several
+}
+
+/// The two cookies Bramley sets, and how it reads them back (RFC 6265bis).
+struct Cookies: Sendable {
+    /// The binding of a sign-in to a browser. Never anything else than this name, which only this host can set.
+    static let bindingName = "__Host-bramley-login"
+
+    /// `__Host-bramley`, or `__Secure-bramley` when shared with a parent domain.
+    let sessionName: String
+    private let sessionAttributes: String
+    private let bindingAttributes: String
+    private let sessionLifetime: Int64
+
+    init(_ configuration: WebConfiguration) {
+        let sessions = configuration.sessions
+        sessionName = sessions.cookieDomain == nil ? "__Host-bramley" : "__Secure-bramley"
+        let domain = sessions.cookieDomain.map { "; Domain=\($0)" } ?? ""
+        sessionAttributes = "; Path=/\(domain); Secure; HttpOnly; SameSite=Lax"
+        sessionLifetime = sessions.limits.lifetime
+        // Apple's form_post is a cross-site POST: only SameSite=None travels with it.
+        bindingAttributes =
+            "; Max-Age=\(configuration.login.attemptLifetime); Path=/; Secure; HttpOnly; SameSite=None"
+    }
+
+    /// `Set-Cookie` of a new session.
+    func setSession(_ token: String) -> String {
+        "\(sessionName)=\(token); Max-Age=\(sessionLifetime)\(sessionAttributes)"
+    }
+
+    /// `Set-Cookie` that makes the browser forget its session.
+    var clearSession: String { "\(sessionName)=; Max-Age=0\(sessionAttributes)" }
+
+    /// `Set-Cookie` of the binding, as short-lived as an attempt.
+    func setBinding(_ value: String) -> String { "\(Self.bindingName)=\(value)\(bindingAttributes)" }
+
+    func session(in fields: HTTPFields) -> CookieValue { Self.read(sessionName, in: fields) }
+
+    func binding(in fields: HTTPFields) -> CookieValue { Self.read(Self.bindingName, in: fields) }
+
+    /// Reads one cookie of the request; several `Cookie` fields count as one (RFC 9113 §8.2.3).
+    ///
+    /// Names are compared byte by byte, case included, after removing spaces and tabs around them; what holds no `=`
+    /// is no cookie of ours. Quotation marks are part of a value.
+    static func read(_ name: String, in fields: HTTPFields) -> CookieValue {
+        var found = CookieValue.absent
+        for field in fields[values: .cookie] {
+            for pair in field.utf8.split(separator: UInt8(ascii: ";")) {
+                guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
+                guard trimmed(pair[..<equals]).elementsEqual(name.utf8) else { continue }
+                guard case .absent = found else { return .several }
+                found = .one(String(decoding: trimmed(pair[pair.index(after: equals)...]), as: UTF8.self))
+            }
+        }
+        return found
+    }
+
+    private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+        guard let first = text.firstIndex(where: { !isSpace($0) }),
+            let last = text.lastIndex(where: { !isSpace($0) })
+        else { return text[text.endIndex...] }
+        return text[first...last]
+    }
+}

@@ -1,0 +1,11 @@
+package import HTTPTypes
+
+extension WebApplication {
+    /// The security fields of answers that the server gives without asking this handler: 400, 408, 414 and the like.
+    package static func refusalFields(_ configuration: WebConfiguration) -> HTTPFields {
+        var fields = HTTPFields()
+        let policy = ContentSecurityPolicy(configuration).nothing
+        SecurityHeaders.add(to: &fields, policy: policy, referrer: .noReferrer)
+        return fields
+    }
+}

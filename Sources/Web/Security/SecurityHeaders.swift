@@ -1,0 +1,53 @@
+import HTTPTypes
+
+/// The fields every response carries, whatever it is.
+enum SecurityHeaders {
+    /// What `Referer` the browser may send from a page.
+    enum ReferrerPolicy: String {
+        /// Pages with forms: `no-referrer` would turn their `Origin` into `null`.
+        case sameOrigin = "same-origin"
+        case noReferrer = "no-referrer"
+    }
+
+    /// All of them, in the order they are sent.
+    static func fields(policy: String, referrer: ReferrerPolicy) -> [HTTPField] {
+        [
+            HTTPField(name: .cacheControl, value: "no-store"),
+            HTTPField(name: .strictTransportSecurity, value: "max-age=31536000"),
+            HTTPField(name: .contentSecurityPolicy, value: policy),
+            HTTPField(name: .xContentTypeOptions, value: "nosniff"),
+            HTTPField(name: .referrerPolicy, value: referrer.rawValue),
+            HTTPField(name: .crossOriginOpenerPolicy, value: "same-origin"),
+            HTTPField(name: .crossOriginResourcePolicy, value: "same-origin"),
+        ]
+    }
+
+    /// Adds them; a field that is set already stays as it is.
+    static func add(to fields: inout HTTPFields, policy: String, referrer: ReferrerPolicy) {
+        for field in self.fields(policy: policy, referrer: referrer) where !fields.contains(field.name) {
+            fields.append(field)
+        }
+    }
+}
+
+extension HTTPField.Name {
+    static let referrerPolicy = known("Referrer-Policy")
+    static let crossOriginOpenerPolicy = known("Cross-Origin-Opener-Policy")
+    static let secFetchSite = known("Sec-Fetch-Site")
+    static let secFetchMode = known("Sec-Fetch-Mode")
+    static let requestedWith = known("X-Requested-With")
+    static let forwardedProto = known("X-Forwarded-Proto")
+    static let forwardedHost = known("X-Forwarded-Host")
+    static let forwardedURI = known("X-Forwarded-Uri")
+    static let forwardedMethod = known("X-Forwarded-Method")
+    static let originalURL = known("X-Original-URL")
+    static let originalMethod = known("X-Original-Method")
+    static let authRequestUser = known("X-Auth-Request-User")
+    static let authRequestEmail = known("X-Auth-Request-Email")
+    static let authRequestPreferredUsername = known("X-Auth-Request-Preferred-Username")
+    static let authRequestName = known("X-Auth-Request-Name")
+    static let authRequestGroups = known("X-Auth-Request-Groups")
+
+    /// A name written in this file: a token, so the fallback is never taken.
+    private static func known(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .via }
+}

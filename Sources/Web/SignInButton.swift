@@ -1,0 +1,100 @@
+/// `button.*`: how Apple draws its button (`data-*` attributes of its script, parameters of its picture).
+package struct SignInButton: Sendable {
+    package enum Color: String, Sendable, CaseIterable { case black, white }
+    package enum Kind: String, Sendable, CaseIterable {
+        case signIn = "sign-in"
+        case `continue`
+        case signUp = "sign-up"
+    }
+    package enum Mode: String, Sendable, CaseIterable {
+        case centerAlign = "center-align"
+        case leftAlign = "left-align"
+        case logoOnly = "logo-only"
+    }
+    package enum LogoSize: String, Sendable, CaseIterable { case small, medium, large }
+
+    /// Nil follows the visitor's colour scheme: black on light pages, white on dark ones.
+    package var color: Color?
+    package var kind: Kind
+    package var mode: Mode
+    package var border: Bool
+    /// Pixels, 0–50.
+    package var borderRadius: Int
+    /// Pixels, 130–375; nil fills the column.
+    package var width: Int?
+    /// Pixels, 30–64.
+    package var height: Int
+    /// Pixels; logo-only buttons.
+    package var size: Int?
+    /// Left-aligned buttons.
+    package var logoSize: LogoSize?
+    /// Pixels; left-aligned buttons.
+    package var logoPosition: Int?
+    /// Pixels; left-aligned buttons.
+    package var labelPosition: Int?
+
+    package init(
+        color: Color? = nil, kind: Kind = .signIn, mode: Mode = .centerAlign, border: Bool = false,
+        borderRadius: Int = 14, width: Int? = 320, height: Int = 48, size: Int? = nil, logoSize: LogoSize? = nil,
+        logoPosition: Int? = nil, labelPosition: Int? = nil
+    ) {
+        self.color = color
+        self.kind = kind
+        self.mode = mode
+        self.border = border
+        self.borderRadius = borderRadius
+        self.width = width
+        self.height = height
+        self.size = size
+        self.logoSize = logoSize
+        self.logoPosition = logoPosition
+        self.labelPosition = labelPosition
+    }
+
+    /// The `data-*` attributes Apple's script reads, without the prefix.
+    var attributes: [(name: String, value: String)] {
+        var list: [(name: String, value: String)] = [
+            ("mode", mode.rawValue), ("type", kind.rawValue), ("color", (color ?? .black).rawValue),
+            ("border", border ? "true" : "false"), ("border-radius", String(borderRadius)),
+        ]
+        switch mode {
+        case .logoOnly:
+            list.append(("size", String(logoOnlySize)))
+        case .centerAlign, .leftAlign:
+            // The page sizes the element itself, so that it also shrinks with a narrow screen.
+            list.append(("width", "100%"))
+            list.append(("height", "100%"))
+        }
+        if mode == .leftAlign {
+            if let logoSize { list.append(("logo-size", logoSize.rawValue)) }
+            if let logoPosition { list.append(("logo-position", String(logoPosition))) }
+            if let labelPosition { list.append(("label-position", String(labelPosition))) }
+        }
+        return list
+    }
+
+    var cssWidth: String {
+        if mode == .logoOnly { return "\(logoOnlySize)px" }
+        return width.map { "\($0)px" } ?? "100%"
+    }
+
+    var cssHeight: String { "\(mode == .logoOnly ? logoOnlySize : height)px" }
+
+    /// Apple's picture of the button, served beside its script; for browsers that run no scripts.
+    /// - Parameter origin: of `apple.scriptURL`.
+    func pictureURL(origin: String, color: Color, locale: String) -> String {
+        let path =
+            switch mode {
+            case .centerAlign: "/appleid/button"
+            case .leftAlign: "/appleid/button/left"
+            case .logoOnly: "/appleid/button/logo"
+            }
+        // The pictures know no "sign-up", and answer 404 to what they do not know.
+        let type = kind == .continue ? "continue" : "sign-in"
+        let shape = mode == .logoOnly ? "&size=\(logoOnlySize)" : "&width=\(width ?? 375)&height=\(height)"
+        return "\(origin)\(path)?color=\(color.rawValue)&border=\(border)&type=\(type)&border_radius=\(borderRadius)"
+            + "\(shape)&scale=2&locale=\(locale)"
+    }
+
+    private var logoOnlySize: Int { size ?? height }
+}

@@ -1,0 +1,64 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// Finds the session a request presents.
+struct SignedInReader: Sendable {
+    /// What the request offers as proof.
+    enum Credential: Sendable {
+        case none
+        /// A cookie: browser sessions only.
+        case cookie(SessionToken)
+        /// `Authorization: Bearer` with our prefix: an app's session only.
+        case bearer(SessionToken)
+    }
+
+    let sessions: any SessionStore
+    let cookies: Cookies
+    let limits: SessionLimits
+    let clock: any WallClock
+
+    /// A Bearer with our prefix decides alone; one without it is some application's own and is ignored. Several session
+    /// cookies, or several `Authorization` fields, are no credential.
+    func credential(in fields: HTTPFields) -> Credential {
+        let authorizations = fields[values: .authorization]
+        if let authorization = authorizations.first, let text = Self.bearer(authorization) {
+            guard authorizations.count == 1, let token = SessionToken(parsing: text) else { return .none }
+            return .bearer(token)
+        }
+        guard case .one(let value) = cookies.session(in: fields), let token = SessionToken(parsing: value) else {
+            return .none
+        }
+        return .cookie(token)
+    }
+
+    /// The live session of the credential, whatever the state of its user; nil when there is none. Writes `lastSeenAt`
+    /// when that is due.
+    func signedIn(_ credential: Credential) async throws(StoreError) -> SignedIn? {
+        let token: SessionToken
+        let kind: SessionKind
+        switch credential {
+        case .none: return nil
+        case .cookie(let value): (token, kind) = (value, .browser)
+        case .bearer(let value): (token, kind) = (value, .native)
+        }
+        let now = clock.now()
+        guard var found = try await sessions.signedIn(token: token.hash, at: now) else { return nil }
+        guard found.session.kind == kind, now < limits.end(of: found.session) else { return nil }
+        if now >= found.session.lastSeenAt.adding(seconds: 60) {
+            // Being seen is a courtesy: a store that cannot write must not sign anybody out.
+            try? await sessions.touch(found.session.id, at: now)
+            found.session.lastSeenAt = now
+        }
+        return found
+    }
+
+    /// The token of a Bearer credential (RFC 6750 §2.1) that carries our session prefix.
+    private static func bearer(_ authorization: String) -> String? {
+        let parts = authorization.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+        let token = parts[1].drop { $0 == " " }
+        return token.hasPrefix(SessionToken.prefix) ? String(token) : nil
+    }
+}

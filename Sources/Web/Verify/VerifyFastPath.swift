@@ -1,0 +1,265 @@
+package import Coding
+import Crypto
+package import HTTP
+import HTTPTypes
+package import RelyingParty
+
+/// `GET /auth/verify` answered on the loop, without a task, from bytes prepared when the session was first seen.
+///
+/// One per event loop, not Sendable. It answers only what is plain: HTTP/1.1 that stays open, exactly one session
+/// cookie, a live browser session of an active user, and nothing ambiguous from the proxy. For the rest it returns
+/// false and has written nothing: `VerifyRoute` decides. Everything it accepts, `VerifyRoute` answers alike.
+package final class VerifyFastPath {
+    private let path: [UInt8]
+    private let cookieName: [UInt8]
+    private let style: WebConfiguration.ForwardAuthStyle
+    private let cache: SessionCache<[UInt8]>
+    private let hasher = SHA256Hasher()
+    /// Status line and security fields, the same in every answer.
+    private let prefix: [UInt8]
+
+    /// - Parameter capacity: sessions whose answers are kept.
+    /// - Throws: when the store gives this loop no reader.
+    package init(
+        configuration: WebConfiguration, directory: any SessionDirectory, capacity: Int = 16_384
+    ) throws(StoreError) {
+        path = Array(configuration.publicURL.path("/auth/verify").utf8)
+        cookieName = Array(Cookies(configuration).sessionName.utf8)
+        style = configuration.forwardAuth
+        cache = SessionCache(
+            reader: try directory.makeReader(), invalidations: directory.invalidations,
+            limits: configuration.sessions.limits, capacity: capacity)
+        prefix = VerifyAnswer.prefix(ContentSecurityPolicy(configuration))
+    }
+
+    /// Appends the whole response to `output` and returns true, or leaves it untouched and returns false.
+    /// - Parameters:
+    ///   - bytes: what `head` was parsed from.
+    ///   - date: the value of `Date`.
+    package func answer(
+        head: RequestHead, bytes: Span<UInt8>, peerIsTrusted: Bool, now: Timestamp, date: [UInt8],
+        into output: inout [UInt8]
+    ) -> Bool {
+        guard head.method == .get, head.minorVersion == 1, head.keepAlive, case .none = head.framing,
+            equals(bytes, head.path, path)
+        else { return false }
+        guard let cookie = plainCookie(of: head, bytes, peerIsTrusted),
+            let token = token(in: bytes, cookie), let answer = look(up: token, bytes, now)
+        else { return false }
+        output.append(contentsOf: prefix)
+        output.append(contentsOf: answer)
+        output.append(contentsOf: "Date: ".utf8)
+        output.append(contentsOf: date)
+        output.append(contentsOf: "\r\n\r\n".utf8)
+        return true
+    }
+
+    /// The prepared fields of the session, nil when it is unknown, not a browser's, not of an active user, or due to
+    /// have `lastSeenAt` written, which the ordinary route does.
+    private func look(up token: ByteRange, _ bytes: Span<UInt8>, _ now: Timestamp) -> [UInt8]? {
+        let hash = hasher.hash(bytes.extracting(token.range))
+        guard let found = try? cache.lookUp(token: hash, now: now, prepare: VerifyAnswer.fields),
+            found.touchDue == nil, !found.value.isEmpty
+        else { return nil }
+        return found.value
+    }
+
+    /// The one `Cookie` field; nil when there is none or several, or when another field needs a closer look.
+    private func plainCookie(of head: RequestHead, _ bytes: Span<UInt8>, _ peerIsTrusted: Bool) -> ByteRange? {
+        var cookie: ByteRange?
+        var seen: UInt64 = 0
+        for field in head.fields {
+            switch field.known {
+            case .cookie:
+                guard cookie == nil else { return nil }
+                cookie = field.value
+            case .authorization:
+                // Whether it is ours to read is for the ordinary route to say.
+                return nil
+            case .xForwardedProto, .xForwardedHost, .xForwardedURI, .xForwardedMethod, .xOriginalURL,
+                .xOriginalMethod:
+                guard peerIsTrusted else { continue }
+                let bit: UInt64 = 1 << UInt64(field.known.rawValue & 63)
+                guard seen & bit == 0, OriginalFieldCheck.isPlain(field.known, bytes, field.value) else { return nil }
+                seen |= bit
+            default: continue
+            }
+        }
+        return cookie
+    }
+
+    /// The place of the session token in the cookie field; nil unless our name is there exactly once, written plainly,
+    /// with a value that may be a token.
+    private func token(in bytes: Span<UInt8>, _ field: ByteRange) -> ByteRange? {
+        var found: ByteRange?
+        var index = field.range.lowerBound
+        let end = field.range.upperBound
+        while index < end {
+            while index < end, bytes[index] == 0x20 || bytes[index] == 0x09 { index &+= 1 }
+            let start = index
+            while index < end, bytes[index] != UInt8(ascii: ";") { index &+= 1 }
+            if matches(bytes, start, index) {
+                let value = start &+ cookieName.count
+                // A name with space before `=` is still our name to the ordinary reader.
+                guard value < index, bytes[value] == UInt8(ascii: "="), found == nil else { return nil }
+                found = ByteRange(value &+ 1, index)
+            }
+            index &+= 1
+        }
+        guard let found, isToken(bytes, found) else { return nil }
+        return found
+    }
+
+    /// Whether our name begins here and is followed by what could end a name.
+    private func matches(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) -> Bool {
+        guard end &- start >= cookieName.count else { return false }
+        for offset in cookieName.indices where bytes[start &+ offset] != cookieName[offset] { return false }
+        let next = start &+ cookieName.count
+        return next == end || bytes[next] == UInt8(ascii: "=") || bytes[next] == 0x20 || bytes[next] == 0x09
+    }
+
+    /// `brs_` and 43 characters of the base64url alphabet: as `SessionToken` parses it.
+    private func isToken(_ bytes: Span<UInt8>, _ place: ByteRange) -> Bool {
+        guard place.count == SessionToken.prefix.utf8.count + SessionToken.characterCount else { return false }
+        var index = place.range.lowerBound
+        for byte in SessionToken.prefix.utf8 {
+            guard bytes[index] == byte else { return false }
+            index &+= 1
+        }
+        while index < place.range.upperBound {
+            switch bytes[index] {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                index &+= 1
+            default: return false
+            }
+        }
+        return true
+    }
+
+    private func equals(_ bytes: Span<UInt8>, _ place: ByteRange, _ other: [UInt8]) -> Bool {
+        guard place.count == other.count else { return false }
+        let start = place.range.lowerBound
+        for offset in other.indices where bytes[start &+ offset] != other[offset] { return false }
+        return true
+    }
+}
+
+/// The bytes of an answer to a signed-in `/auth/verify`.
+enum VerifyAnswer {
+    /// Status line and the fields every response has.
+    static func prefix(_ policy: ContentSecurityPolicy) -> [UInt8] {
+        var bytes = Array("HTTP/1.1 204 No Content\r\n".utf8)
+        for field in SecurityHeaders.fields(policy: policy.nothing, referrer: .noReferrer) {
+            append(field.name.rawName, field.value, to: &bytes)
+        }
+        return bytes
+    }
+
+    /// The five fields of a person; empty for a session this path may not answer.
+    static func fields(_ signedIn: SignedIn) -> [UInt8] {
+        guard signedIn.session.kind == .browser, signedIn.user.state == .active else { return [] }
+        var bytes: [UInt8] = []
+        for (name, value) in VerifiedUser(signedIn.user).fields { append(name.rawName, value, to: &bytes) }
+        return bytes
+    }
+
+    private static func append(_ name: String, _ value: String, to bytes: inout [UInt8]) {
+        bytes.append(contentsOf: name.utf8)
+        bytes.append(contentsOf: ": ".utf8)
+        bytes.append(contentsOf: value.utf8)
+        bytes.append(contentsOf: "\r\n".utf8)
+    }
+}
+
+/// Values a proxy sends of the original request, checked cheaply: whatever passes here passes `OriginalRequest`, and
+/// what does not is looked at there.
+enum OriginalFieldCheck {
+    static func isPlain(_ known: KnownField, _ bytes: Span<UInt8>, _ place: ByteRange) -> Bool {
+        let range = place.range
+        switch known {
+        case .xForwardedProto: return isScheme(bytes, range)
+        case .xForwardedHost: return isHost(bytes, range)
+        case .xForwardedURI: return isTarget(bytes, range)
+        case .xForwardedMethod, .xOriginalMethod: return isMethod(bytes, range)
+        case .xOriginalURL: return isURL(bytes, range)
+        default: return false
+        }
+    }
+
+    private static func isScheme(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        equals(bytes, range, "https") || equals(bytes, range, "http")
+    }
+
+    private static func isMethod(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        guard !range.isEmpty, range.count <= 8 else { return false }
+        for index in range {
+            guard (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(bytes[index]) else { return false }
+        }
+        return true
+    }
+
+    /// A registered name without a port.
+    private static func isHost(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        guard !range.isEmpty, range.count <= 253 else { return false }
+        for index in range {
+            switch bytes[index] {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+                UInt8(ascii: "."):
+                continue
+            default: return false
+            }
+        }
+        return true
+    }
+
+    /// A path without escapes and without segments that begin with a dot, and a query of unreserved characters,
+    /// escapes, `=` and `&`.
+    private static func isTarget(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        guard !range.isEmpty, bytes[range.lowerBound] == UInt8(ascii: "/") else { return false }
+        var isQuery = false
+        var isSegmentStart = false
+        for index in range {
+            let byte = bytes[index]
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
+                isSegmentStart = false
+            case UInt8(ascii: "."):
+                guard !isSegmentStart || isQuery else { return false }
+            case UInt8(ascii: "/"):
+                guard !isSegmentStart || isQuery else { return false }
+                isSegmentStart = true
+            case UInt8(ascii: "?"):
+                guard !isQuery else { return false }
+                isQuery = true
+            case UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"):
+                guard isQuery else { return false }
+            default: return false
+            }
+        }
+        return true
+    }
+
+    private static func isURL(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        var start = range.lowerBound
+        for scheme in ["https://", "http://"] {
+            let end = range.lowerBound + scheme.utf8.count
+            if end <= range.upperBound, equals(bytes, range.lowerBound..<end, scheme) { start = end }
+        }
+        guard start > range.lowerBound else { return false }
+        var slash = start
+        while slash < range.upperBound, bytes[slash] != UInt8(ascii: "/") { slash += 1 }
+        return isHost(bytes, start..<slash) && isTarget(bytes, slash..<range.upperBound)
+    }
+
+    private static func equals(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: String) -> Bool {
+        guard range.count == text.utf8.count else { return false }
+        var index = range.lowerBound
+        for byte in text.utf8 {
+            guard bytes[index] == byte else { return false }
+            index += 1
+        }
+        return true
+    }
+}

@@ -1,0 +1,67 @@
+package import Crypto
+package import HTTP
+import HTTPTypes
+package import Logging
+package import RelyingParty
+
+/// The site visitors, proxies, apps and Apple talk to: every route of the main listener.
+package final class WebApplication: RequestHandler {
+    /// What the routes work with; the executable wires it.
+    package struct Services: Sendable {
+        package var signIn: SignIn
+        package var sessions: any SessionStore
+        package var notifications: Notifications
+        package var returnTargets: ReturnTargets
+        package var clock: any WallClock
+        package var random: any RandomSource
+        package var logger: Logger
+
+        package init(
+            signIn: SignIn, sessions: any SessionStore, notifications: Notifications, returnTargets: ReturnTargets,
+            clock: any WallClock, random: any RandomSource, logger: Logger
+        ) {
+            self.signIn = signIn
+            self.sessions = sessions
+            self.notifications = notifications
+            self.returnTargets = returnTargets
+            self.clock = clock
+            self.random = random
+            self.logger = logger
+        }
+    }
+
+    private let router: Router
+    private let policy: ContentSecurityPolicy
+
+    package init(configuration: WebConfiguration, pages: Pages, services: Services) {
+        policy = ContentSecurityPolicy(configuration)
+        let responses = WebResponses(
+            configuration: configuration, pages: pages, policy: policy, random: services.random,
+            logger: services.logger)
+        var router = Router(basePath: configuration.publicURL.basePath) { request, failure in
+            responses.failure(.routing(failure), route: "", request: request)
+        }
+        let table = RouteTable(configuration: configuration, pages: pages, responses: responses, services: services)
+        for route in table.routes {
+            router.add(route.method, route.pattern) { request, _ in
+                do throws(WebFailure) {
+                    return try await route.handle(request)
+                } catch {
+                    return responses.failure(error, route: route.pattern, request: request)
+                }
+            }
+        }
+        let assets = AssetRoute(pages: pages, responses: responses, clock: services.clock)
+        router.add(.get, "/assets/{path...}") { request, parameters in
+            assets.get(request, path: parameters["path"] ?? "")
+        }
+        self.router = router
+    }
+
+    package func respond(to request: ServerRequest) async -> ServerResponse {
+        var response = await router.respond(to: request)
+        // Whatever made the response, these are on it.
+        SecurityHeaders.add(to: &response.fields, policy: policy.nothing, referrer: .noReferrer)
+        return response
+    }
+}

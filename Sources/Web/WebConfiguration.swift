@@ -1,0 +1,139 @@
+package import RelyingParty
+
+/// Everything the web side is told at start: plain values, validated by whoever loaded them.
+package struct WebConfiguration: Sendable {
+    /// `site.*`: who the pages speak for.
+    package struct Site: Sendable {
+        package var name: String
+        /// A path of ours or an https URL; nil shows the first letter of `name`.
+        package var logo: String?
+        package var privacyURL: String?
+        package var termsURL: String?
+
+        package init(name: String, logo: String? = nil, privacyURL: String? = nil, termsURL: String? = nil) {
+            self.name = name
+            self.logo = logo
+            self.privacyURL = privacyURL
+            self.termsURL = termsURL
+        }
+    }
+
+    /// What the login page gives Apple's script.
+    package struct Apple: Sendable {
+        package var servicesID: String
+        /// Exactly what is registered with Apple: `publicURL` and `/apple/callback`.
+        package var redirectURI: String
+        /// `name`, `email`, both or none.
+        package var scopes: [String]
+        /// Absolute; `{locale}` stands for Apple's name of the page's language.
+        package var scriptURL: String
+        /// A simulator stands in for Apple by a command-line override: every page says so.
+        package var isSimulatedByOverride: Bool
+
+        package init(
+            servicesID: String, redirectURI: String, scopes: [String],
+            scriptURL: String =
+                "https://appleid.cdn-apple.com/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js",
+            isSimulatedByOverride: Bool = false
+        ) {
+            self.servicesID = servicesID
+            self.redirectURI = redirectURI
+            self.scopes = scopes
+            self.scriptURL = scriptURL
+            self.isSimulatedByOverride = isSimulatedByOverride
+        }
+    }
+
+    /// `login.*`.
+    package struct Login: Sendable {
+        /// Exact origins `return_to` may name besides `publicURL`; browsers hold forms to them (`form-action`).
+        package var allowedReturnOrigins: [String]
+        /// Where an attempt that names no target leads.
+        package var defaultReturnTo: String
+        /// Seconds an attempt lives, and the binding cookie with it.
+        package var attemptLifetime: Int64
+        /// The site's own sign-in by password, linked beside the button.
+        package var passwordURL: String?
+
+        package init(
+            allowedReturnOrigins: [String] = [], defaultReturnTo: String = "/account", attemptLifetime: Int64 = 600,
+            passwordURL: String? = nil
+        ) {
+            self.allowedReturnOrigins = allowedReturnOrigins
+            self.defaultReturnTo = defaultReturnTo
+            self.attemptLifetime = attemptLifetime
+            self.passwordURL = passwordURL
+        }
+    }
+
+    /// `sessions.*`.
+    package struct Sessions: Sendable {
+        package var limits: SessionLimits
+        /// The parent domain the session cookie is sent to; nil keeps it on this host (`__Host-`).
+        package var cookieDomain: String?
+
+        package init(limits: SessionLimits, cookieDomain: String? = nil) {
+            self.limits = limits
+            self.cookieDomain = cookieDomain
+        }
+    }
+
+    /// Which fields of a trusted proxy name the original request of `/auth/verify`.
+    package enum ForwardAuthStyle: String, Sendable, CaseIterable {
+        /// `X-Forwarded-Proto`, `-Host`, `-Uri` and `-Method`: Caddy, Traefik.
+        case forwarded
+        /// `X-Original-URL` (complete) and `X-Original-Method`: nginx.
+        case original
+    }
+
+    package struct Limits: Sendable {
+        /// Bytes of a callback's body; beyond it 413.
+        package var callbackBody: Int
+        /// Bytes of a notification's body; beyond it 413.
+        package var notificationBody: Int
+        /// Sign-in pages, attempts and callbacks one address may ask for in a minute; beyond it 429.
+        package var signInsPerMinute: Int
+        /// Notifications of one address that may fail verification in a minute; beyond it 429.
+        package var failedNotificationsPerMinute: Int
+
+        package init(
+            callbackBody: Int = 65_536, notificationBody: Int = 65_536, signInsPerMinute: Int = 120,
+            failedNotificationsPerMinute: Int = 30
+        ) {
+            self.callbackBody = callbackBody
+            self.notificationBody = notificationBody
+            self.signInsPerMinute = signInsPerMinute
+            self.failedNotificationsPerMinute = failedNotificationsPerMinute
+        }
+    }
+
+    package var publicURL: PublicURL
+    package var site: Site
+    package var apple: Apple
+    package var login: Login
+    package var button: SignInButton
+    package var sessions: Sessions
+    package var forwardAuth: ForwardAuthStyle
+    /// `pages.locales`: languages of the pages as BCP 47 tags, the first being the default.
+    package var locales: [String]
+    /// Files of `pages.directory` that replace embedded ones: path below `Public/` → content.
+    package var pageOverrides: [String: [UInt8]]
+    package var limits: Limits
+
+    package init(
+        publicURL: PublicURL, site: Site, apple: Apple, login: Login = Login(), button: SignInButton = SignInButton(),
+        sessions: Sessions, forwardAuth: ForwardAuthStyle = .forwarded, locales: [String] = ["en"],
+        pageOverrides: [String: [UInt8]] = [:], limits: Limits = Limits()
+    ) {
+        self.publicURL = publicURL
+        self.site = site
+        self.apple = apple
+        self.login = login
+        self.button = button
+        self.sessions = sessions
+        self.forwardAuth = forwardAuth
+        self.locales = locales
+        self.pageOverrides = pageOverrides
+        self.limits = limits
+    }
+}

@@ -1,0 +1,118 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import Logging
+import RelyingParty
+
+/// Makes the responses of every route: pages, redirects, JSON and failures, each with its security headers.
+struct WebResponses: Sendable {
+    let configuration: WebConfiguration
+    let pages: Pages
+    let policy: ContentSecurityPolicy
+    let random: any RandomSource
+    let logger: Logger
+
+    /// A page without scripts, unless `policy` says otherwise.
+    func page(
+        _ bytes: [UInt8], locale: String, status: HTTPResponse.Status = .ok, policy: String? = nil,
+        referrer: SecurityHeaders.ReferrerPolicy = .noReferrer, cookies: [String] = [], fields: HTTPFields = HTTPFields()
+    ) -> ServerResponse {
+        var fields = fields
+        fields[.contentType] = "text/html; charset=utf-8"
+        fields[.contentLanguage] = locale
+        SecurityHeaders.add(to: &fields, policy: policy ?? self.policy.plain, referrer: referrer)
+        add(cookies, to: &fields)
+        return ServerResponse(status: status, fields: fields, body: .bytes(bytes))
+    }
+
+    /// 303: the browser goes on with a GET, whatever it sent (RFC 9110 §15.4.4).
+    func redirect(to location: String, cookies: [String] = [], status: HTTPResponse.Status = .seeOther)
+        -> ServerResponse
+    {
+        var fields: HTTPFields = [.location: location]
+        SecurityHeaders.add(to: &fields, policy: policy.nothing, referrer: .noReferrer)
+        add(cookies, to: &fields)
+        return ServerResponse(status: status, fields: fields)
+    }
+
+    func empty(_ status: HTTPResponse.Status, fields: HTTPFields = HTTPFields(), cookies: [String] = [])
+        -> ServerResponse
+    {
+        var fields = fields
+        SecurityHeaders.add(to: &fields, policy: policy.nothing, referrer: .noReferrer)
+        add(cookies, to: &fields)
+        return ServerResponse(status: status, fields: fields)
+    }
+
+    func json(_ bytes: [UInt8], cookies: [String] = []) -> ServerResponse {
+        var response = empty(.ok, fields: [.contentType: "application/json"], cookies: cookies)
+        response.body = .bytes(bytes)
+        return response
+    }
+
+    /// The failure as its caller reads it: a page for a visitor, RFC 9457 for the rest.
+    func failure(_ failure: WebFailure, route: String, request: ServerRequest) -> ServerResponse {
+        let errorID = makeErrorID()
+        log(failure, route: route, errorID: errorID)
+        if isForPrograms(route: route, request: request) { return problem(failure, errorID: errorID) }
+        let locale = pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let message = MessagePage(failure, locale: locale, pages: pages, configuration: configuration)
+        return page(
+            message.render(pages, locale: locale, errorID: failure.showsErrorID ? errorID : nil), locale: locale,
+            status: failure.status, fields: failure.fields)
+    }
+
+    /// RFC 9457.
+    func problem(_ failure: WebFailure, errorID: String) -> ServerResponse {
+        let strings = pages.strings(pages.locales.first ?? "en")
+        let key = "errors.\(failure.code).title"
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("type", "about:blank")
+        writer.member("title", strings?.has(key) == true ? strings?[key] : failure.status.reasonPhrase)
+        writer.member("status", Int64(failure.status.code))
+        writer.member("code", failure.code)
+        writer.member("errorID", errorID)
+        writer.endObject()
+        var fields = failure.fields
+        fields[.contentType] = "application/problem+json"
+        var response = empty(failure.status, fields: fields)
+        response.body = .bytes(writer.bytes)
+        return response
+    }
+
+    private func isForPrograms(route: String, request: ServerRequest) -> Bool {
+        if route == "/login/attempt" || route == "/apple/notifications" || route.hasPrefix("/api/") { return true }
+        return request.path.hasPrefix(configuration.publicURL.path("/api/"))
+    }
+
+    private func log(_ failure: WebFailure, route: String, errorID: String) {
+        guard logger.logLevel <= failure.level else { return }
+        var metadata: Logger.Metadata = [
+            LogKey.reason: "\(failure.code)", LogKey.route: "\(route)", LogKey.errorID: "\(errorID)",
+            LogKey.status: "\(failure.status.code)",
+        ]
+        if let detail = failure.detail { metadata[LogKey.detail] = "\(detail)" }
+        logger.log(level: failure.level, "request failed", metadata: metadata)
+    }
+
+    /// Ten digits a visitor can read out: `7F3A9-1C2D0`.
+    private func makeErrorID() -> String {
+        let digits = Hexadecimal.encode(random.bytes(5)).uppercased()
+        return "\(digits.prefix(5))-\(digits.dropFirst(5))"
+    }
+
+    private func add(_ cookies: [String], to fields: inout HTTPFields) {
+        for cookie in cookies { fields.append(HTTPField(name: .setCookie, value: cookie)) }
+    }
+}
+
+/// The names of values in log lines.
+enum LogKey {
+    static let reason = "reason"
+    static let detail = "detail"
+    static let route = "route"
+    static let errorID = "error_id"
+    static let status = "status"
+}

@@ -1,0 +1,332 @@
+import AppleID
+import Coding
+import RelyingParty
+import Synchronization
+import Testing
+
+struct AppleKeySetTests {
+    private let clock = TestClock()
+    private let first = IndependentSigner.firstKey
+    private let second = IndependentSigner.secondKey
+
+    private func keySet(_ source: KeySource, archive: MemoryArchive = MemoryArchive()) -> AppleKeySet {
+        AppleKeySet(source: source, archive: archive, clock: clock, logger: silentLogger)
+    }
+
+    private func published(_ kids: String...) throws -> [UInt8] {
+        Array(try IndependentSigner.shared.keySet(kids).utf8)
+    }
+
+    @Test func fetchesOnceForManyUses() async throws {
+        let source = KeySource(try published(first))
+        let keys = keySet(source)
+        for _ in 0..<10 { _ = try await keys.key(for: first) }
+        #expect(source.fetches == 1)
+    }
+
+    @Test func findsANewKeyAtOnceAfterARotation() async throws {
+        let source = KeySource(try published(first))
+        let keys = keySet(source)
+        _ = try await keys.key(for: first)
+        source.answer = .success(try published(second))
+        _ = try await keys.key(for: second)
+        #expect(source.fetches == 2)
+        await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: first) }
+    }
+
+    @Test func aThousandUnknownKidsCostTwoFetches() async throws {
+        let source = KeySource(try published(first))
+        let keys = keySet(source)
+        for number in 0..<1000 {
+            await #expect(throws: KeySetFailure.self) { try await keys.key(for: "random\(number)") }
+        }
+        #expect(source.fetches <= 2)
+        _ = try await keys.key(for: first)
+        #expect(source.fetches <= 2)
+    }
+
+    @Test func anUnknownKidCostsAFetchAMinute() async throws {
+        let source = KeySource(try published(first))
+        let keys = keySet(source)
+        _ = try await keys.key(for: first)
+        await #expect(throws: KeySetFailure.unknownKey) { try await keys.key(for: second) }
+        clock.advance(seconds: 59)
+        await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: second) }
+        #expect(source.fetches == 2)
+        clock.advance(seconds: 1)
+        source.answer = .success(try published(first, second))
+        _ = try await keys.key(for: second)
+        #expect(source.fetches == 3)
+    }
+
+    @Test func aClockSetBackDoesNotStretchTheCoolDown() async throws {
+        let source = KeySource(try published(first))
+        let keys = keySet(source)
+        _ = try await keys.key(for: first)
+        await #expect(throws: KeySetFailure.unknownKey) { try await keys.key(for: second) }
+        clock.advance(seconds: -86_400)
+        source.answer = .success(try published(first, second))
+        _ = try await keys.key(for: second)
+    }
+
+    @Test(arguments: [
+        "", "{}", "null", "<html></html>", #"{"keys":[]}"#, #"{"keys":{}}"#, #"{"keys":[{"kty":"EC"}]}"#,
+        #"{"keys":[{"kty":"RSA","kid":"T8tIJ1zSrO","n":"AQAB","e":"AQAB"}]}"#, "{\"keys\":[",
+    ])
+    func nonsenseNeverReplacesTheLastGoodSet(answer: String) async throws {
+        let source = KeySource(try published(first))
+        let archive = MemoryArchive()
+        let keys = keySet(source, archive: archive)
+        _ = try await keys.key(for: first)
+        let kept = archive.kept
+        source.answer = .success(Array(answer.utf8))
+        await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: second) }
+        clock.advance(seconds: 3600)
+        await keys.renewIfDue()
+        #expect(source.fetches == 3)
+        _ = try await keys.key(for: first)
+        #expect(archive.kept == kept)
+        #expect(kept?.bytes == (try published(first)))
+    }
+
+    @Test func recoversByItself() async throws {
+        let source = KeySource(failing: "down")
+        let keys = keySet(source)
+        await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
+        await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
+        #expect(source.fetches == 1, "pauses after a failure")
+        source.answer = .success(try published(first))
+        clock.advance(seconds: 1)
+        _ = try await keys.key(for: first)
+        #expect(source.fetches == 2)
+    }
+
+    @Test func pausesLongerWithEachFailureUpToAMinute() async throws {
+        let source = KeySource(failing: "down")
+        let keys = keySet(source)
+        var fetchedAt: [Int64] = []
+        for second in 0..<300 as Range<Int64> {
+            let before = source.fetches
+            await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
+            if source.fetches > before { fetchedAt.append(second) }
+            clock.advance(seconds: 1)
+        }
+        #expect(fetchedAt == [0, 1, 3, 7, 15, 31, 63, 123, 183, 243])
+    }
+
+    @Test func renewsHourlyButOnlyWhenAsked() async throws {
+        let source = KeySource(try published(first))
+        let keys = keySet(source)
+        await keys.renewIfDue()
+        #expect(source.fetches == 0, "nothing to renew")
+        _ = try await keys.key(for: first)
+        clock.advance(seconds: 3599)
+        await keys.renewIfDue()
+        #expect(source.fetches == 1)
+        clock.advance(seconds: 1)
+        source.answer = .failure(.unavailable("down"))
+        await keys.renewIfDue()
+        await keys.renewIfDue()
+        #expect(source.fetches == 2, "a failed renewal waits a minute")
+        clock.advance(seconds: 60)
+        source.answer = .success(try published(second))
+        await keys.renewIfDue()
+        #expect(source.fetches == 3)
+        _ = try await keys.key(for: second)
+        #expect(source.fetches == 3)
+    }
+
+    @Test func trustsNoSetOlderThanAWeek() async throws {
+        let source = KeySource(try published(first))
+        let keys = keySet(source)
+        _ = try await keys.key(for: first)
+        source.answer = .failure(.unavailable("down"))
+        clock.advance(seconds: 7 * 86_400 - 1)
+        _ = try await keys.key(for: first)
+        clock.advance(seconds: 1)
+        await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
+    }
+
+    // MARK: The archive
+
+    @Test func theLastGoodSetOutlivesARestart() async throws {
+        let archive = MemoryArchive()
+        _ = try await keySet(KeySource(try published(first)), archive: archive).key(for: first)
+        #expect(archive.kept?.fetchedAt == clock.now())
+        clock.advance(seconds: 86_400)
+        let source = KeySource(failing: "down")
+        let keys = keySet(source, archive: archive)
+        await keys.prepare()
+        _ = try await keys.key(for: first)
+        #expect(source.fetches == 0)
+        await keys.renewIfDue()
+        #expect(source.fetches == 1, "old as it is, it is renewed when somebody asks")
+    }
+
+    @Test(arguments: [(7 * 86_400 - 1, true), (7 * 86_400, false)] as [(Int64, Bool)])
+    func theArchivesAgeIsBounded(age: Int64, isTrusted: Bool) async throws {
+        let archived = ArchivedKeySet(bytes: try published(first), fetchedAt: clock.now().adding(seconds: -age))
+        let keys = keySet(KeySource(failing: "down"), archive: MemoryArchive(archived))
+        if isTrusted {
+            _ = try await keys.key(for: first)
+        } else {
+            await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
+        }
+    }
+
+    @Test(arguments: ["", "garbage", #"{"keys":[]}"#])
+    func aDamagedArchiveIsAsGoodAsNone(bytes: String) async throws {
+        let source = KeySource(try published(first))
+        let archive = MemoryArchive(ArchivedKeySet(bytes: Array(bytes.utf8), fetchedAt: clock.now()))
+        _ = try await keySet(source, archive: archive).key(for: first)
+        #expect(source.fetches == 1)
+    }
+
+    @Test func preparingFetchesWhenTheArchiveIsEmpty() async throws {
+        let source = KeySource(try published(first))
+        let keys = keySet(source)
+        await keys.prepare()
+        #expect(source.fetches == 1)
+    }
+
+    // MARK: One flight
+
+    @Test(.timeLimit(.minutes(1))) func aHundredCallersShareOneFetch() async throws {
+        let source = KeySource(try published(first))
+        source.closeGate()
+        let keys = keySet(source)
+        let found = try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<100 { group.addTask { _ = try await keys.key(for: first) } }
+            await reach { keys.waitingCallers == 99 && source.waiting == 1 }
+            source.openGate()
+            return try await group.reduce(into: 0) { count, _ in count += 1 }
+        }
+        #expect(found == 100)
+        #expect(source.fetches == 1)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aKeyAtHandIsNotHeldUpByAFetch() async throws {
+        let source = KeySource(try published(first))
+        let keys = keySet(source)
+        _ = try await keys.key(for: first)
+        source.closeGate()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try? await keys.key(for: "unknown") }
+            await reach { source.waiting == 1 }
+            _ = try await keys.key(for: first)
+            source.openGate()
+            try await group.waitForAll()
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aCancelledLeaderLosesNobody() async throws {
+        let source = KeySource(try published(first))
+        source.closeGate()
+        let keys = keySet(source)
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            // The leader, in a group of its own so that it can be cancelled alone.
+            group.addTask {
+                await withTaskGroup(of: Bool.self) { leader in
+                    leader.addTask { (try? await keys.key(for: first)) == nil }
+                    await reach { keys.waitingCallers == 5 && source.waiting == 1 }
+                    leader.cancelAll()
+                    return await leader.next() ?? false
+                }
+            }
+            await reach { source.waiting == 1 }
+            for _ in 0..<5 {
+                group.addTask {
+                    _ = try await keys.key(for: first)
+                    return true
+                }
+            }
+            #expect(try await group.next() == true, "the leader itself gave up")
+            await reach { source.fetches == 2 && keys.waitingCallers == 4 }
+            source.openGate()
+            for try await wasServed in group { #expect(wasServed) }
+        }
+        #expect(source.fetches == 2)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aCancelledWaiterLeavesTheOthersAlone() async throws {
+        let source = KeySource(try published(first))
+        source.closeGate()
+        let keys = keySet(source)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try await keys.key(for: first) }
+            await reach { source.waiting == 1 }
+            let gaveUp = await withTaskGroup(of: Bool.self) { waiter in
+                waiter.addTask { (try? await keys.key(for: first)) == nil }
+                await reach { keys.waitingCallers == 1 }
+                waiter.cancelAll()
+                return await waiter.next()
+            }
+            #expect(gaveUp == true)
+            #expect(keys.waitingCallers == 0)
+            source.openGate()
+            try await group.waitForAll()
+        }
+        #expect(source.fetches == 1)
+    }
+
+    /// Yields until it holds: no clock, so a slow machine only takes longer.
+    private func reach(_ condition: () -> Bool) async {
+        while !condition(), !Task.isCancelled { await Task.yield() }
+    }
+}
+
+/// A key endpoint with a gate: closed, a fetch waits until it opens or is cancelled.
+private final class KeySource: KeySetSource {
+    private struct State {
+        var answer: Result<[UInt8], KeySetFailure>
+        var fetches = 0
+        var isOpen = true
+        var tickets = 0
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+    }
+
+    private let state: Mutex<State>
+
+    init(_ bytes: [UInt8]) { state = Mutex(State(answer: .success(bytes))) }
+    init(failing text: String) { state = Mutex(State(answer: .failure(.unavailable(text)))) }
+
+    var answer: Result<[UInt8], KeySetFailure> {
+        get { state.withLock { $0.answer } }
+        set { state.withLock { $0.answer = newValue } }
+    }
+    var fetches: Int { state.withLock { $0.fetches } }
+    var waiting: Int { state.withLock { $0.waiting.count } }
+
+    func closeGate() { state.withLock { $0.isOpen = false } }
+
+    func openGate() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [:] }
+            return Array(state.waiting.values)
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    func fetch() async throws(KeySetFailure) -> [UInt8] {
+        let ticket = state.withLock { state in
+            state.fetches += 1
+            state.tickets += 1
+            return state.tickets
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let passes = state.withLock { state in
+                    if state.isOpen || Task.isCancelled { return true }
+                    state.waiting[ticket] = continuation
+                    return false
+                }
+                if passes { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume()
+        }
+        if Task.isCancelled { throw .unavailable("cancelled") }
+        return try answer.get()
+    }
+}

@@ -1,0 +1,166 @@
+import AppleID
+import Coding
+import RelyingParty
+import Testing
+
+struct AppleNotificationTests {
+    private let apple: Apple
+
+    init() throws {
+        apple = try Apple()
+    }
+
+    private func receive(_ claims: Claims) async throws -> AppleNotification {
+        try await receive(payload: try apple.signer.token(claims))
+    }
+
+    private func receive(payload: String) async throws -> AppleNotification {
+        try await apple.provider.verifyNotification(Array(#"{"payload":"\#(payload)"}"#.utf8))
+    }
+
+    private func refusal(of claims: Claims) async throws -> String? {
+        let error = await #expect(throws: NotificationFailure.self) { try await receive(claims) }
+        guard case .refused(let check) = error else { return nil }
+        return check
+    }
+
+    @Test(arguments: [
+        ("email-disabled", AppleNotification.Kind.emailDisabled), ("email-enabled", .emailEnabled),
+        ("consent-revoked", .consentRevoked), ("account-delete", .accountDeleted), ("account-deleted", .accountDeleted),
+        ("something-new", .unknown("something-new")),
+    ])
+    func readsEveryType(type: String, kind: AppleNotification.Kind) async throws {
+        let payload = try apple.signer.jwt(claims: Claims.notification(type).json, kid: IndependentSigner.firstKey)
+        let notification = try await receive(payload: payload)
+        #expect(notification.kind == kind)
+        #expect(notification.type == type)
+        #expect(notification.id == "abcDEF123")
+        #expect(notification.subject == AppleSubject(Apple.subject))
+        #expect(notification.clientID == ClientID(Apple.bundleID))
+        #expect(notification.eventTime == TestClock.start.adding(seconds: -2))
+        #expect(notification.payload.contains("abcDEF123"))
+    }
+
+    @Test func readsEventsAsAnObjectToo() async throws {
+        let event: JSONValue = ["type": "email-enabled", "sub": "s", "event_time": 1_767_323_000,
+            "email": "x@privaterelay.appleid.com", "is_private_email": "true"]
+        let notification = try await receive(Claims.notification(events: event))
+        #expect(notification.eventTime == Timestamp(seconds: 1_767_323_000))
+        #expect(
+            notification.email
+                == EmailAddress(address: "x@privaterelay.appleid.com", isVerified: false, isPrivate: true))
+    }
+
+    @Test(arguments: [
+        (json("1767323000"), Timestamp(seconds: 1_767_323_000)),
+        (json("1767323000123"), Timestamp(milliseconds: 1_767_323_000_123)),
+        (json("1767323000.5"), Timestamp(milliseconds: 1_767_323_000_500)),
+        (json("0"), Timestamp(milliseconds: 0)),
+        // Ahead of its own delivery: taken for the latest it can be.
+        (json("1767326645"), TestClock.start.wholeSeconds.adding(seconds: 60)),
+        (json("99999999999"), TestClock.start.wholeSeconds.adding(seconds: 60)),
+        (json("9007199254740991"), TestClock.start.wholeSeconds.adding(seconds: 60)),
+    ])
+    func tellsSecondsFromMilliseconds(value: JSONValue?, time: Timestamp) async throws {
+        let event = JSONValue.object(["type": "consent-revoked", "sub": "s", "event_time": value ?? .null])
+        #expect(try await receive(Claims.notification(events: event)).eventTime == time)
+    }
+
+    @Test(arguments: [Apple.servicesID, Apple.bundleID])
+    func isForAnyClientOfOurs(audience: String) async throws {
+        #expect(
+            try await receive(Claims.notification().setting("aud", .string(audience))).clientID == ClientID(audience))
+    }
+
+    /// One claim at a time missing, wrong or mistyped.
+    @Test(arguments: [
+        ("iss", nil), ("iss", "https://example.com"), ("iss", 1),
+        ("aud", nil), ("aud", "com.example.other"), ("aud", 1), ("aud", ["com.example.app", "com.example.other"]),
+        ("exp", nil), ("exp", "x"), ("exp", .integer(TestClock.start.seconds - 3600)),
+        ("iat", nil), ("iat", "x"), ("iat", .integer(TestClock.start.seconds + 61)),
+        ("jti", nil), ("jti", ""), ("jti", 1), ("jti", .string(String(repeating: "a", count: 256))),
+        ("nonce", "n0nce"), ("nonce", .null),
+        ("events", nil), ("events", ""), ("events", "{"), ("events", "[]"), ("events", "null"), ("events", []),
+        ("events", 1), ("events", .null), ("events", #"{"type":"a","type":"a"}"#),
+    ] as [(String, JSONValue?)])
+    func refuses(name: String, value: JSONValue?) async throws {
+        let check = try await refusal(of: Claims.notification().setting(name, value))
+        #expect(check?.hasPrefix(name) == true)
+        #expect(apple.keyFetches == 0, "refused before any key was looked for")
+    }
+
+    @Test(arguments: [
+        ("type", nil), ("type", ""), ("type", 1), ("type", .string(String(repeating: "a", count: 129))),
+        ("sub", nil), ("sub", ""), ("sub", 1), ("event_time", nil), ("event_time", "1767323000"), ("event_time", -1),
+        ("event_time", json("1e999")), ("event_time", .null),
+    ] as [(String, JSONValue?)])
+    func refusesAnEvent(name: String, value: JSONValue?) async throws {
+        var event: JSONObject = ["type": "account-delete", "sub": "s", "event_time": 1_767_323_000]
+        event[name] = value
+        let check = try await refusal(of: Claims.notification(events: .object(event)))
+        #expect(check?.contains(name) == true)
+    }
+
+    @Test func anUnknownTypeNeedsNothingMore() async throws {
+        let notification = try await receive(Claims.notification(events: ["type": "new"]))
+        #expect(notification.subject == nil)
+        #expect(notification.eventTime == TestClock.start.wholeSeconds)
+    }
+
+    @Test func anIdentityTokenIsNoNotification() async throws {
+        #expect(try await refusal(of: Claims.identity())?.contains("nonce") == true)
+        #expect(try await refusal(of: Claims.identity().setting("nonce", nil)) == "jti is missing")
+    }
+
+    @Test(arguments: [
+        "", "null", "[]", "{}", #"{"payload":1}"#, #"{"payload":""}"#, #"{"payload":"a"}"#, #"{"payload":"a.b.c"}"#,
+        #"{"payload":"a.b.c","payload":"a.b.c"}"#, "payload=a.b.c", #"{"payload":"a.b.c"} x"#,
+        String(repeating: "[", count: 60_000), "\u{0}",
+    ])
+    func refusesABody(body: String) async throws {
+        let error = await #expect(throws: NotificationFailure.self) {
+            try await apple.provider.verifyNotification(Array(body.utf8))
+        }
+        guard case .refused = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test func boundsTheBody() async throws {
+        let payload = try apple.signer.token(Claims.notification())
+        let start = #"{"payload":"\#(payload)""#
+        let padding = 65_536 - start.utf8.count - 1
+        let full = Array(start.utf8) + [UInt8](repeating: 0x20, count: padding) + [UInt8(ascii: "}")]
+        _ = try await apple.provider.verifyNotification(full)
+        await #expect(throws: NotificationFailure.refused("body too large")) {
+            try await apple.provider.verifyNotification([0x20] + full)
+        }
+    }
+
+    @Test func refusesAnotherKeysSignature() async throws {
+        let token = try apple.signer.sign(
+            header: #"{"kid":"T8tIJ1zSrO","alg":"RS256"}"#, payload: Claims.notification().json,
+            key: IndependentSigner.strangersKey)
+        await #expect(throws: NotificationFailure.refused("signature is wrong")) { try await receive(payload: token) }
+    }
+
+    @Test func asksForAnotherDeliveryWhileKeysAreMissing() async throws {
+        apple.transport.answer("/auth/keys", status: 503, type: "text/html", "<html>")
+        let error = await #expect(throws: NotificationFailure.self) { try await receive(Claims.notification()) }
+        guard case .keysUnavailable = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test func anUnknownKeyIsRefusedWhenFreshAndPutOffWithinTheCoolDown() async throws {
+        _ = try await receive(Claims.notification())
+        let strange = try apple.signer.token(Claims.notification(), kid: IndependentSigner.strangersKey)
+        await #expect(throws: NotificationFailure.refused("unknown kid")) { try await receive(payload: strange) }
+        await #expect(throws: NotificationFailure.keysUnavailable("unknown kid within the cool-down")) {
+            try await receive(payload: strange)
+        }
+        #expect(apple.keyFetches == 2)
+    }
+}

@@ -1,0 +1,79 @@
+import AppleID
+import Coding
+import Crypto
+import RelyingParty
+import Testing
+
+struct ClientSecretTests {
+    private let clock = TestClock()
+    private let signer = IndependentSigner.shared
+
+    private func key(_ name: String, id: String = "KEY1234567") throws -> ClientSecretKey {
+        ClientSecretKey(id: id, key: try P256PrivateKey(pem: try signer.makeP256Key(name)))
+    }
+
+    private func mint(_ key: ClientSecretKey) -> ClientSecretMint {
+        ClientSecretMint(team: TeamID("TEAM123456"), audience: "https://appleid.apple.com", key: key, clock: clock)
+    }
+
+    @Test func isWhatAppleAsksForAndAnotherLibraryAccepts() throws {
+        let secret = try mint(key("apple")).secret(for: ClientID("com.example.web"))
+        let decoded = try JSONReader.parse(Array(try signer.verifyClientSecret(secret.reveal(), key: "apple").utf8))
+        let header = decoded.objectValue?["header"]?.objectValue
+        let claims = decoded.objectValue?["claims"]?.objectValue
+        #expect(header?["alg"] == "ES256")
+        #expect(header?["kid"] == "KEY1234567")
+        #expect(claims?["iss"] == "TEAM123456")
+        #expect(claims?["sub"] == "com.example.web")
+        #expect(claims?["aud"] == "https://appleid.apple.com")
+        #expect(claims?["iat"]?.int64Value == TestClock.start.seconds)
+        #expect(claims?["exp"]?.int64Value == TestClock.start.seconds + 600)
+        // RFC 7518 §3.4: R and S, 32 octets each, and no DER.
+        let signature = secret.reveal().split(separator: ".")[2]
+        #expect(Base64URL.decode(String(signature))?.count == 64)
+    }
+
+    @Test func isKeptForFiveMinutesPerClient() throws {
+        let mint = mint(try key("kept"))
+        let first = try mint.secret(for: ClientID("a")).reveal()
+        #expect(try mint.secret(for: ClientID("b")).reveal() != first)
+        clock.advance(seconds: 299)
+        #expect(try mint.secret(for: ClientID("a")).reveal() == first)
+        clock.advance(seconds: 1)
+        #expect(try mint.secret(for: ClientID("a")).reveal() != first)
+    }
+
+    @Test(arguments: [-1, -86_400, 86_400] as [Int64])
+    func aClockStepMakesANewOne(step: Int64) throws {
+        let mint = mint(try key("step"))
+        let first = try mint.secret(for: ClientID("a")).reveal()
+        clock.advance(seconds: step)
+        let second = try mint.secret(for: ClientID("a")).reveal()
+        #expect(second != first)
+        let decoded = try JSONReader.parse(Array(try decode(second).utf8)).objectValue
+        #expect(decoded?["iat"]?.int64Value == clock.now().seconds)
+    }
+
+    @Test func aNewKeyMakesANewOne() throws {
+        let mint = mint(try key("old"))
+        let first = try mint.secret(for: ClientID("a")).reveal()
+        mint.replaceKey(try key("new", id: "NEXT123456"))
+        let second = try mint.secret(for: ClientID("a")).reveal()
+        #expect(second != first)
+        #expect(try signer.verifyClientSecret(second, key: "new").contains("NEXT123456"))
+    }
+
+    @Test func neverPrintsItself() throws {
+        let secret = try mint(key("print")).secret(for: ClientID("a"))
+        var dumped = ""
+        dump(secret, to: &dumped)
+        for text in ["\(secret)", String(reflecting: secret), dumped, "\([secret])"] {
+            #expect(text.contains("<redacted>"))
+            #expect(!text.contains(secret.reveal().prefix(20)))
+        }
+    }
+
+    private func decode(_ token: String) throws -> String {
+        String(decoding: try #require(Base64URL.decode(String(token.split(separator: ".")[1]))), as: UTF8.self)
+    }
+}

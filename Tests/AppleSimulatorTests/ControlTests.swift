@@ -1,0 +1,107 @@
+import AppleSimulator
+import HTTPTypes
+import Testing
+
+@Suite struct ControlTests {
+    @Test func peopleAndTheirStateAreListed() async throws {
+        let fixture = try Fixture()
+        _ = try await fixture.exchange(try await fixture.signIn()["code"]?.string ?? "")
+        let items = try await fixture.control(.get, "people").json["items"]?.array ?? []
+        #expect(items.compactMap { $0["id"]?.string } == ["ada", "boris", "chie", "dana", "erin"])
+        let team = items.first?["teams"]?.array?.first
+        #expect(team?["consented"] == true && team?["refreshTokens"] == 1 && team?["email"] == "ada@example.com")
+        #expect(items.last?["teams"]?.array?.first?["consented"] == false)
+    }
+
+    @Test func peopleCanBeAddedAndChanged() async throws {
+        let fixture = try Fixture()
+        try await fixture.control(
+            .post, "people", ["id": "zoe", "givenName": "Zoë", "email": "zoe@example.com", "emailVerified": false])
+        #expect(JSON.token(try await fixture.signIn("zoe")["id_token"]?.string).claims["email_verified"] == false)
+        try await fixture.control(.post, "people", ["id": "ada", "email": .null])
+        #expect(JSON.token(try await fixture.signIn("ada")["id_token"]?.string).claims["email"] == nil)
+        #expect(try await fixture.control(.post, "people", ["id": "ada", "odd": 1]).status == 400)
+    }
+
+    @Test func clientsCanBeRegistered() async throws {
+        let fixture = try Fixture()
+        try await fixture.control(
+            .post, "clients",
+            ["id": "com.example.second", "team": "TEAM123456", "redirectURIs": ["https://second.example/cb"]])
+        #expect(try await fixture.signIn("ada", [("client_id", "com.example.second")])["code"] != nil)
+        let unknownTeam = try await fixture.control(.post, "clients", ["id": "x", "team": "NEW1234567"])
+        #expect(unknownTeam.status == 400)
+        let withKey: JSON = [
+            "id": "x", "team": "NEW1234567", "keyID": "K", "key": .string(ClientSecrets.publicKey),
+        ]
+        #expect(try await fixture.control(.post, "clients", withKey).json["native"] == true)
+    }
+
+    @Test func requestsAreCounted() async throws {
+        let fixture = try Fixture()
+        _ = try await fixture.get("/auth/keys")
+        _ = try await fixture.get("/auth/keys")
+        _ = try await fixture.exchange("garbage")
+        let counters = try await fixture.control(.get, "counters").json
+        #expect(counters["keys"] == ["requests": 2, "statuses": ["200": 2]])
+        #expect(counters["token"] == ["requests": 1, "statuses": ["400": 1]])
+        try await fixture.control(.delete, "counters")
+        #expect(try await fixture.control(.get, "counters").json["keys"]?["requests"] == 0)
+    }
+
+    @Test func resetForgetsEverythingButTheKeys() async throws {
+        let fixture = try Fixture()
+        _ = try await fixture.signIn()
+        try await fixture.control(.put, "keys", ["mode": "empty"])
+        try await fixture.control(.put, "clock", ["offset": 100])
+        try await fixture.control(.put, "tokens", ["wrong": ["iss"]])
+        let before = try await fixture.control(.get, "keys").json["kids"]
+        try await fixture.control(.post, "reset")
+        let state = try await fixture.control(.get, "state").json
+        #expect(state["keys"]?["kids"] == before && state["keys"]?["mode"] == "normal")
+        #expect(state["clockOffset"] == 0 && state["tokens"]?["wrong"] == [])
+        #expect(try await fixture.signIn()["user"] != nil)
+    }
+
+    @Test func anyTokenCanBeMinted() async throws {
+        let fixture = try Fixture()
+        let token = try await fixture.control(
+            .post, "mint", ["claims": ["sub": "x"], "header": ["typ": "JOSE", "kid": .null]]
+        ).json["token"]?.string
+        let (header, claims) = JSON.token(token)
+        #expect(header == ["alg": "RS256", "typ": "JOSE"] && claims == ["sub": "x"])
+        #expect(try await fixture.control(.post, "mint", ["claims": [:], "kid": "unknown"]).status == 404)
+    }
+
+    @Test func otherSitesMayNotUseIt() async throws {
+        let fixture = try Fixture()
+        let fields: HTTPFields = [try #require(HTTPField.Name("Sec-Fetch-Site")): "cross-site"]
+        #expect(try await fixture.send(.post, "/simulator/api/reset", fields).status == 403)
+    }
+
+    @Test func unknownOperationsAndBodiesAreErrors() async throws {
+        let fixture = try Fixture()
+        #expect(try await fixture.control(.get, "nothing").status == 404)
+        #expect(try await fixture.send(.put, "/simulator/api/clock", body: Array("[1".utf8)).status == 400)
+        #expect(try await fixture.get("/nothing").status == 404)
+    }
+
+    @Test(arguments: [
+        ("/simulator", "text/html;charset=UTF-8"), ("/simulator/assets/control.js", "text/javascript;charset=UTF-8"),
+        ("/simulator/assets/deliver.js", "text/javascript;charset=UTF-8"),
+        ("/simulator/assets/simulator.css", "text/css;charset=UTF-8"),
+        ("/appleauth/static/jsapi/appleid/1/en_US/appleid.auth.js", "text/javascript;charset=UTF-8"),
+    ])
+    func pagesAndFilesAreServed(_ path: String, _ type: String) async throws {
+        let answer = try await Fixture().get(path)
+        #expect(answer.status == 200)
+        #expect(answer.fields[.contentType] == type)
+        #expect(!answer.body.isEmpty)
+    }
+
+    @Test func scriptExistsInApplesLocalesOnly() async throws {
+        let fixture = try Fixture()
+        #expect(try await fixture.get("/appleauth/static/jsapi/appleid/1/de_DE/appleid.auth.js").status == 200)
+        #expect(try await fixture.get("/appleauth/static/jsapi/appleid/1/xx_XX/appleid.auth.js").status == 404)
+    }
+}

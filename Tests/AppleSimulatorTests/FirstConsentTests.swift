@@ -1,0 +1,65 @@
+import AppleSimulator
+import HTTPTypes
+import Testing
+
+@Suite struct FirstConsentTests {
+    @Test func userComesOncePerPersonAndTeam() async throws {
+        let fixture = try Fixture()
+        let first = try await fixture.signIn()
+        let user = JSON(parsing: Array((first["user"]?.string ?? "").utf8))
+        #expect(user == ["name": ["firstName": "Ada", "lastName": "Byron"], "email": "ada@example.com"])
+        #expect(try await fixture.signIn()["user"] == nil)
+        #expect(try await fixture.signIn("ada", [("client_id", "com.example.app")])["user"] == nil)
+        #expect(try await fixture.signIn("chie")["user"] != nil)
+        #expect(try await fixture.signIn("ada", [("client_id", "com.example.recipient")])["user"] != nil)
+    }
+
+    @Test func userHoldsOnlyWhatWasAskedFor() async throws {
+        func user(_ scope: String, _ person: String = "ada") async throws -> JSON? {
+            let answer = try await Fixture().signIn(person, [("scope", .string(scope))])
+            return answer["user"]?.string.flatMap { JSON(parsing: Array($0.utf8)) }
+        }
+        #expect(try await user("email") == ["email": "ada@example.com"])
+        #expect(try await user("name")?["email"] == nil)
+        #expect(try await user("") == nil)
+        #expect(try await user("email", "dana") == nil)
+    }
+
+    @Test func revokedConsentMakesTheNextOneFirst() async throws {
+        let fixture = try Fixture()
+        _ = try await fixture.signIn()
+        try await fixture.control(.post, "consents/revoke", ["person": "ada"])
+        #expect(try await fixture.signIn()["user"] != nil)
+    }
+
+    @Test func hiddenAddressStaysHidden() async throws {
+        let fixture = try Fixture()
+        let first = try await fixture.signIn("ada", [("share_email", false), ("given_name", "A.")])
+        #expect(first["user"]?.string?.contains("privaterelay.appleid.com") == true)
+        #expect(first["user"]?.string?.contains("\"firstName\":\"A.\"") == true)
+        let second = try await fixture.signIn("ada", [("share_email", true)])
+        #expect(JSON.token(second["id_token"]?.string).claims["is_private_email"] == true)
+    }
+
+    @Test func authorizeURLOfTheServerIsTakenWhole() async throws {
+        let fixture = try Fixture()
+        let url = "http://127.0.0.1:9999" + Fixture.authorizeQuery([("state", "a b+c/ü")])
+        let answer = try await fixture.control(.post, "authorize", ["person": "chie", "authorize_url": .string(url)])
+            .json
+        #expect(answer["state"] == "a b+c/ü")
+        #expect(answer["redirect_uri"]?.string == Fixture.redirectURI)
+        let form = Form.decode(answer["form"]?.string ?? "")
+        #expect(form["state"] == "a b+c/ü" && form["code"] == answer["code"]?.string)
+        #expect(form["user"] == answer["user"]?.string)
+    }
+
+    @Test func cancelAndMistakesWithoutABrowser() async throws {
+        let fixture = try Fixture()
+        let cancelled = try await fixture.signIn("ada", [("decision", "cancel")])
+        #expect(cancelled["error"] == "user_cancelled_authorize" && cancelled["state"] == "the-state")
+        let mistake = try await fixture.control(
+            .post, "authorize", ["person": "ada", "redirect_uri": "https://example.com/"])
+        #expect(mistake.status == 400)
+        #expect(try await fixture.control(.post, "authorize", ["person": "nobody"]).status == 404)
+    }
+}

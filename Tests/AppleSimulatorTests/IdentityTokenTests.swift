@@ -1,0 +1,122 @@
+import AppleSimulator
+import HTTPTypes
+import Testing
+
+@Suite struct IdentityTokenTests {
+    private func claims(_ person: String, _ settings: JSON = [:]) async throws -> JSON {
+        let fixture = try Fixture()
+        try await fixture.control(.put, "tokens", settings)
+        return JSON.token(try await fixture.signIn(person)["id_token"]?.string).claims
+    }
+
+    @Test func soundTokenLooksLikeApples() async throws {
+        let fixture = try Fixture()
+        let signIn = try await fixture.signIn()
+        let (header, claims) = JSON.token(signIn["id_token"]?.string)
+        let kid = try await fixture.control(.get, "keys").json["signing"]
+        #expect(header == ["kid": kid ?? .null, "alg": "RS256"])
+        #expect(claims["iss"] == "https://appleid.apple.com" && claims["aud"] == "com.example.web")
+        #expect(claims["iat"]?.integer == ClientSecrets.now)
+        #expect(claims["exp"]?.integer == ClientSecrets.now + 86_400)
+        #expect(claims["nonce"] == "the-nonce" && claims["nonce_supported"] == true)
+        #expect(claims["sub"]?.string?.wholeMatch(of: /\d{6}\.[0-9a-f]{32}\.\d{4}/) != nil)
+        #expect(claims["name"] == nil)
+    }
+
+    @Test func everybodyHasTheirOwnCase() async throws {
+        let ada = try await claims("ada")
+        #expect(ada["email"] == "ada@example.com" && ada["email_verified"] == true)
+        #expect(ada["is_private_email"] == nil)
+        let boris = try await claims("boris")
+        #expect(boris["email"]?.string?.hasSuffix("@privaterelay.appleid.com") == true)
+        #expect(boris["is_private_email"] == true)
+        let dana = try await claims("dana")
+        #expect(dana["email"] == nil && dana["email_verified"] == nil)
+        let erin = try await claims("erin")
+        #expect(erin["email_verified"] == false && erin["org_id"]?.string?.isEmpty == false)
+    }
+
+    @Test func flagsComeInBothForms() async throws {
+        let strings = try await claims("boris", ["flags": "string"])
+        #expect(strings["email_verified"] == "true" && strings["is_private_email"] == "true")
+        #expect(try await claims("ada", ["isPrivateEmail": "always"])["is_private_email"] == false)
+        #expect(try await claims("boris", ["isPrivateEmail": "never"])["is_private_email"] == nil)
+        #expect(try await claims("ada", ["email": "absent"])["email"] == nil)
+        #expect(try await claims("ada", ["email": "empty"])["email"] == "")
+    }
+
+    @Test func subjectAndRelayBelongToTheTeam() async throws {
+        let fixture = try Fixture()
+        let ours = JSON.token(try await fixture.signIn("boris")["id_token"]?.string).claims
+        let theirs = JSON.token(
+            try await fixture.signIn("boris", [("client_id", "com.example.recipient")])["id_token"]?.string
+        ).claims
+        #expect(ours["sub"] != theirs["sub"] && ours["email"] != theirs["email"])
+        let app = JSON.token(
+            try await fixture.signIn("boris", [("client_id", "com.example.app")])["id_token"]?.string
+        ).claims
+        #expect(app["sub"] == ours["sub"])
+    }
+
+    @Test(arguments: [
+        ("iss", "iss"), ("aud", "aud"), ("sub", "sub"), ("exp", "exp"), ("iat", "iat"), ("nonce", "nonce"),
+        ("noNonce", "nonce"), ("cHash", "c_hash"), ("noCHash", "c_hash"),
+    ])
+    func oneClaimCanBeWrong(_ flaw: String, _ claim: String) async throws {
+        let sound = try await claims("ada")
+        let flawed = try await claims("ada", ["wrong": [.string(flaw)]])
+        let names = (sound.members ?? []).map(\.name)
+        #expect(names.filter { sound[$0] != flawed[$0] } == [claim])
+    }
+
+    @Test(arguments: [("kid", "kid"), ("noKid", "kid"), ("algNone", "alg")])
+    func headerCanBeWrong(_ flaw: String, _ member: String) async throws {
+        let fixture = try Fixture()
+        let sound = JSON.token(try await fixture.signIn()["id_token"]?.string).header
+        try await fixture.control(.put, "tokens", ["wrong": [.string(flaw)]])
+        let flawed = JSON.token(try await fixture.signIn()["id_token"]?.string).header
+        #expect(sound[member] != flawed[member])
+    }
+
+    @Test func channelAndCountLimitAFlaw() async throws {
+        let fixture = try Fixture()
+        try await fixture.control(.put, "tokens", ["on": "token", "wrong": ["atHash", "aud"], "remaining": 1])
+        func tokens() async throws -> (front: JSON, back: JSON) {
+            let signIn = try await fixture.signIn()
+            let back = try await fixture.exchange(signIn["code"]?.string ?? "").json
+            return (JSON.token(signIn["id_token"]?.string).claims, JSON.token(back["id_token"]?.string).claims)
+        }
+        let first = try await tokens()
+        #expect(first.front["aud"] == "com.example.web")
+        #expect(first.back["aud"] != "com.example.web")
+        let second = try await tokens()
+        #expect(second.back["aud"] == "com.example.web")
+    }
+
+    @Test func claimsAndHeaderCanBeReplacedOrRemoved() async throws {
+        let fixture = try Fixture()
+        try await fixture.control(
+            .put, "tokens", ["claims": ["sub": .null, "azp": "x"], "header": ["typ": "JWT", "crit": ["b64"]]])
+        let (header, claims) = JSON.token(try await fixture.signIn()["id_token"]?.string)
+        #expect(claims["sub"] == nil && claims["azp"] == "x")
+        #expect(header["typ"] == "JWT" && header["crit"] == ["b64"])
+        try await fixture.control(.delete, "tokens")
+        #expect(JSON.token(try await fixture.signIn()["id_token"]?.string).claims["sub"] != nil)
+    }
+
+    @Test func realUserStatusIsForTheFirstNativeSignInOnly() async throws {
+        let fixture = try Fixture()
+        let native: [(String, JSON)] = [("client_id", "com.example.app")]
+        #expect(JSON.token(try await fixture.signIn("ada", native)["id_token"]?.string).claims["real_user_status"] == 2)
+        #expect(
+            JSON.token(try await fixture.signIn("ada", native)["id_token"]?.string).claims["real_user_status"] == nil)
+        #expect(JSON.token(try await fixture.signIn("boris")["id_token"]?.string).claims["real_user_status"] == nil)
+    }
+
+    @Test func clockOffsetMovesTheTokens() async throws {
+        let fixture = try Fixture()
+        try await fixture.control(.put, "clock", ["offset": -3600])
+        let claims = JSON.token(try await fixture.signIn()["id_token"]?.string).claims
+        #expect(claims["iat"]?.integer == ClientSecrets.now - 3600)
+    }
+}

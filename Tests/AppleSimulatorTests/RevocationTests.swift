@@ -1,0 +1,70 @@
+import AppleSimulator
+import HTTPTypes
+import Synchronization
+import Testing
+
+@Suite struct RevocationTests {
+    private func tokens(_ fixture: Fixture) async throws -> JSON {
+        try await fixture.exchange(try await fixture.signIn()["code"]?.string ?? "").json
+    }
+
+    private func revoke(
+        _ fixture: Fixture, _ token: String?, hint: String? = nil, secret: String = "good"
+    ) async throws -> Answer {
+        var pairs = [("client_id", "com.example.web"), ("client_secret", ClientSecrets.named(secret))]
+        if let token { pairs.append(("token", token)) }
+        if let hint { pairs.append(("token_type_hint", hint)) }
+        return try await fixture.form("/auth/revoke", pairs)
+    }
+
+    @Test(arguments: ["refresh_token", "access_token"])
+    func revokingEndsConsentAndTokens(_ kind: String) async throws {
+        let fixture = try Fixture()
+        let tokens = try await tokens(fixture)
+        let answer = try await revoke(fixture, tokens[kind]?.string, hint: kind)
+        #expect(answer.status == 200)
+        #expect(answer.body.isEmpty)
+        #expect(try await fixture.refresh(tokens["refresh_token"]?.string ?? "").json["error"] == "invalid_grant")
+        #expect(try await fixture.signIn()["user"] != nil)
+    }
+
+    @Test func unknownTokenIsNoError() async throws {
+        let answer = try await revoke(Fixture(), "garbage")
+        #expect(answer.status == 200 && answer.body.isEmpty)
+    }
+
+    @Test func badParametersAreErrors() async throws {
+        let fixture = try Fixture()
+        let refresh = try await tokens(fixture)["refresh_token"]?.string
+        #expect(try await revoke(fixture, nil).json["error"] == "invalid_request")
+        #expect(try await revoke(fixture, refresh, hint: "id_token").json["error"] == "invalid_request")
+        #expect(try await revoke(fixture, refresh, hint: "access_token").json["error"] == "invalid_request")
+        #expect(try await revoke(fixture, refresh, secret: "expired").json["error"] == "invalid_client")
+        #expect(try await fixture.refresh(refresh ?? "").status == 200)
+    }
+
+    @Test func revokedTokenMayBeAnInvalidRequest() async throws {
+        let fixture = try Fixture()
+        let refresh = try await tokens(fixture)["refresh_token"]?.string ?? ""
+        try await fixture.control(.put, "behaviour", ["errorAfterRevocation": "invalid_request"])
+        try await fixture.control(.post, "consents/revoke", ["person": "ada"])
+        #expect(try await fixture.refresh(refresh).json["error"] == "invalid_request")
+        #expect(try await fixture.refresh("garbage").json["error"] == "invalid_grant")
+    }
+
+    @Test func codeOfARevokedConsentIsDead() async throws {
+        let fixture = try Fixture()
+        let code = try await fixture.signIn()["code"]?.string ?? ""
+        try await fixture.control(.post, "consents/revoke", ["person": "ada"])
+        #expect(try await fixture.exchange(code).json["error"] == "invalid_grant")
+    }
+
+    @Test func revokingTellsTheServerOnlyWhenAskedTo() async throws {
+        let fixture = try Fixture()
+        _ = try await revoke(fixture, try await tokens(fixture)["refresh_token"]?.string)
+        #expect(fixture.transport.state.withLock { $0.requests.isEmpty })
+        try await fixture.control(.put, "behaviour", ["notifiesOnRevoke": true])
+        _ = try await revoke(fixture, try await tokens(fixture)["refresh_token"]?.string)
+        #expect(fixture.transport.state.withLock { $0.requests.count } == 1)
+    }
+}

@@ -1,0 +1,94 @@
+import AppleSimulator
+import HTTP
+import HTTPTypes
+import Sockets
+import Synchronization
+import Testing
+
+/// The simulator over real sockets: what cannot be seen in memory.
+@Suite struct SimulatorServerTests {
+    /// A simulator and a client, each on their own loop, for the time of `body`.
+    private func withSimulator<Value: Sendable>(
+        _ body: @escaping @Sendable (HTTPClient, String) async throws -> Value
+    ) async throws -> Value {
+        let key = try #require(ClientKey(pem: ClientSecrets.publicKey))
+        let server = try SimulatorServer(
+            configuration: SimulatorConfiguration(
+                serverURL: "http://localhost:1", servicesID: "com.example.web", teamID: "TEAM123456",
+                keyID: "KEY1234567", key: key),
+            address: SocketAddress(ip: .v4(0x7f00_0001), port: 0))
+        let origin = "http://127.0.0.1:\(server.address.port)"
+        let group = try EventLoopGroup(count: 1)
+        let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "test")
+        let result = Mutex<Result<Value, any Error>?>(nil)
+        async let serving: Void = server.run()
+        try await group.run { loop in
+            async let root: Void = loop.runRoot { _ in }
+            do {
+                let value = try await body(client, origin)
+                result.withLock { $0 = .success(value) }
+            } catch {
+                result.withLock { $0 = .failure(error) }
+            }
+            group.beginDrain()
+            group.abort()
+            await root
+        }
+        server.stop()
+        try await serving
+        return try #require(result.withLock { $0 }).get()
+    }
+
+    private static func send(
+        _ client: HTTPClient, _ method: HTTPRequest.Method, _ url: String, _ body: JSON? = nil, timeout: Int64 = 60_000
+    ) async throws -> ClientResponse {
+        let url = try #require(ClientURL(url))
+        return try await client.send(
+            ClientRequest(method: method, url: url, body: body?.bytes ?? [], timeout: timeout))
+    }
+
+    @Test func keysAreServed() async throws {
+        let response = try await withSimulator { try await Self.send($0, .get, $1 + "/auth/keys") }
+        #expect(response.status == .ok)
+        #expect(JSON(parsing: response.body)?["keys"]?.array?.count == 3)
+    }
+
+    struct Broken: Sendable {
+        var fault: JSON
+        var error: HTTPClientError
+        /// Short only where the time must run out: a busy machine is no failure.
+        var timeout: Int64 { error == .timeout ? 300 : 60_000 }
+    }
+
+    @Test(arguments: [
+        Broken(fault: ["close": "half"], error: .closed), Broken(fault: ["close": "start"], error: .closed),
+        Broken(fault: ["hang": true], error: .timeout), Broken(fault: ["stall": true], error: .timeout),
+        Broken(fault: ["body": "huge"], error: .tooLarge),
+    ])
+    func brokenAnswerBreaksTheExchange(_ broken: Broken) async throws {
+        let caught = try await withSimulator { client, origin -> HTTPClientError? in
+            _ = try await Self.send(client, .put, origin + "/simulator/api/faults/keys", broken.fault)
+            do {
+                _ = try await Self.send(client, .get, origin + "/auth/keys", timeout: broken.timeout)
+                return nil
+            } catch let error as HTTPClientError {
+                return error
+            }
+        }
+        #expect(caught == broken.error)
+    }
+
+    @Test func notificationIsDeliveredOverTheNetwork() async throws {
+        let deliveries = try await withSimulator { client, origin -> JSON? in
+            // Nobody takes notifications here: the token endpoint answers that this is no form.
+            let path = "/simulator/api/notifications"
+            _ = try await Self.send(
+                client, .put, origin + "/simulator/api/behaviour",
+                ["notificationURL": .string(origin + "/auth/token")])
+            let answer = try await Self.send(
+                client, .post, origin + path, ["type": "consent-revoked", "person": "ada"])
+            return JSON(parsing: answer.body)?["deliveries"]
+        }
+        #expect(deliveries?.array?.first?["status"] == 400)
+    }
+}

@@ -1,0 +1,53 @@
+import Bramley
+import Foundation
+import RelyingParty
+import Sockets
+import Testing
+
+struct ConfigurationExampleTests {
+    @Test func exampleIsAGoodConfiguration() throws {
+        let fixture = try ConfigurationFixture()
+        let example = try String(contentsOf: packageRoot.appending(path: "config.example.json"), encoding: .utf8)
+        let path = try fixture.write(example, to: "config.json")
+        let loaded = try ConfigurationLoader.load(
+            // The example names a key file that everybody has to bring along.
+            ConfigurationInput(path: path, flags: ["--apple-private-key-file", fixture.keyPath]))
+        #expect(loaded.warnings.isEmpty)
+        let configuration = loaded.configuration
+        #expect(configuration.publicURL.callbackURL == "https://id.example.com/apple/callback")
+        #expect(configuration.access.signUp == .open)
+        #expect(configuration.apple.scopes == ["name", "email"])
+        #expect(configuration.server.trustedProxies.map(\.description) == ["127.0.0.1/32"])
+        #expect(configuration.login.allowedReturnOrigins == ["https://www.example.com"])
+        #expect(configuration.site.name == "Example")
+        #expect(!configuration.apple.isSimulated)
+    }
+
+    @Test func defaultsHoldWhereTheFileIsSilent() throws {
+        let configuration = try ConfigurationFixture().load().configuration
+        #expect(configuration.server.listener.host.description == "127.0.0.1")
+        #expect(configuration.server.listener.port == 8080)
+        #expect(configuration.admin.port == 9090)
+        #expect(configuration.server.trustedProxies.isEmpty)
+        #expect(configuration.server.limits.requestLine == 8192)
+        #expect(configuration.server.limits.idleTimeout == 60)
+        #expect(configuration.apple.issuers == ["https://appleid.apple.com"])
+        #expect(configuration.apple.endpoint == "https://appleid.apple.com")
+        #expect(
+            configuration.apple.scriptURL
+                == "https://appleid.cdn-apple.com/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js")
+        #expect(configuration.apple.onAccountDeleted == .erase)
+        #expect(configuration.login.attemptLifetime == 600)
+        #expect(configuration.login.defaultReturnTo == "/account")
+        #expect(configuration.sessions.limits == SessionLimits(lifetime: 2_592_000, idleTimeout: 1_209_600))
+        #expect(configuration.sessions.cookieDomain == nil)
+        #expect(configuration.button.width == .pixels(280))
+        #expect(configuration.site.name == "id.example.com")
+        #expect([configuration.log.level.rawValue, configuration.log.format.rawValue] == ["info", "json"])
+        guard case .file(let path) = configuration.secrets.sealingKey else {
+            Issue.record("the sealing key is no file")
+            return
+        }
+        #expect(path == configuration.storage.directory + "/sealing.key")
+    }
+}

@@ -1,0 +1,15 @@
+import Bramley
+import Foundation
+import Testing
+
+struct ConfigurationReferenceTests {
+    @Test func pageSaysWhatTheTableSays() throws {
+        let page = try String(contentsOf: packageRoot.appending(path: "docs/configuration.md"), encoding: .utf8)
+        #expect(page == ConfigurationReference.markdown, "run `make docs`")
+    }
+
+    @Test(arguments: ConfigurationTable.keys.map(\.name))
+    func everyKeyHasARow(name: String) {
+        #expect(ConfigurationReference.markdown.contains("\n| `\(name)` | "))
+    }
+}

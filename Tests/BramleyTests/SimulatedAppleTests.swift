@@ -1,0 +1,73 @@
+import Bramley
+import Testing
+
+/// The simulator can never stand in for Apple by accident.
+struct SimulatedAppleTests {
+    let fixture: ConfigurationFixture
+
+    init() throws {
+        fixture = try ConfigurationFixture()
+    }
+
+    static let foreign: [(key: String, change: [String: any Sendable])] = [
+        ("apple.endpoint", ["endpoint": "http://127.0.0.1:9700"]),
+        ("apple.endpoint", ["endpoint": "https://apple.example.com"]),
+        ("apple.endpoint", ["endpoint": "https://appleid.apple.com.example.com"]),
+        ("apple.endpoint", ["endpoint": "https://notapple.com"]),
+        ("apple.endpoint", ["endpoint": "https://appleid.apple.com:8443"]),
+        ("apple.issuers", ["issuers": ["https://appleid.apple.com", "https://issuer.example.com"]]),
+        ("apple.scriptURL", ["scriptURL": "https://cdn.example.com/{locale}/appleid.auth.js"]),
+        ("apple.scriptURL", ["scriptURL": "https://evil.cdn-apple.com/x.js"]),
+    ]
+
+    @Test(arguments: foreign)
+    func refusesAnAddressThatIsNotApplesOnARealSite(key: String, change: [String: any Sendable]) throws {
+        let problems = try fixture.problems(["apple": change])
+        #expect(problems.map(\.key) == [key])
+        #expect(problems.first?.remedy.contains("--allow-simulated-apple") == true)
+    }
+
+    @Test(arguments: foreign)
+    func flagAloneOverridesAndPutsABanner(key: String, change: [String: any Sendable]) throws {
+        let apple = try fixture.load(["apple": change], allowsSimulatedApple: true).configuration.apple
+        #expect(apple.isSimulated)
+        #expect(apple.showsSimulationBanner)
+    }
+
+    @Test(arguments: [
+        "http://localhost:8080", "http://127.0.0.1:8080", "http://app.localhost", "https://id.example.test",
+    ])
+    func acceptsASimulatorWhereNobodyIsServed(url: String) throws {
+        let apple = try fixture.load(["publicURL": url, "apple": ["endpoint": "http://127.0.0.1:9700"]]).configuration
+            .apple
+        #expect(apple.isSimulated)
+        #expect(!apple.showsSimulationBanner)
+    }
+
+    @Test(arguments: ["https://localhost.example.com", "https://test.example.com", "https://example-test"])
+    func namesThatLookLikeTestsAreRealSites(url: String) throws {
+        let problems = try fixture.problems(["publicURL": url, "apple": ["endpoint": "http://127.0.0.1:9700"]])
+        #expect(problems.map(\.key) == ["apple.endpoint"])
+    }
+
+    @Test func neitherFileNorEnvironmentCanOverride() throws {
+        let change = ["apple": ["endpoint": "http://127.0.0.1:9700"]]
+        for name in ["BRAMLEY_ALLOW_SIMULATED_APPLE", "ALLOW_SIMULATED_APPLE"] {
+            #expect(try fixture.problems(change, environment: [name: "true"]).contains { $0.key == "apple.endpoint" })
+        }
+    }
+
+    @Test func applesOwnAddressesAreReal() throws {
+        let apple = try fixture.load(
+            [
+                "apple": [
+                    "endpoint": "https://account.apple.com",
+                    "issuers": ["https://appleid.apple.com", "https://account.apple.com"],
+                ]
+            ],
+            allowsSimulatedApple: true
+        ).configuration.apple
+        #expect(!apple.isSimulated)
+        #expect(!apple.showsSimulationBanner)
+    }
+}

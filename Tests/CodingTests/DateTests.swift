@@ -1,0 +1,101 @@
+import Coding
+import Foundation
+import Testing
+
+@Suite struct RFC3339Tests {
+    @Test(
+        arguments: [
+            (0, "1970-01-01T00:00:00.000Z"), (1_767_323_045_678, "2026-01-02T03:04:05.678Z"),
+            (-1, "1969-12-31T23:59:59.999Z"), (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (4_107_542_399_999, "2100-02-28T23:59:59.999Z"), (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+            (-62_167_219_200_000, "0000-01-01T00:00:00.000Z"), (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        ] as [(Int64, String)])
+    func text_goesBothWays(_ milliseconds: Int64, _ text: String) {
+        #expect(Timestamp(milliseconds: milliseconds).rfc3339 == text)
+        #expect(Timestamp(rfc3339: text)?.milliseconds == milliseconds)
+    }
+
+    @Test func momentsOutsideFourDigitYears_showTheNearestInside() {
+        #expect(Timestamp(milliseconds: .max).rfc3339 == "9999-12-31T23:59:59.999Z")
+        #expect(Timestamp(milliseconds: .min).rfc3339 == "0000-01-01T00:00:00.000Z")
+    }
+
+    @Test(
+        arguments: [
+            ("2026-01-02T03:04:05Z", 1_767_323_045_000), ("2026-01-02t03:04:05.6z", 1_767_323_045_600),
+            ("2026-01-02T03:04:05.6789999Z", 1_767_323_045_678), ("2026-01-02T05:34:05+02:30", 1_767_323_045_000),
+            ("2026-01-01T23:04:05-04:00", 1_767_323_045_000), ("2026-01-02T03:04:05-00:00", 1_767_323_045_000),
+        ] as [(String, Int64)])
+    func otherForms_areRead(_ text: String, _ milliseconds: Int64) {
+        #expect(Timestamp(rfc3339: text)?.milliseconds == milliseconds)
+    }
+
+    @Test(arguments: [
+        "", "2026-01-02", "2026-01-02T03:04:05", "2026-01-02 03:04:05Z", "2026-1-02T03:04:05Z", "2026-13-01T00:00:00Z",
+        "2026-00-01T00:00:00Z", "2026-02-29T00:00:00Z", "2100-02-29T00:00:00Z", "2026-04-31T00:00:00Z",
+        "2026-01-00T00:00:00Z", "2026-01-02T24:00:00Z", "2026-01-02T03:60:05Z", "2026-01-02T03:04:60Z",
+        "2026-01-02T03:04:05.Z", "2026-01-02T03:04:05+0200", "2026-01-02T03:04:05+24:00", "2026-01-02T03:04:05+02:60",
+        "2026-01-02T03:04:05ZZ", "-026-01-02T03:04:05Z", "２026-01-02T03:04:05Z", "+2026-01-02T03:04:05Z",
+    ])
+    func otherTexts_areRefused(_ text: String) {
+        #expect(Timestamp(rfc3339: text) == nil)
+    }
+
+    @Test func everyDayOf800Years_agreesWithFoundation() throws {
+        var calendar = Calendar(identifier: .iso8601)
+        calendar.timeZone = try #require(TimeZone(secondsFromGMT: 0))
+        // Every 37 days from 1600 on, and always some odd time of the day.
+        for day in stride(from: -135_140 as Int64, to: 157_000, by: 37) {
+            let timestamp = Timestamp(milliseconds: day * 86_400_000 + 45_296_789)
+            let parts = calendar.dateComponents(
+                [.year, .month, .day, .hour, .minute, .second],
+                from: Date(timeIntervalSince1970: Double(timestamp.seconds)))
+            let expected = String(
+                format: "%04d-%02d-%02dT%02d:%02d:%02d.789Z", parts.year ?? -1, parts.month ?? -1, parts.day ?? -1,
+                parts.hour ?? -1, parts.minute ?? -1, parts.second ?? -1)
+            #expect(timestamp.rfc3339 == expected)
+            #expect(Timestamp(rfc3339: expected) == timestamp)
+        }
+    }
+}
+
+@Suite struct HTTPDateTests {
+    /// RFC 9110 §5.6.7: one moment, three forms.
+    @Test(arguments: [
+        "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+    ])
+    func allThreeForms_areRead(_ text: String) {
+        #expect(Timestamp(httpDate: text)?.milliseconds == 784_111_777_000)
+    }
+
+    @Test(
+        arguments: [
+            (784_111_777_999, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (1_709_164_800_000, "Thu, 29 Feb 2024 00:00:00 GMT"),
+            (1_767_323_045_678, "Fri, 02 Jan 2026 03:04:05 GMT"),
+            (-62_167_219_200_000, "Sat, 01 Jan 0000 00:00:00 GMT"),
+        ] as [(Int64, String)])
+    func fixdate_isWritten(_ milliseconds: Int64, _ text: String) {
+        let timestamp = Timestamp(milliseconds: milliseconds)
+        #expect(timestamp.httpDate == text)
+        #expect(Timestamp(httpDate: text)?.seconds == timestamp.seconds)
+    }
+
+    @Test(arguments: [
+        "", "0", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 6 Nov 1994 08:49:37 GMT",
+        "Sun, 31 Nov 1994 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:00:00 GMT",
+        "Sun, 06 Nov 1994 08:49:37 GMT ", "Sun 06 Nov 1994 08:49:37 GMT", "Sun Nov 6 08:49:37 1994", "784111777",
+    ])
+    func otherTexts_areRefused(_ text: String) {
+        #expect(Timestamp(httpDate: text) == nil)
+    }
+
+    @Test func twoDigitYears_turnAt70() {
+        #expect(Timestamp(httpDate: "Thursday, 01-Jan-70 00:00:00 GMT")?.milliseconds == 0)
+        #expect(Timestamp(httpDate: "Sunday, 01-Jan-69 00:00:00 GMT")?.httpDate == "Tue, 01 Jan 2069 00:00:00 GMT")
+    }
+
+    @Test func aLeapSecond_readsAsTheSecondBefore() {
+        #expect(Timestamp(httpDate: "Sat, 31 Dec 2016 23:59:60 GMT")?.httpDate == "Sat, 31 Dec 2016 23:59:59 GMT")
+    }
+}

@@ -1,0 +1,159 @@
+import HTTP
+import HTTPTypes
+import Sockets
+import Synchronization
+import Testing
+
+private final class Counter: Sendable {
+    private let value = Mutex(0)
+    func add() { value.withLock { $0 += 1 } }
+    var count: Int { value.withLock { $0 } }
+}
+
+/// The client against servers that misbehave as real ones do.
+@Suite struct HTTPClientTests {
+    /// What a scripted server does with one connection, after it has read a request head.
+    enum Script: Sendable {
+        case answer(String)
+        /// Answers and closes.
+        case answerAndClose(String)
+        case silence
+        /// One byte every few milliseconds, without end.
+        case drip(String)
+    }
+
+    private static func run(
+        _ script: Script, timeout: Int64 = 2000, maximumBodySize: Int = 1000, requests: Int = 1,
+        method: HTTPRequest.Method = .post
+    ) async throws -> (results: [Result<ClientResponse, HTTPClientError>], connections: Int) {
+        let group = try EventLoopGroup(count: 1)
+        let tls = try TLSContext.client()
+        let client = HTTPClient(group: group, tls: tls, userAgent: "test/1.0")
+        let connections = Counter()
+        let results = Mutex<[Result<ClientResponse, HTTPClientError>]>([])
+        let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
+        try await group.run { loop in
+            let admission = AdmissionControl(maximum: 100, maximumPerAddress: 100)
+            _ = try? Listener.start(sockets, on: loop, admission: admission)
+            async let root: Void = loop.runRoot { stream in
+                connections.add()
+                await play(script, on: stream)
+            }
+            for _ in 0..<requests {
+                let url = ClientURL(isSecure: false, host: "127.0.0.1", port: sockets.address.port, target: "/token")
+                let request = ClientRequest(
+                    method: method, url: url, body: Array("a=b".utf8), timeout: timeout,
+                    maximumBodySize: maximumBodySize)
+                do throws(HTTPClientError) {
+                    let response = try await client.send(request)
+                    results.withLock { $0.append(.success(response)) }
+                } catch {
+                    results.withLock { $0.append(.failure(error)) }
+                }
+            }
+            group.beginDrain()
+            group.abort()
+            await root
+        }
+        return (results.withLock { $0 }, connections.count)
+    }
+
+    private static func play(_ script: Script, on stream: SocketStream) async {
+        stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+        defer { stream.close() }
+        var buffer = [UInt8](repeating: 0, count: 8192)
+        while let count = try? await stream.read(into: &buffer, at: 0), count > 0 {
+            switch script {
+            case .answer(let text):
+                guard (try? await stream.write(Array(text.utf8))) != nil else { return }
+            case .answerAndClose(let text):
+                try? await stream.write(Array(text.utf8))
+                return
+            case .silence:
+                continue
+            case .drip(let head):
+                try? await stream.write(Array(head.utf8))
+                while (try? await stream.write([65])) != nil {
+                    guard await stream.loop.sleep(until: Deadline.now.adding(milliseconds: 5)) else { return }
+                }
+                return
+            }
+        }
+    }
+
+    @Test func connectionIsKeptForTheNextRequest() async throws {
+        let (results, connections) = try await Self.run(
+            .answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), requests: 5)
+        #expect(results.count == 5)
+        for result in results { #expect(try result.get().body == Array("hi".utf8)) }
+        #expect(connections == 1)
+    }
+
+    @Test func newConnectionIsMade_WhenThePeerClosedTheKeptOne() async throws {
+        let (results, connections) = try await Self.run(
+            .answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), requests: 3)
+        for result in results { #expect(try result.get().body == Array("hi".utf8)) }
+        #expect(connections == 3)
+    }
+
+    struct Failure: Sendable, CustomTestStringConvertible {
+        var name: String
+        var script: Script
+        var error: HTTPClientError
+        var testDescription: String { name }
+    }
+
+    static let failures = [
+        Failure(name: "silence", script: .silence, error: .timeout),
+        Failure(
+            name: "drip within bounds", script: .drip("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n"), error: .timeout),
+        Failure(name: "announced too large", script: .answer("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n"), error: .tooLarge),
+        Failure(
+            name: "chunked too large",
+            script: .answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n\(String(repeating: "a", count: 1001))\r\n0\r\n\r\n"),
+            error: .tooLarge),
+        Failure(
+            name: "endless until close",
+            script: .answer("HTTP/1.1 200 OK\r\n\r\n\(String(repeating: "a", count: 5000))"), error: .tooLarge),
+        Failure(
+            name: "endless head", script: .answer("HTTP/1.1 200 OK\r\nA: \(String(repeating: "a", count: 100_000))"),
+            error: .tooLarge),
+        Failure(name: "closed without a word", script: .answerAndClose(""), error: .closed),
+        Failure(name: "closed half-way", script: .answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), error: .closed),
+        Failure(
+            name: "chunks cut", script: .answerAndClose("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"),
+            error: .closed),
+    ]
+
+    @Test(arguments: failures) func failsInTime(_ test: Failure) async throws {
+        let (results, _) = try await Self.run(test.script, timeout: 150)
+        #expect(throws: test.error) { try results[0].get() }
+    }
+
+    @Test func notHTTPIsMalformed() async throws {
+        let (results, _) = try await Self.run(.answer("<html>hello</html>\r\n\r\n"))
+        guard case .failure(.malformed) = results[0] else {
+            Issue.record("got \(results[0])")
+            return
+        }
+    }
+
+    @Test func redirectIsNotFollowed() async throws {
+        let (results, connections) = try await Self.run(
+            .answer("HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"))
+        #expect(try results[0].get().status == .found)
+        #expect(connections == 1)
+    }
+
+    @Test(arguments: [
+        ("https://appleid.apple.com/auth/token", ClientURL(isSecure: true, host: "appleid.apple.com", port: 443, target: "/auth/token")),
+        ("http://localhost:8080", ClientURL(isSecure: false, host: "localhost", port: 8080, target: "/")),
+        ("https://[::1]:9/a?b", ClientURL(isSecure: true, host: "::1", port: 9, target: "/a?b")),
+        ("https://a?b", ClientURL(isSecure: true, host: "a", port: 443, target: "/?b")),
+        ("ftp://a/", nil), ("https://", nil), ("https://u@a/", nil), ("https://a/#f", nil), ("https://a:0/", nil),
+        ("https://a:99999/", nil), ("https://a:/", nil), ("https://[::1]x/", nil),
+    ] as [(String, ClientURL?)])
+    func urlIsTakenApart(text: String, expected: ClientURL?) {
+        #expect(ClientURL(text) == expected)
+    }
+}

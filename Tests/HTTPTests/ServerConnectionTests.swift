@@ -1,0 +1,202 @@
+import HTTP
+import Sockets
+import Synchronization
+import Testing
+
+/// The server over real sockets: what arrives on the wire, byte for byte.
+@Suite struct ServerConnectionTests {
+    private static func response(_ text: String, keepAlive: Bool = true, extra: String = "") -> String {
+        "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: text/plain\r\n"
+            + "Content-Length: \(text.utf8.count)\r\n\(extra)\(keepAlive ? "" : "Connection: close\r\n")\r\n\(text)"
+    }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        var name: String
+        var request: String
+        var response: String
+        var testDescription: String { name }
+    }
+
+    static let cases = [
+        Case(name: "GET", request: "GET /a?b=c HTTP/1.1\r\nHost: x\r\n\r\n", response: response("GET /a?b=c ")),
+        Case(
+            name: "POST with a length", request: "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+            response: response("POST /p abc")),
+        Case(
+            name: "POST in chunks",
+            request: "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nT: v\r\n\r\n",
+            response: response("POST /p abc")),
+        Case(
+            name: "HEAD has no body",
+            request: "HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n",
+            response: String(response("HEAD /a ").dropLast(8))),
+        Case(
+            name: "204 has no body and no length", request: "GET /204 HTTP/1.1\r\nHost: x\r\n\r\n",
+            response: "HTTP/1.1 204 No Content\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\n\r\n"),
+        Case(
+            name: "HTTP/1.0 is closed", request: "GET /a HTTP/1.0\r\n\r\n",
+            response: response("GET /a ", keepAlive: false)),
+        Case(
+            name: "HTTP/1.0 keep-alive is said", request: "GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+            response: response("GET /a ", extra: "Connection: keep-alive\r\n")),
+        Case(
+            name: "Connection: close", request: "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+            response: response("GET /a ", keepAlive: false)),
+        Case(
+            name: "stream", request: "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n",
+            response: "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "4\r\none \r\n4\r\ntwo \r\n5\r\nthree\r\n0\r\n\r\n"),
+        Case(
+            name: "stream to HTTP/1.0", request: "GET /stream HTTP/1.0\r\n\r\n",
+            response: "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nConnection: close\r\n\r\none two three"),
+        Case(
+            name: "stream that breaks off has no last chunk", request: "GET /cut HTTP/1.1\r\nHost: x\r\n\r\n",
+            response: "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + "4\r\npart\r\n"),
+    ]
+
+    @Test(arguments: cases) func wholeResponse(_ test: Case) async throws {
+        let answer = try await withServer { try await $0.exchange([test.request]) }
+        #expect(answer == test.response)
+    }
+
+    @Test(arguments: cases) func sameResponse_WhenSplitAtEveryByte(_ test: Case) async throws {
+        let answers = try await withServer { peer in
+            var answers = Set<String>()
+            let bytes = Array(test.request)
+            for split in 1..<bytes.count {
+                answers.insert(try await peer.exchange([String(bytes[..<split]), String(bytes[split...])]))
+            }
+            return answers
+        }
+        #expect(answers == [test.response])
+    }
+
+    @Test func pipelinedRequestsAreAnsweredInOrder() async throws {
+        let count = 1000
+        let requests = (0..<count).map { "POST /n\($0) HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi" }.joined()
+        let answer = try await withServer { try await $0.exchange([requests]) }
+        #expect(answer == (0..<count).map { Self.response("POST /n\($0) hi") }.joined())
+    }
+
+    @Test func continueIsSent_WhenTheClientWaitsForIt() async throws {
+        let answer = try await withServer { peer in
+            let stream = try await peer.connect()
+            let head = "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n"
+            try await stream.write(Array(head.utf8))
+            var buffer = [UInt8](repeating: 0, count: 1000)
+            let count = try await stream.read(into: &buffer, at: 0)
+            try await stream.write(Array("abc".utf8))
+            stream.shutdownWrite()
+            return String(decoding: buffer[..<count], as: UTF8.self) + (await peer.readAll(stream))
+        }
+        #expect(answer == "HTTP/1.1 100 Continue\r\n\r\n" + Self.response("POST /p abc"))
+    }
+
+    @Test func tooLongContentIsRefusedBeforeItIsSent() async throws {
+        let answer = try await withServer(
+            configuration: HTTPServerConfiguration(limits: WireLimits(body: 10))
+        ) { peer in
+            let stream = try await peer.connect()
+            let head = "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\nExpect: 100-continue\r\n\r\n"
+            try await stream.write(Array(head.utf8))
+            return await peer.readAll(stream)
+        }
+        #expect(answer.hasPrefix("HTTP/1.1 413 "))
+        #expect(answer.contains("Connection: close\r\n"))
+    }
+
+    struct Refusal: Sendable, CustomTestStringConvertible {
+        var name: String
+        var request: String
+        var status: Int
+        var testDescription: String { name }
+    }
+
+    static let refusals = [
+        Refusal(name: "both framings", request: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", status: 400),
+        Refusal(name: "two lengths", request: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", status: 400),
+        Refusal(name: "signed length", request: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\na", status: 400),
+        Refusal(name: "unknown coding", request: "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", status: 501),
+        Refusal(name: "bare LF", request: "GET / HTTP/1.1\nHost: x\n\n", status: 400),
+        Refusal(name: "bare CR", request: "GET / HTTP/1.1\r\nHost: x\rA: b\r\n\r\n", status: 400),
+        Refusal(name: "obs-fold", request: "GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", status: 400),
+        Refusal(name: "space before colon", request: "GET / HTTP/1.1\r\nHost : x\r\n\r\n", status: 400),
+        Refusal(name: "NUL", request: "GET / HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n", status: 400),
+        Refusal(name: "no Host", request: "GET / HTTP/1.1\r\n\r\n", status: 400),
+        Refusal(name: "two Hosts", request: "GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", status: 400),
+        Refusal(name: "bad chunk size", request: "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n", status: 400),
+        Refusal(name: "HTTP/2.0", request: "GET / HTTP/2.0\r\nHost: x\r\n\r\n", status: 505),
+        Refusal(name: "long target", request: "GET /\(String(repeating: "a", count: 9000)) HTTP/1.1\r\nHost: x\r\n\r\n", status: 414),
+        Refusal(name: "long head", request: "GET / HTTP/1.1\r\nHost: x\r\nA: \(String(repeating: "a", count: 20_000))\r\n\r\n", status: 431),
+        Refusal(name: "many fields", request: "GET / HTTP/1.1\r\nHost: x\r\n\(String(repeating: "a: b\r\n", count: 101))\r\n", status: 431),
+    ]
+
+    @Test(arguments: refusals) func refusedAndClosed(_ test: Refusal) async throws {
+        // A valid request behind it must not be answered: the framing is lost.
+        let follower = "GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+        let answer = try await withServer { try await $0.exchange([test.request + follower], halfClose: false) }
+        #expect(answer.hasPrefix("HTTP/1.1 \(test.status) "))
+        #expect(answer.contains("Connection: close\r\n"))
+        #expect(!answer.contains("smuggled"))
+    }
+
+    @Test func slowHeadGets408_AndSilenceIsJustClosed() async throws {
+        let timeouts = ServerTimeouts(header: 60, body: 60, idle: 60, parkAfter: 20)
+        let answers = try await withServer(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+            [
+                try await peer.exchange(["GET / HTTP/1.1\r\nHo"], halfClose: false),
+                try await peer.exchange(
+                    ["POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc"], halfClose: false),
+                try await peer.exchange([""], halfClose: false),
+                try await peer.exchange(["GET /a HTTP/1.1\r\nHost: x\r\n\r\n"], halfClose: false),
+            ]
+        }
+        #expect(answers[0].hasPrefix("HTTP/1.1 408 "))
+        #expect(answers[1].hasPrefix("HTTP/1.1 408 "))
+        #expect(answers[2].isEmpty)
+        #expect(answers[3] == Self.response("GET /a "))
+    }
+
+    @Test func aByteNowAndThenDoesNotProlongTheHeadDeadline() async throws {
+        let timeouts = ServerTimeouts(header: 80)
+        let answer = try await withServer(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+            let stream = try await peer.connect()
+            for byte in "GET / HTTP/1.1\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".utf8 {
+                guard (try? await stream.write([byte])) != nil else { break }
+                _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 4))
+            }
+            return await peer.readAll(stream)
+        }
+        #expect(answer.hasPrefix("HTTP/1.1 408 "))
+    }
+
+    @Test func parkedConnectionServesItsNextRequest() async throws {
+        let timeouts = ServerTimeouts(parkAfter: 5)
+        let answer = try await withServer(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+            let stream = try await peer.connect()
+            var buffer = [UInt8](repeating: 0, count: 4096)
+            for number in 0..<3 {
+                _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 15))
+                try await stream.write(Array("GET /\(number) HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+                if number < 2 { _ = try await stream.read(into: &buffer, at: 0) }
+            }
+            stream.shutdownWrite()
+            return await peer.readAll(stream)
+        }
+        #expect(answer == Self.response("GET /2 "))
+    }
+
+    @Test func requestInFlightIsAnswered_WhenTheServerDrains() async throws {
+        let answer = try await withServer { peer in
+            let stream = try await peer.connect()
+            try await stream.write(Array("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\na".utf8))
+            // The head is with the server before draining begins.
+            _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 20))
+            peer.group.beginDrain()
+            try await stream.write(Array("bc".utf8))
+            return await peer.readAll(stream)
+        }
+        #expect(answer == Self.response("POST /p abc", keepAlive: false))
+    }
+}

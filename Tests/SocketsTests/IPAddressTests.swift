@@ -1,0 +1,71 @@
+import Sockets
+import Testing
+
+@Suite struct IPAddressTests {
+    /// Text as it may come, and as RFC 5952 writes it.
+    @Test(arguments: [
+        ("0.0.0.0", "0.0.0.0"), ("127.0.0.1", "127.0.0.1"), ("255.255.255.255", "255.255.255.255"), ("::", "::"),
+        ("::1", "::1"), ("1::", "1::"), ("2001:DB8::1", "2001:db8::1"), ("2001:0db8:0:0:0:0:0:0001", "2001:db8::1"),
+        ("2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1"), ("2001:0:0:1:0:0:0:1", "2001:0:0:1::1"),
+        ("2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"), ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"),
+        ("::2:3:4:5:6:7:8", "0:2:3:4:5:6:7:8"), ("64:ff9b::192.0.2.33", "64:ff9b::c000:221"),
+        ("1:2:3:4:5:6:1.2.3.4", "1:2:3:4:5:6:102:304"), ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("::FFFF:c000:201", "192.0.2.1"), ("::192.0.2.1", "::c000:201"), ("fe80::", "fe80::"),
+        ("a:b:c:d:e:f:1:2", "a:b:c:d:e:f:1:2"), ("0:0:0:0:0:0:0:0", "::"),
+    ])
+    func text_becomesCanonical(_ text: String, _ canonical: String) throws {
+        let address = try #require(IPAddress(text))
+        #expect(address.description == canonical)
+        #expect(IPAddress(canonical) == address)
+    }
+
+    @Test(arguments: [
+        "", "1", "1.2.3", "1.2.3.4.5", "1.2.3.256", "1.2.3.", ".1.2.3", "1..2.3", "01.2.3.4", "1.2.3.04", "0x1.2.3.4",
+        "1.2.3.4 ", " 1.2.3.4", "1.2.3.-4", "+1.2.3.4", "1.2.3.4/8", "1.2.3.4:80", ":", ":::", "::1::", "1:2:3:4:5:6:7",
+        "1:2:3:4:5:6:7:8:9", "1:2:3:4:5:6:7:8::", "::1:2:3:4:5:6:7:8", "1::2::3", "12345::", "g::", ":1:2:3:4:5:6:7:8",
+        "1:2:3:4:5:6:7:", "::1.2.3", "::1.2.3.4:5", "1:2:3:4:5:6:7:1.2.3.4", "::256.0.0.1", "fe80::1%eth0", "[::1]",
+        "::ffff:01.2.3.4", "1:2:3:4:5:6:7:8\u{0}", "٣.2.3.4", "::00000", "1234.2.3.4",
+    ])
+    func otherText_isNoAddress(_ text: String) {
+        #expect(IPAddress(text) == nil, "\(text)")
+    }
+
+    @Test func mappedAddresses_areNormalised() {
+        #expect(IPAddress.v6(0, 0xffff_7f00_0001).normalized == .v4(0x7f00_0001))
+        #expect(IPAddress.v6(0, 0xffff_7f00_0001).description == "::ffff:127.0.0.1")
+        #expect(IPAddress.v6(1, 0xffff_7f00_0001).normalized == .v6(1, 0xffff_7f00_0001))
+        #expect(IPAddress.v6(0, 0xffff_7f00_0001).isLoopback)
+        #expect(IPAddress.v6(0, 1).isLoopback)
+        #expect(!IPAddress.v6(0, 2).isLoopback)
+        #expect(IPAddress.v4(0x7fff_ffff).isLoopback)
+        #expect(!IPAddress.v4(0x8000_0001).isLoopback)
+    }
+}
+
+@Suite struct IPNetworkTests {
+    @Test(arguments: [
+        ("192.0.2.0/24", "192.0.2.255", "192.0.3.0"), ("0.0.0.0/0", "255.1.2.3", "::1"),
+        ("10.1.2.3", "10.1.2.3", "10.1.2.4"), ("10.1.2.3/32", "10.1.2.3", "10.1.2.2"),
+        ("10.1.2.2/31", "10.1.2.3", "10.1.2.4"), ("2001:db8::/32", "2001:db8:ffff::1", "2001:db9::"),
+        ("::/0", "ffff::", "1.2.3.4"), ("::1", "::1", "::2"), ("2001:db8::/64", "2001:db8::ffff", "2001:db8:0:1::"),
+        ("2001:db8::/65", "2001:db8::7fff:0:0:0", "2001:db8::8000:0:0:0"), ("::2/127", "::3", "::4"),
+        ("::ffff:10.0.0.0/104", "10.255.0.1", "11.0.0.0"), ("128.0.0.0/1", "255.0.0.0", "127.0.0.0"),
+    ])
+    func blocks_holdTheirAddressesOnly(_ text: String, _ inside: String, _ outside: String) throws {
+        let network = try #require(IPNetwork(text))
+        #expect(network.contains(try #require(IPAddress(inside))))
+        #expect(!network.contains(try #require(IPAddress(outside))))
+    }
+
+    @Test func mappedPeers_areInIPv4Blocks() throws {
+        #expect(try #require(IPNetwork("127.0.0.0/8")).contains(.v6(0, 0xffff_7f00_0001)))
+    }
+
+    @Test(arguments: [
+        "", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/08", "10.0.0.0/8/8", "::/129",
+        "10.0.0.1/8", "2001:db8::1/64", "10.0.0.0/ 8", "10.0.0.0/1234", "::ffff:10.0.0.0/8", "h/8", "10.0.0.0/a",
+    ])
+    func otherText_isNoBlock(_ text: String) {
+        #expect(IPNetwork(text) == nil, "\(text)")
+    }
+}

@@ -1,0 +1,69 @@
+import Sockets
+import Synchronization
+
+/// Runs `body` as a task of one loop beside its root, drains, and hands the result over.
+func onLoop<Value: Sendable>(
+    loops: Int = 1,
+    serving serve: @escaping @Sendable (SocketStream) async -> Void = { $0.close() },
+    _ body: @escaping @Sendable (EventLoop, EventLoopGroup) async throws -> Value
+) async throws -> Value {
+    let group = try EventLoopGroup(count: loops)
+    let result = Mutex<Result<Value, any Error>?>(nil)
+    try await group.run { loop in
+        async let root: Void = loop.runRoot(serve)
+        if loop.index == 0 {
+            do {
+                let value = try await body(loop, group)
+                result.withLock { $0 = .success(value) }
+            } catch {
+                result.withLock { $0 = .failure(error) }
+            }
+            group.beginDrain()
+            group.abort()
+        }
+        await root
+    }
+    guard let outcome = result.withLock({ $0 }) else { throw HarnessError.noResult }
+    return try outcome.get()
+}
+
+enum HarnessError: Error {
+    case noResult
+}
+
+/// A listener on 127.0.0.1, port 0, on this loop; its address.
+func listen(
+    on loop: EventLoop, admission: AdmissionControl = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000)
+) throws -> SocketAddress {
+    let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
+    _ = try Listener.start(sockets, on: loop, admission: admission)
+    return sockets.address
+}
+
+/// Connects to `address` and gives the stream five seconds for everything.
+func connect(_ address: SocketAddress, on loop: EventLoop) async throws -> SocketStream {
+    let stream = try await SocketStream.connect(
+        to: [address], on: loop, deadline: Deadline.now.adding(milliseconds: 5000))
+    stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+    return stream
+}
+
+/// Reads until the end of the stream or an error.
+func readAll(_ stream: SocketStream) async -> [UInt8] {
+    var all: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while let count = try? await stream.read(into: &buffer, at: 0), count > 0 {
+        all.append(contentsOf: buffer[..<count])
+    }
+    return all
+}
+
+/// Sends back whatever comes, until the peer half-closes.
+@Sendable func echo(_ stream: SocketStream) async {
+    stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    while let count = try? await stream.read(into: &buffer, at: 0), count > 0 {
+        do { try await stream.write(Array(buffer[..<count])) } catch { break }
+    }
+    stream.close()
+}

@@ -1,0 +1,96 @@
+import Foundation
+import Sockets
+import Testing
+
+/// Both ends are ours here; the certificates are made by OpenSSL's command line.
+@Suite struct TLSTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        var name: String
+        var certificate: String
+        var serverName: String
+        var trust: String
+        var succeeds: Bool
+        var testDescription: String { name }
+    }
+
+    static let cases = [
+        Case(name: "good", certificate: "good", serverName: "apple.test", trust: "ca", succeeds: true),
+        Case(name: "wrong name", certificate: "good", serverName: "evil.test", trust: "ca", succeeds: false),
+        Case(name: "wrong CA", certificate: "good", serverName: "apple.test", trust: "other", succeeds: false),
+        Case(name: "expired", certificate: "expired", serverName: "apple.test", trust: "ca", succeeds: false),
+        Case(name: "self-signed", certificate: "other", serverName: "other", trust: "ca", succeeds: false),
+        Case(name: "by address", certificate: "good", serverName: "127.0.0.1", trust: "ca", succeeds: true),
+        Case(name: "wrong address", certificate: "good", serverName: "127.0.0.2", trust: "ca", succeeds: false),
+    ]
+
+    @Test(arguments: cases) func handshake(_ test: Case) async throws {
+        let folder = try TestCertificates.folder()
+        let server = try TLSContext.server(
+            certificateFile: "\(folder)/\(test.certificate).pem", privateKeyFile: "\(folder)/\(test.certificate).key")
+        let client = try TLSContext.client(trust: .file("\(folder)/\(test.trust).pem"))
+        let answer = try await onLoop(
+            serving: { stream in
+                stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+                guard (try? await stream.startTLS(server, serverName: nil)) != nil else { return stream.close() }
+                await echo(stream)
+            },
+            { loop, _ -> [UInt8]? in
+                let stream = try await connect(try listen(on: loop), on: loop)
+                do {
+                    try await stream.startTLS(client, serverName: test.serverName)
+                } catch {
+                    return nil
+                }
+                let message = [UInt8](repeating: 9, count: 200_000)
+                async let reading = readExactly(message.count, from: stream)
+                try await stream.write(message)
+                return await reading
+            })
+        #expect((answer != nil) == test.succeeds)
+        if test.succeeds { #expect(answer == [UInt8](repeating: 9, count: 200_000)) }
+    }
+
+    private func readExactly(_ count: Int, from stream: SocketStream) async -> [UInt8] {
+        var all: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 16_384)
+        while all.count < count, let read = try? await stream.read(into: &buffer, at: 0), read > 0 {
+            all.append(contentsOf: buffer[..<read])
+        }
+        return all
+    }
+}
+
+enum TestCertificates {
+    /// A folder with `ca`, `other` (self-signed), `good` and `expired` (apple.test and 127.0.0.1, signed by `ca`).
+    static func folder() throws -> String { try result.get() }
+
+    private static let result = Result {
+        let folder = NSTemporaryDirectory() + "bramley-tls-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let script = """
+            set -e
+            cd '\(folder)'
+            key() { openssl ecparam -name prime256v1 -genkey -noout -out $1.key; }
+            for name in ca other; do
+              key $name
+              openssl req -x509 -new -key $name.key -subj /CN=$name -days 30 -out $name.pem
+            done
+            printf 'subjectAltName=DNS:apple.test,IP:127.0.0.1\\n' > names
+            for name in good expired; do
+              key $name
+              openssl req -new -key $name.key -subj /CN=apple.test -out $name.csr
+            done
+            openssl x509 -req -in good.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -extfile names -out good.pem
+            openssl x509 -req -in expired.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days -1 -extfile names \
+              -out expired.pem
+            """
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.arguments = ["-c", script]
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw HarnessError.noResult }
+        return folder
+    }
+}

@@ -1,0 +1,218 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+import Sockets
+import Synchronization
+import Testing
+import Web
+
+@Suite struct AccountRouteTests {
+    @Test func accountNamesThePersonAndTheirSessions() async throws {
+        let site = try Site()
+        site.signIn()
+        let response = await site.get("/account", cookie: site.cookie)
+        #expect(response.status == .ok)
+        let page = response.text
+        #expect(page.contains("<h1><bdi>Anna Appleseed</bdi></h1>"))
+        #expect(page.contains("anna@example.com"))
+        #expect(page.contains("Safari on Mac"))
+        #expect(page.contains("This browser"))
+        #expect(page.matches(of: /aria-current="true"/).count == 1)
+        #expect(page.contains("<form method=\"post\" action=\"/logout\">"))
+        #expect(page.contains("<time datetime=\"2026-09-21T"))
+    }
+
+    @Test func signedOutVisitorsGoToTheLogin() async throws {
+        let response = await (try Site()).get("/account")
+        #expect(response.status == .seeOther)
+        #expect(response.location == "/login")
+    }
+
+    @Test("Hostile names stay text", arguments: [
+        "<script>alert(1)</script>", "{{t.account.title}}", "{{{site.name}}}", "\"><img src=x onerror=alert(1)>",
+        "' onmouseover='alert(1)", "&lt;b&gt;", "\u{202E}gnp.exe", "a\u{0000}b\u{0007}",
+        "\"\u{0301} onmouseover=\u{0301}alert(1) x=\"", "<\u{0301}script>",
+    ])
+    func hostileNames(_ name: String) async throws {
+        let site = try Site(name: "Site \(name)")
+        site.signIn(PersonName(given: name, family: nil), agent: name)
+        for target in ["/account", "/logout", "/login", "/nothing"] {
+            let page = await site.get(target, cookie: site.cookie).text
+            #expect(!page.contains("<script>"))
+            #expect(!page.contains("<img src=x"))
+            #expect(!page.utf8.contains(0))
+            #expect(!page.contains("Your account</bdi>"))
+            // No quotation mark of a value ends an attribute: every tag still parses into the attributes we wrote.
+            for tag in page.matches(of: /<[a-z][^>]*>/) {
+                let scalars = tag.0.unicodeScalars
+                #expect(!String(String.UnicodeScalarView(scalars)).contains(" onmouseover"))
+            }
+            if target != "/nothing" { #expect(page.contains("<bdi>")) }
+        }
+    }
+
+    @Test func privateRelayIsExplained() async throws {
+        let site = try Site()
+        site.signIn(email: EmailAddress(address: "x@privaterelay.appleid.com", isVerified: true, isPrivate: true))
+        let page = await site.get("/account", cookie: site.cookie).text
+        #expect(page.contains("A private relay address"))
+        #expect(!page.contains("is not passing on mail"))
+    }
+
+    @Test func relayThatDoesNotForwardIsSaid() async throws {
+        let site = try Site()
+        site.signIn(
+            email: EmailAddress(address: "x@privaterelay.appleid.com", isVerified: true, isPrivate: true),
+            forwarding: false)
+        #expect(await site.get("/account", cookie: site.cookie).text.contains("is not passing on mail"))
+    }
+
+    @Test func nothingSharedIsSaidPlainly() async throws {
+        let site = try Site()
+        site.signIn(PersonName(), email: nil)
+        let page = await site.get("/account", cookie: site.cookie).text
+        #expect(page.contains("<h1><bdi>Your account</bdi></h1>"))
+        #expect(page.matches(of: /Not shared/).count == 2)
+    }
+
+    @Test func unverifiedAddressIsMarked() async throws {
+        let site = try Site()
+        site.signIn(email: EmailAddress(address: "a@b.example", isVerified: false, isPrivate: false))
+        #expect(await site.get("/account", cookie: site.cookie).text.contains("not verified"))
+    }
+
+    @Test("Users who may not be here are told why", arguments: [
+        (User.State.pending, "Waiting for approval"), (.disabled, "switched off"),
+    ])
+    func states(_ state: User.State, title: String) async throws {
+        let site = try Site()
+        site.signIn(state: state)
+        let response = await site.get("/account", cookie: site.cookie)
+        #expect(response.status == .forbidden)
+        #expect(response.text.contains(title))
+        #expect(await site.get("/api/v1/session", cookie: site.cookie).status == .forbidden)
+    }
+
+    @Test func appsBearerSignsNobodyInOnPages() async throws {
+        let site = try Site()
+        site.signIn(kind: .native)
+        let bearer: HTTPFields = [.authorization: "Bearer \(Site.nativeToken)"]
+        #expect(await site.get("/account", bearer).location == "/login")
+    }
+
+    @Test func storeThatDoesNotAnswerSignsNobodyOut() async throws {
+        let site = try Site()
+        site.signIn()
+        site.store.state.withLock { $0.fails = true }
+        let response = await site.get("/account", cookie: site.cookie)
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.setCookies.isEmpty)
+        #expect(response.fields[.retryAfter] != nil)
+        #expect(response.text.contains("We will be back in a moment"))
+        #expect(!response.text.contains("disk full"))
+        #expect(site.log.all.contains { $0.hasPrefix("error") && $0.contains("disk full") })
+    }
+
+    @Test func idleSessionIsRefused() async throws {
+        let site = try Site()
+        site.signIn()
+        site.clock.advance(seconds: 604_799)
+        #expect(await site.get("/api/v1/session", cookie: site.cookie).status == .ok)
+        let other = try Site()
+        other.signIn()
+        other.clock.advance(seconds: 604_800)
+        #expect(await other.get("/api/v1/session", cookie: other.cookie).status == .unauthorized)
+    }
+
+    @Test func beingSeenIsWrittenOnceAMinuteAndMayFail() async throws {
+        let site = try Site()
+        site.signIn()
+        site.clock.advance(seconds: 59)
+        #expect(await site.get("/account", cookie: site.cookie).status == .ok)
+        #expect(site.store.state.withLock { $0.touched.count } == 0)
+        site.clock.advance(seconds: 1)
+        #expect(await site.get("/account", cookie: site.cookie).status == .ok)
+        #expect(site.store.state.withLock { $0.touched.count } == 1)
+        site.store.state.withLock { $0.touchFails = true }
+        #expect(await site.get("/account", cookie: site.cookie).status == .ok)
+    }
+}
+
+@Suite struct LogoutRouteTests {
+    @Test("A sign-out comes from our own pages or not at all", arguments: [
+        (["Sec-Fetch-Site": "same-origin"], true),
+        (["Sec-Fetch-Site": "same-origin", "Origin": "https://evil.example"], true),
+        (["Origin": "https://login.example.com"], true),
+        (["Sec-Fetch-Site": "same-site", "Origin": "https://login.example.com"], false),
+        (["Sec-Fetch-Site": "cross-site"], false),
+        (["Sec-Fetch-Site": "none"], false),
+        (["Sec-Fetch-Site": "Same-Origin"], false),
+        (["Origin": "null"], false),
+        (["Origin": "https://login.example.com.evil.example"], false),
+        (["Origin": "https://login.example.com:444"], false),
+        (["Origin": "http://login.example.com"], false),
+        ([:], false),
+    ] as [([String: String], Bool)])
+    func crossSite(_ values: [String: String], passes: Bool) async throws {
+        for (method, target) in [(HTTPRequest.Method.post, "/logout"), (.delete, "/api/v1/session")] {
+            let site = try Site()
+            site.signIn()
+            var fields: HTTPFields = [.cookie: site.cookie]
+            for (name, value) in values { fields[HTTPField.Name(name)!] = value }
+            let response = await site.send(method, target, fields)
+            let after = await site.get("/api/v1/session", cookie: site.cookie)
+            #expect((response.status == .forbidden) == !passes)
+            #expect(after.status == (passes ? .unauthorized : .ok))
+            #expect(response.setCookies.isEmpty == !passes)
+        }
+    }
+
+    @Test func duplicatedProofIsNoProof() async throws {
+        let site = try Site()
+        site.signIn()
+        var fields: HTTPFields = [.cookie: site.cookie]
+        for _ in 0..<2 { fields.append(HTTPField(name: .secFetchSite, value: "same-origin")) }
+        #expect(await site.send(.post, "/logout", fields).status == .forbidden)
+    }
+
+    @Test func signOutEndsTheSessionClearsTheCookieAndSaysSo() async throws {
+        let site = try Site()
+        let signedIn = site.signIn()
+        let response = await site.post("/logout", [.cookie: site.cookie, .secFetchSite: "same-origin"])
+        #expect(response.status == .seeOther)
+        #expect(response.location == "/logout")
+        #expect(response.setCookies == ["__Host-bramley=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax"])
+        #expect(site.store.state.withLock { $0.ended.first?.0 } == signedIn.session.id)
+        #expect(site.store.state.withLock { $0.ended.first?.1 } == .signOut)
+        #expect(await site.get("/logout", cookie: site.cookie).text.contains("You are signed out"))
+    }
+
+    @Test func failedSignOutIsNotConfirmed() async throws {
+        let site = try Site()
+        site.signIn()
+        site.store.state.withLock { $0.fails = true }
+        let response = await site.post("/logout", [.cookie: site.cookie, .secFetchSite: "same-origin"])
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.setCookies.isEmpty)
+    }
+
+    @Test func signOutMayLeadBackToAnAllowedSite() async throws {
+        let site = try Site()
+        site.signIn()
+        let page = await site.get("/logout?return_to=https%3A%2F%2Fapp.example.com%2Fbye", cookie: site.cookie)
+        #expect(page.text.contains("name=\"return_to\" value=\"https://app.example.com/bye\""))
+        let fields: HTTPFields = [.cookie: site.cookie, .secFetchSite: "same-origin"]
+        let evil = await site.post("/logout", form: [("return_to", "https://evil.example/")], fields)
+        #expect(evil.status == .badRequest)
+        let out = await site.post("/logout", form: [("return_to", "https://app.example.com/bye")], fields)
+        #expect(out.location == "https://app.example.com/bye")
+    }
+
+    @Test func gettingTheLogoutPageEndsNothing() async throws {
+        let site = try Site()
+        site.signIn()
+        #expect(await site.get("/logout", cookie: site.cookie).text.contains("<form method=\"post\""))
+        #expect(await site.get("/api/v1/session", cookie: site.cookie).status == .ok)
+    }
+}

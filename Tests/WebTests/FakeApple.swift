@@ -1,0 +1,55 @@
+import Coding
+import RelyingParty
+import Synchronization
+
+/// An Apple that believes every token, reads the form plainly, and fails when told to.
+final class FakeApple: IdentityProvider, Sendable {
+    let servicesID = ClientID("com.example.web")
+    let team = TeamID("TEAM123456")
+    let exchangeFailure = Mutex<SignInFailure?>(nil)
+    let notificationFailure = Mutex<NotificationFailure?>(nil)
+
+    func authorizeURL(state: String, nonce: String) -> String {
+        "https://appleid.apple.com/auth/authorize?state=\(PercentEncoding.encodeComponent(state))&nonce=\(nonce)"
+    }
+
+    func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
+        guard let fields = try? FormDecoder.parse(body) else { throw .malformedCallback("no form") }
+        var form = CallbackForm()
+        for field in fields {
+            switch field.name {
+            case "state": form.state = field.value
+            case "code": form.code = field.value
+            case "id_token": form.identityToken = field.value
+            case "user": form.rawUser = field.value
+            case "error": form.error = field.value
+            case "bramley_repost": form.isRepost = field.value == "1"
+            default: continue
+            }
+        }
+        return form
+    }
+
+    func verify(
+        identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
+    ) async throws(SignInFailure) -> IdentityClaims {
+        IdentityClaims(
+            issuer: "https://appleid.apple.com", clientID: clientID, subject: AppleSubject("001.sub"),
+            issuedAt: Timestamp(seconds: 1_790_000_000),
+            email: EmailAddress(address: "anna@example.com", isVerified: true, isPrivate: false))
+    }
+
+    func exchange(
+        authorizationCode: String, nonce: String, claims: IdentityClaims
+    ) async throws(SignInFailure) -> VerifiedIdentity {
+        if let failure = exchangeFailure.withLock({ $0 }) { throw failure }
+        return VerifiedIdentity(claims: claims, refreshToken: nil)
+    }
+
+    func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
+        if let failure = notificationFailure.withLock({ $0 }) { throw failure }
+        return AppleNotification(
+            id: "jti", kind: .consentRevoked, type: "consent-revoked", clientID: servicesID,
+            subject: AppleSubject("001.sub"), eventTime: Timestamp(seconds: 1_790_000_000), payload: "{}")
+    }
+}

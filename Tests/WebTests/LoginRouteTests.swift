@@ -1,0 +1,224 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+import Sockets
+import Synchronization
+import Testing
+import Web
+
+@Suite struct LoginRouteTests {
+    @Test func pageCarriesAFreshAttempt() async throws {
+        let site = try Site()
+        let first = await site.get("/login")
+        #expect(first.status == .ok)
+        let state = try #require(meta("state", first.text))
+        let nonce = try #require(meta("nonce", first.text))
+        #expect(state.utf8.count > 100)
+        #expect(nonce.utf8.count == 43)
+        #expect(meta("client-id", first.text) == "com.example.web")
+        #expect(meta("redirect-uri", first.text) == "https://login.example.com/apple/callback")
+        #expect(meta("scope", first.text) == "name")
+        #expect(meta("use-popup", first.text) == "false")
+        let second = await site.get("/login")
+        #expect(meta("state", second.text) != state)
+        #expect(meta("nonce", second.text) != nonce)
+    }
+
+    @Test func nothingIsLeftUnfilled() async throws {
+        let site = try Site()
+        site.signIn()
+        for target in ["/login", "/login?return_to=%2Fx", "/account", "/logout", "/nothing"] {
+            for cookie in ["", site.cookie] {
+                let page = await site.get(target, cookie: cookie).text
+                #expect(!page.contains("{{"))
+                #expect(!page.contains("}}"))
+                #expect(!page.contains("\u{E000}"), "a gap is left: \(target)")
+                #expect(!page.contains("{site}"))
+            }
+        }
+    }
+
+    @Test func plainLinkLeadsToAppleWithThePictureOfItsButton() async throws {
+        let site = try Site()
+        let page = await site.get("/login?return_to=%2Fa%3Fb%3D1%26c").text
+        #expect(page.contains("href=\"/login/apple?return_to=%2Fa%3Fb%3D1%26c\""))
+        #expect(page.contains("src=\"https://appleid.cdn-apple.com/appleid/button?color=black&amp;"))
+        #expect(page.contains("alt=\"Sign in with Apple\""))
+        #expect(page.contains("data-attempt-url=\"/login/attempt?return_to=%2Fa%3Fb%3D1%26c\""))
+    }
+
+    @Test func buttonAttributesFollowTheConfiguration() async throws {
+        let site = try Site(adjust: {
+            $0.button = SignInButton(color: .white, kind: .continue, border: true, borderRadius: 4, width: 200, height: 40)
+        })
+        let page = await site.get("/login").text
+        #expect(
+            page.contains(
+                "<div id=\"appleid-signin\" data-mode=\"center-align\" data-type=\"continue\" data-color=\"white\" "
+                    + "data-border=\"true\" data-border-radius=\"4\" data-width=\"100%\" data-height=\"100%\">"))
+        #expect(page.contains("style=\"width:200px;height:40px\""))
+        #expect(!page.contains("data-follows-scheme"))
+    }
+
+    @Test func passwordLinkStandsBesideWhenConfigured() async throws {
+        let without = try Site()
+        #expect(!(await without.get("/login").text.contains("password instead")))
+        let with = try Site(adjust: { $0.login.passwordURL = "https://example.com/password?a=1&b=2" })
+        #expect(await with.get("/login").text.contains("href=\"https://example.com/password?a=1&amp;b=2\""))
+    }
+
+    @Test("What is said to be shared follows the scopes", arguments: [
+        ([], "learns neither your name nor"), (["name"], "asks for your name, which"), (["email"], "choose to hide it"),
+        (["name", "email"], "change the name and hide the address"),
+    ])
+    func sharing(_ scopes: [String], text: String) async throws {
+        #expect(await (try Site(scopes: scopes)).get("/login").text.contains(text))
+    }
+
+    @Test("return_to outside is refused and goes nowhere", arguments: [
+        "//evil.example", "/\\evil.example", "https:evil.example", "\t//evil.example", "/%2f/evil.example",
+        "%2f%2fevil.example", "https://evil.example/", "https://app.example.com.evil.example/",
+        "https://app.example.com@evil.example/", "javascript:alert(1)", "/a\r\nSet-Cookie: x=1", "http://app.example.com/",
+    ])
+    func returnTo(_ target: String) async throws {
+        let site = try Site()
+        let query = "?return_to=" + PercentEncoding.encodeComponent(target)
+        for path in ["/login", "/login/attempt", "/login/apple"] {
+            let response = await site.get(path + query)
+            #expect(response.status == .badRequest, "\(path)")
+            #expect(response.location == nil)
+            #expect(!response.text.contains("evil"))
+        }
+    }
+
+    @Test func severalReturnTargetsAreRefused() async throws {
+        let site = try Site()
+        #expect(await site.get("/login?return_to=/a&return_to=/b").status == .badRequest)
+    }
+
+    @Test func returnToAnotherSiteIsNamed() async throws {
+        let site = try Site()
+        let page = await site.get("/login?return_to=https%3A%2F%2Fapp.example.com%2Fx")
+        #expect(page.status == .ok)
+        #expect(page.text.contains("go back to <bdi>https://app.example.com</bdi>"))
+    }
+
+    @Test func attemptIsJSONForThePage() async throws {
+        let site = try Site()
+        let response = await site.get("/login/attempt")
+        let json = try #require(response.json)
+        #expect(json["state"]?.stringValue?.isEmpty == false)
+        #expect(json["nonce"]?.stringValue?.utf8.count == 43)
+        #expect(json["expiresAt"]?.stringValue?.hasSuffix("Z") == true)
+        // Before the attempt is half as old as it may be.
+        #expect((json["renewAfter"]?.int64Value ?? 600) < 300)
+        #expect(response.fields[.contentType] == "application/json")
+        let refused = await site.get("/login/attempt?return_to=//evil")
+        #expect(refused.fields[.contentType] == "application/problem+json")
+        #expect(refused.json?["code"]?.stringValue == "return_to_refused")
+    }
+
+    @Test func appleEntryGoesToApple() async throws {
+        let site = try Site()
+        let response = await site.get("/login/apple")
+        #expect(response.status == .seeOther)
+        #expect(response.location?.hasPrefix("https://appleid.apple.com/auth/authorize?") == true)
+    }
+
+    @Test func signedInVisitorIsSentOnOnceAndThenTold() async throws {
+        let site = try Site()
+        site.signIn()
+        let target = "/login?return_to=https%3A%2F%2Fapp.example.com%2Fx"
+        let first = await site.get(target, cookie: site.cookie)
+        #expect(first.status == .seeOther)
+        #expect(first.location == "https://app.example.com/x")
+        site.clock.advance(seconds: 9)
+        let bounced = await site.get(target, cookie: site.cookie)
+        #expect(bounced.status == .ok)
+        #expect(bounced.location == nil)
+        #expect(bounced.text.contains("You came straight back"))
+        #expect(bounced.text.contains("href=\"https://app.example.com/x\""))
+        #expect(await site.get(target, cookie: site.cookie).status == .seeOther)
+        site.clock.advance(seconds: 10)
+        #expect(await site.get(target, cookie: site.cookie).status == .seeOther)
+    }
+
+    @Test func browserThatDidNotKeepItsSessionIsToldToo() async throws {
+        let site = try Site()
+        let binding = "__Host-bramley-login=\(Site.binding)"
+        let state = try await site.state(returnTo: "https://app.example.com/x")
+        let done = await site.post(
+            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        #expect(done.location == "https://app.example.com/x")
+        for path in ["/login", "/login/apple"] {
+            let target = path + "?return_to=https%3A%2F%2Fapp.example.com%2Fx"
+            let back = await site.get(target, cookie: binding)
+            #expect(back.text.contains("You came straight back") == (path == "/login"), "told once")
+        }
+    }
+
+    @Test func signedInVisitorWithoutTargetMayContinueOrSignInAnew() async throws {
+        let site = try Site()
+        site.signIn()
+        let page = await site.get("/login", cookie: site.cookie)
+        #expect(page.status == .ok)
+        #expect(page.text.contains("already signed in as <bdi>Anna Appleseed</bdi>"))
+        #expect(meta("state", page.text) != nil)
+    }
+
+    @Test func rootLeadsToTheAccountOrTheLogin() async throws {
+        let site = try Site(publicURL: "https://example.com/sign-in")
+        #expect(await site.get("/sign-in/").location == "/sign-in/login")
+        #expect(await site.get("/sign-in").location == "/sign-in/login")
+        site.signIn()
+        #expect(await site.get("/sign-in/", cookie: site.cookie).location == "/sign-in/account")
+    }
+
+    @Test func everythingLivesBelowTheBasePath() async throws {
+        let site = try Site(publicURL: "https://example.com/sign-in")
+        #expect(await site.get("/login").status == .notFound)
+        let page = await site.get("/sign-in/login").text
+        #expect(page.contains("href=\"/sign-in/login/apple?return_to=\""))
+        #expect(page.contains("src=\"/sign-in/assets/login.js?v="))
+        #expect(meta("redirect-uri", page) == "https://example.com/sign-in/apple/callback")
+    }
+
+    @Test func pageSpeaksTheVisitorsLanguage() async throws {
+        let german = #"{"login": {"title": "Anmelden", "heading": "Anmelden bei {site}"}}"#
+        let site = try Site(adjust: {
+            $0.locales = ["en", "de"]
+            $0.pageOverrides["strings/de.json"] = Array(german.utf8)
+        })
+        func language(_ field: String) async -> String? {
+            let page = await site.get("/login", [.acceptLanguage: field])
+            #expect(page.fields[.contentLanguage] == (page.text.contains("lang=\"de\"") ? "de" : "en"))
+            return page.fields[.contentLanguage]
+        }
+        #expect(await language("de-CH,de;q=0.9,en;q=0.8") == "de")
+        #expect(await language("en,de;q=0.9") == "en")
+        #expect(await language("fr, de;q=0.1") == "de")
+        #expect(await language("fr") == "en")
+        #expect(await language("de;q=0, *;q=0.5") == "en")
+        #expect(await language(";;q=,,") == "en")
+        let page = await site.get("/login", [.acceptLanguage: "de"]).text
+        #expect(page.contains("Anmelden bei Example Orchard"))
+        // What the file leaves out is borrowed, not blank.
+        #expect(page.contains("There is no new password to remember."))
+        #expect(page.contains("/de_DE/appleid.auth.js"))
+    }
+
+    @Test func simulatorOverrideIsSaidOnEveryPage() async throws {
+        let site = try Site(adjust: { $0.apple.isSimulatedByOverride = true })
+        site.signIn()
+        for target in ["/login", "/account", "/logout", "/nothing"] {
+            #expect(await site.get(target, cookie: site.cookie).text.contains("a simulator stands in for Apple"))
+        }
+        #expect(!(await (try Site()).get("/login").text.contains("simulator")))
+    }
+
+    private func meta(_ name: String, _ page: String) -> String? {
+        guard let start = page.firstRange(of: "<meta name=\"appleid-signin-\(name)\" content=\"") else { return nil }
+        return String(page[start.upperBound...].prefix { $0 != "\"" })
+    }
+}

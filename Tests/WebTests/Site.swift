@@ -1,0 +1,158 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import Logging
+import RelyingParty
+import Sockets
+import Synchronization
+
+import Web
+
+/// The whole web side over fakes, and a browser's worth of conveniences to talk to it.
+struct Site {
+    let configuration: WebConfiguration
+    let application: WebApplication
+    let store = FakeStore()
+    let apple = FakeApple()
+    let clock = FakeClock()
+    let log = LogLines()
+
+    static let browserToken = "brs_" + String(repeating: "A", count: 43)
+    static let nativeToken = "brs_" + String(repeating: "N", count: 43)
+    static let binding = String(repeating: "B", count: 42) + "A"
+
+    init(
+        publicURL: String = "https://login.example.com", name: String = "Example Orchard", scopes: [String] = ["name"],
+        allowedOrigins: [String] = ["https://app.example.com"],
+        adjust: (inout WebConfiguration) -> Void = { _ in }
+    ) throws {
+        let url = PublicURL(publicURL)!
+        var configuration = WebConfiguration(
+            publicURL: url, site: .init(name: name, privacyURL: "https://example.com/privacy"),
+            apple: .init(
+                servicesID: "com.example.web", redirectURI: publicURL + "/apple/callback", scopes: scopes),
+            login: .init(allowedReturnOrigins: allowedOrigins, defaultReturnTo: url.path("/account")),
+            sessions: .init(limits: SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)))
+        adjust(&configuration)
+        self.configuration = configuration
+        let targets = ReturnTargets(
+            publicURL: publicURL, allowedOrigins: configuration.login.allowedReturnOrigins,
+            defaultTarget: configuration.login.defaultReturnTo)
+        let random = CountingRandom()
+        let log = self.log
+        let logger = Logger(label: "test") { _ in log.handler() }
+        let keyring = SealingKeyring(
+            current: SealingKey(material: SecretBytes([UInt8](repeating: 7, count: 32))), previous: [])
+        let signIn = SignIn(
+            provider: apple, store: store, keyring: keyring,
+            configuration: SignInConfiguration(
+                attemptLifetime: configuration.login.attemptLifetime, sessionLimits: configuration.sessions.limits,
+                signUp: .open, returnTargets: targets),
+            clock: clock, random: random, logger: Logger(label: "domain") { _ in SwiftLogNoOpLogHandler() })
+        let notifications = Notifications(
+            provider: apple, store: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
+        application = WebApplication(
+            configuration: configuration, pages: try Pages(configuration: configuration),
+            services: .init(
+                signIn: signIn, sessions: store, notifications: notifications, returnTargets: targets, clock: clock,
+                random: random, logger: logger))
+    }
+
+    // MARK: People
+
+    @discardableResult
+    func signIn(
+        _ name: PersonName = PersonName(given: "Anna", family: "Appleseed"),
+        email: EmailAddress? = EmailAddress(address: "anna@example.com", isVerified: true, isPrivate: false),
+        groups: [String] = [], state: User.State = .active, kind: SessionKind = .browser, forwarding: Bool? = nil,
+        agent: String = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/18.0 Safari/605.1.15"
+    ) -> SignedIn {
+        let user = User(
+            id: UserID(unchecked: "usr_00000000000000000000000001"), state: state, groups: groups, name: name,
+            email: email, emailForwarding: forwarding, appleSubject: AppleSubject("001.sub"), createdAt: clock.now())
+        let token = kind == .browser ? Self.browserToken : Self.nativeToken
+        let session = Session(
+            id: SessionID(unchecked: "ses_0000000000000000000000000" + (kind == .browser ? "1" : "2")),
+            tokenHash: SHA256.hash(utf8: token), kind: kind, user: user.id, clientID: ClientID("com.example.web"),
+            device: Device(userAgent: agent, address: "203.0.113.5"), issuedAt: clock.now(), createdAt: clock.now(),
+            lastSeenAt: clock.now(), expiresAt: clock.now().adding(seconds: 2_592_000))
+        store.add(user, session)
+        return SignedIn(session: session, user: user)
+    }
+
+    var cookie: String { (configuration.sessions.cookieDomain == nil ? "__Host-bramley=" : "__Secure-bramley=") + Self.browserToken }
+
+    // MARK: Requests
+
+    func send(
+        _ method: HTTPRequest.Method, _ target: String, _ fields: HTTPFields = HTTPFields(), body: String = "",
+        trusted: Bool = false, client: IPAddress = .v4(0x0A00_0001)
+    ) async -> ServerResponse {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        return await application.respond(
+            to: ServerRequest(
+                head: HTTPRequest(
+                    method: method, scheme: "http", authority: "login.example.com", path: target,
+                    headerFields: fields),
+                path: String(parts[0]), query: parts.count > 1 ? String(parts[1]) : nil, body: Array(body.utf8),
+                client: client, isFromTrustedProxy: trusted))
+    }
+
+    func get(_ target: String, _ fields: HTTPFields = HTTPFields(), trusted: Bool = false) async -> ServerResponse {
+        await send(.get, target, fields, trusted: trusted)
+    }
+
+    /// A GET with this `Cookie`.
+    func get(_ target: String, cookie: String) async -> ServerResponse {
+        await send(.get, target, [.cookie: cookie])
+    }
+
+    /// A form posted by a page of ours, or by Apple's when `fields` say so.
+    func post(_ target: String, form: [(String, String)] = [], _ fields: HTTPFields) async -> ServerResponse {
+        var fields = fields
+        if fields[.contentType] == nil { fields[.contentType] = "application/x-www-form-urlencoded" }
+        return await send(.post, target, fields, body: String(decoding: FormEncoder.encode(form), as: UTF8.self))
+    }
+
+    /// A state sealed for the binding of this site's browser.
+    func state(returnTo: String? = nil) async throws -> String {
+        let query = returnTo.map { "?return_to=" + PercentEncoding.encodeComponent($0) } ?? ""
+        let response = await get("/login/attempt" + query, cookie: "__Host-bramley-login=\(Self.binding)")
+        return try JSONReader.parse(response.bytes).objectValue?["state"]?.stringValue ?? ""
+    }
+}
+
+extension ServerResponse {
+    var bytes: [UInt8] {
+        if case .bytes(let bytes) = body { return bytes }
+        return []
+    }
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+    var location: String? { fields[.location] }
+    var setCookies: [String] { fields[values: .setCookie] }
+    var json: JSONObject? { (try? JSONReader.parse(bytes))?.objectValue }
+    var policy: String { fields[.contentSecurityPolicy] ?? "" }
+}
+
+/// What was logged, as text.
+final class LogLines: Sendable {
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+
+    func handler() -> any LogHandler { Handler(lines: self) }
+
+    private struct Handler: LogHandler {
+        let lines: LogLines
+        var metadata: Logger.Metadata = [:]
+        var logLevel: Logger.Level = .trace
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+        func log(event: LogEvent) {
+            let values = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            lines.lines.withLock { $0.append("\(event.level) \(event.message) \(values.joined(separator: " "))") }
+        }
+    }
+}

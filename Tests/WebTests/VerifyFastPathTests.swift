@@ -1,0 +1,147 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+import Sockets
+import Synchronization
+import Testing
+import Web
+
+@Suite struct VerifyFastPathTests {
+    static let date = Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)
+
+    /// The whole answer as text, nil when the fast path left the request to the route.
+    private func answer(
+        _ site: Site, _ path: VerifyFastPath, _ lines: [String], request: String = "GET /auth/verify HTTP/1.1",
+        trusted: Bool = false
+    ) throws -> String? {
+        let bytes = Array(([request, "Host: a.example"] + lines + ["", ""]).joined(separator: "\r\n").utf8)
+        var parser = RequestParser()
+        #expect(try parser.parse(bytes.span) != nil)
+        var output = Array("before".utf8)
+        let isAnswered = path.answer(
+            head: parser.head, bytes: bytes.span, peerIsTrusted: trusted, now: site.clock.now(), date: Self.date,
+            into: &output)
+        let text = String(decoding: output, as: UTF8.self)
+        #expect(text.hasPrefix("before"))
+        #expect(isAnswered == (text != "before"))
+        return isAnswered ? String(text.dropFirst(6)) : nil
+    }
+
+    private func path(_ site: Site) throws -> VerifyFastPath {
+        try VerifyFastPath(configuration: site.configuration, directory: site.store)
+    }
+
+    @Test func answersLikeTheRoute() async throws {
+        let site = try Site()
+        site.signIn(PersonName(given: "Zoë", family: nil), groups: ["a", "b c"])
+        let fast = try #require(try answer(site, path(site), ["Cookie: a=1; \(site.cookie); b=2"]))
+        let route = await site.get("/auth/verify", cookie: site.cookie)
+        let lines = fast.split(separator: "\r\n", omittingEmptySubsequences: false).map(String.init)
+        #expect(lines.first == "HTTP/1.1 204 No Content")
+        #expect(lines.suffix(2) == ["", ""])
+        let fields = lines.dropFirst().dropLast(2).filter { !$0.hasPrefix("Date: ") }
+        #expect(lines.contains("Date: Sun, 06 Nov 1994 08:49:37 GMT"))
+        #expect(Set(fields) == Set(route.fields.map { "\($0.name.rawName): \($0.value)" }))
+        #expect(fields.count == route.fields.count)
+    }
+
+    static let token = Site.browserToken
+    static let cookie = "Cookie: __Host-bramley=\(token)"
+
+    @Test("Leaves to the route what is not plain", arguments: [
+        [], ["Cookie: a=1"], [cookie, cookie], ["Cookie: __Host-bramley=\(token); __Host-bramley=\(token)"],
+        ["Cookie: __Host-bramley=\(token); __Host-bramley =x"], ["Cookie: __Host-bramley=\(token); __Host-bramley"],
+        ["Cookie: __Host-bramley=\(token)x"], ["Cookie: __Host-bramley=\"\(token)\""],
+        ["Cookie: __Host-bramley=brs_\(String(repeating: "Z", count: 43))"],
+        ["Cookie: __Secure-bramley=\(token)"], ["Cookie: __host-bramley=\(token)"],
+        [cookie, "Authorization: Bearer x"], [cookie, "Connection: close"], [cookie, "Content-Length: 5"],
+        ["Cookie: __Host-bramley=\(Site.nativeToken)"],
+    ])
+    func unusual(_ lines: [String]) throws {
+        let site = try Site()
+        site.signIn()
+        site.signIn(kind: .native)
+        #expect(try answer(site, path(site), lines) == nil)
+    }
+
+    @Test("Cookie fields it reads", arguments: [
+        cookie, cookie + "; x", "Cookie: \t __Host-bramley=\(token)", "Cookie: __Host-bramley-login=x;__Host-bramley=\(token)",
+        "Cookie: x__Host-bramley=y; __Host-bramley=\(token)",
+    ])
+    func plain(_ line: String) throws {
+        let site = try Site()
+        site.signIn()
+        #expect(try answer(site, path(site), [line]) != nil)
+    }
+
+    @Test("Other requests are not its business", arguments: [
+        "HEAD /auth/verify HTTP/1.1", "POST /auth/verify HTTP/1.1", "GET /auth/verify/ HTTP/1.1",
+        "GET /auth/verif%79 HTTP/1.1", "GET /account HTTP/1.1", "GET /auth/verify HTTP/1.0",
+    ])
+    func otherRequests(_ line: String) throws {
+        let site = try Site()
+        site.signIn()
+        #expect(try answer(site, path(site), [Self.cookie], request: line) == nil)
+        let query = "GET /auth/verify?redirect=true HTTP/1.1"
+        #expect(try answer(site, path(site), [Self.cookie], request: query) != nil)
+    }
+
+    @Test("The proxy's description is passed when plain and left to the route when not", arguments: [
+        ("X-Forwarded-Uri: /a/b.c?x=%20&y=1", true), ("X-Forwarded-Host: app.example.com", true),
+        ("X-Forwarded-Proto: https", true), ("X-Forwarded-Method: GET", true),
+        ("X-Original-URL: https://app.example.com/x?y=z", true),
+        ("X-Forwarded-Uri: /a/../b", false), ("X-Forwarded-Uri: /%2e", false), ("X-Forwarded-Uri: //x", false),
+        ("X-Forwarded-Uri: x", false), ("X-Forwarded-Host: APP", false), ("X-Forwarded-Proto: gopher", false),
+        ("X-Forwarded-Uri: /x\r\nX-Forwarded-Uri: /x", false), ("X-Original-URL: https:///x", false),
+        ("X-Original-URL: gopher://x/", false),
+    ])
+    func description(_ line: String, isPlain: Bool) throws {
+        let site = try Site()
+        site.signIn()
+        #expect((try answer(site, path(site), [Self.cookie, line], trusted: true) != nil) == isPlain)
+        #expect(try answer(site, path(site), [Self.cookie, line], trusted: false) != nil)
+    }
+
+    @Test func revokedSessionIsRefusedByTheVeryNextCheck() async throws {
+        let site = try Site()
+        let signedIn = site.signIn()
+        let path = try path(site)
+        #expect(try answer(site, path, [Self.cookie]) != nil)
+        _ = try await site.store.endSession(signedIn.session.id, cause: .signOut, at: site.clock.now())
+        #expect(try answer(site, path, [Self.cookie]) == nil)
+    }
+
+    @Test func sessionDueToBeSeenGoesToTheRouteOnce() throws {
+        let site = try Site()
+        site.signIn()
+        let path = try path(site)
+        #expect(try answer(site, path, [Self.cookie]) != nil)
+        site.clock.advance(seconds: 60)
+        #expect(try answer(site, path, [Self.cookie]) == nil)
+        #expect(try answer(site, path, [Self.cookie]) != nil)
+    }
+
+    @Test("Users who are not active go to the route", arguments: [User.State.pending, .disabled])
+    func states(_ state: User.State) throws {
+        let site = try Site()
+        site.signIn(state: state)
+        #expect(try answer(site, path(site), [Self.cookie]) == nil)
+    }
+
+    @Test func storeThatDoesNotAnswerIsTheRoutesToExplain() throws {
+        let site = try Site()
+        site.signIn()
+        let path = try path(site)
+        site.store.state.withLock { $0.fails = true }
+        #expect(try answer(site, path, [Self.cookie]) == nil)
+    }
+
+    @Test func worksBelowABasePathAndWithASharedCookie() throws {
+        let site = try Site(publicURL: "https://example.com/in", adjust: { $0.sessions.cookieDomain = "example.com" })
+        site.signIn()
+        let request = "GET /in/auth/verify HTTP/1.1"
+        #expect(try answer(site, path(site), ["Cookie: \(site.cookie)"], request: request) != nil)
+        #expect(try answer(site, path(site), [Self.cookie], request: request) == nil)
+    }
+}

@@ -1,0 +1,178 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+import Sockets
+import Synchronization
+import Testing
+import Web
+
+@Suite struct VerifyRouteTests {
+    static let names = ["User", "Email", "Preferred-Username", "Name", "Groups"]
+
+    private func values(_ response: ServerResponse) -> [String?] {
+        Self.names.map { response.fields[HTTPField.Name("X-Auth-Request-\($0)")!] }
+    }
+
+    @Test func signedInIsDescribedInFiveFields() async throws {
+        let site = try Site()
+        site.signIn(PersonName(given: "Zoë", family: "O'Hara, Jr"), groups: ["staff", "a,b c"])
+        let response = await site.get("/auth/verify", cookie: site.cookie)
+        #expect(response.status == .noContent)
+        #expect(
+            values(response) == [
+                "usr_00000000000000000000000001", "anna@example.com", "anna@example.com",
+                "Zo%C3%AB%20O%27Hara%2C%20Jr", "staff,a%2Cb%20c",
+            ])
+        #expect(response.bytes.isEmpty)
+        #expect(response.fields[.location] == nil)
+    }
+
+    @Test("Only a verified address of visible ASCII is passed on", arguments: [
+        ("anna@example.com", true, true), ("anna@example.com", false, false), ("zoë@example.com", true, false),
+        ("a b@example.com", true, false), ("a\r\nX-Evil: 1", true, false),
+    ])
+    func address(_ address: String, isVerified: Bool, isPassedOn: Bool) async throws {
+        let site = try Site()
+        site.signIn(email: EmailAddress(address: address, isVerified: isVerified, isPrivate: false))
+        let fields = values(await site.get("/auth/verify", cookie: site.cookie))
+        #expect(fields[1] == (isPassedOn ? address : ""))
+        #expect(fields[2] == (isPassedOn ? address : "usr_00000000000000000000000001"))
+    }
+
+    @Test("Signed out: 401 and the complete login URL, the fields empty", arguments: ["", "?redirect=false", "?x=1"])
+    func signedOut(_ query: String) async throws {
+        let response = await (try Site()).get("/auth/verify" + query)
+        #expect(response.status == .unauthorized)
+        #expect(response.location == "https://login.example.com/login")
+        #expect(values(response) == ["", "", "", "", ""])
+        #expect(response.fields[.cacheControl] == "no-store")
+    }
+
+    @Test func optionalAnswers204WithEmptyFields() async throws {
+        let response = await (try Site()).get("/auth/verify?optional=true")
+        #expect(response.status == .noContent)
+        #expect(values(response) == ["", "", "", "", ""])
+    }
+
+    @Test("Location carries the original request from a trusted proxy only", arguments: [
+        (WebConfiguration.ForwardAuthStyle.forwarded, true), (.forwarded, false), (.original, true), (.original, false),
+    ])
+    func location(_ style: WebConfiguration.ForwardAuthStyle, isTrusted: Bool) async throws {
+        let site = try Site(adjust: { $0.forwardAuth = style })
+        let fields = Self.original(style, "https", "app.example.com", "/a b".replacing(" ", with: "%20") + "?x=1&y=é%20")
+        let plain = Self.original(style, "https", "app.example.com", "/a%20b?x=1&y=%C3%A9")
+        let response = await site.get("/auth/verify", plain, trusted: isTrusted)
+        let encoded = "https%3A%2F%2Fapp.example.com%2Fa%2520b%3Fx%3D1%26y%3D%25C3%25A9"
+        let login = "https://login.example.com/login"
+        #expect(response.location == (isTrusted ? login + "?return_to=" + encoded : login))
+        #expect(response.status == .unauthorized)
+        // Bytes that are no part of a URL: refused when believed, not looked at when not.
+        let odd = await site.get("/auth/verify", fields, trusted: isTrusted)
+        #expect(odd.status == (isTrusted ? .forbidden : .unauthorized))
+    }
+
+    @Test func theOtherFamilyIsNotRead() async throws {
+        let site = try Site(adjust: { $0.forwardAuth = .original })
+        let fields = Self.original(.forwarded, "https", "app.example.com", "/x")
+        #expect(await site.get("/auth/verify", fields, trusted: true).location == "https://login.example.com/login")
+    }
+
+    @Test func foreignTargetIsLeftOut() async throws {
+        let site = try Site()
+        let fields = Self.original(.forwarded, "https", "evil.example", "/x")
+        let response = await site.get("/auth/verify", fields, trusted: true)
+        #expect(response.status == .unauthorized)
+        #expect(response.location == "https://login.example.com/login")
+    }
+
+    static let ambiguous: [(String, String)] = [
+        ("X-Forwarded-Host", "APP.example.com"), ("X-Forwarded-Host", "a/b"), ("X-Forwarded-Host", "a b"),
+        ("X-Forwarded-Proto", "https, http"), ("X-Forwarded-Proto", "HTTPS"), ("X-Forwarded-Uri", "//evil\\x"),
+        ("X-Forwarded-Uri", "/a/../b"), ("X-Forwarded-Uri", "/a/%2e%2e/b"), ("X-Forwarded-Uri", "x"),
+        ("X-Forwarded-Uri", "/%00"), ("X-Forwarded-Uri", "/%zz"),
+    ]
+
+    @Test("A description that is not canonical is refused, also for who is signed in", arguments: ambiguous)
+    func notCanonical(_ name: String, value: String) async throws {
+        let site = try Site()
+        site.signIn()
+        var fields = Self.original(.forwarded, "https", "app.example.com", "/x")
+        fields[.cookie] = site.cookie
+        #expect(await site.get("/auth/verify", fields, trusted: true).status == .noContent)
+        fields[HTTPField.Name(name)!] = value
+        #expect(await site.get("/auth/verify", fields, trusted: true).status == .forbidden)
+        #expect(await site.get("/auth/verify", fields, trusted: false).status == .noContent)
+    }
+
+    @Test func duplicatedDescriptionIsRefused() async throws {
+        let site = try Site()
+        var fields = Self.original(.forwarded, "https", "app.example.com", "/x")
+        fields.append(HTTPField(name: HTTPField.Name("X-Forwarded-Uri")!, value: "/x"))
+        #expect(await site.get("/auth/verify", fields, trusted: true).status == .forbidden)
+    }
+
+    @Test("redirect=true sends navigations to the login and nothing else", arguments: [
+        (["Sec-Fetch-Mode": "navigate"], 302), ([:], 302), (["X-Forwarded-Method": "GET"], 302),
+        (["X-Forwarded-Method": "HEAD"], 302), (["X-Forwarded-Method": "POST"], 401),
+        (["X-Forwarded-Method": "DELETE"], 401), (["Sec-Fetch-Mode": "cors"], 401),
+        (["Sec-Fetch-Mode": "no-cors"], 401), (["X-Requested-With": "XMLHttpRequest"], 401),
+    ] as [([String: String], Int)])
+    func redirect(_ values: [String: String], code: Int) async throws {
+        let site = try Site()
+        var fields = Self.original(.forwarded, "https", "app.example.com", "/x")
+        for (name, value) in values { fields[HTTPField.Name(name)!] = value }
+        let response = await site.get("/auth/verify?redirect=true", fields, trusted: true)
+        #expect(response.status.code == code)
+        #expect(response.location == "https://login.example.com/login?return_to=https%3A%2F%2Fapp.example.com%2Fx")
+    }
+
+    @Test("Who may not come in gets 403", arguments: [User.State.pending, .disabled])
+    func states(_ state: User.State) async throws {
+        let site = try Site()
+        site.signIn(state: state)
+        #expect(await site.get("/auth/verify", cookie: site.cookie).status == .forbidden)
+    }
+
+    @Test func storeThatDoesNotAnswerIs503() async throws {
+        let site = try Site()
+        site.signIn()
+        site.store.state.withLock { $0.fails = true }
+        let response = await site.get("/auth/verify?redirect=true&optional=true", cookie: site.cookie)
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.location == nil)
+    }
+
+    @Test("Authorization beside the cookie", arguments: [
+        ("Bearer somebody-elses", HTTPResponse.Status.noContent), ("Basic QWxhZGRpbg==", .noContent),
+        ("Bearer brk_\(String(repeating: "A", count: 43))", .noContent),
+        ("Bearer brs_\(String(repeating: "Z", count: 43))", .unauthorized), ("Bearer brs_", .unauthorized),
+        ("bearer  \(Site.nativeToken)", .unauthorized),
+    ])
+    func authorization(_ value: String, status: HTTPResponse.Status) async throws {
+        let site = try Site()
+        site.signIn()
+        let fields: HTTPFields = [.cookie: site.cookie, .authorization: value]
+        #expect(await site.get("/auth/verify", fields).status == status)
+    }
+
+    @Test func headIsAnsweredLikeGet() async throws {
+        let site = try Site()
+        site.signIn()
+        #expect(await site.send(.head, "/auth/verify", [.cookie: site.cookie]).status == .noContent)
+        #expect(await site.send(.post, "/auth/verify", [.cookie: site.cookie]).status == .methodNotAllowed)
+    }
+
+    static func original(
+        _ style: WebConfiguration.ForwardAuthStyle, _ scheme: String, _ host: String, _ target: String
+    ) -> HTTPFields {
+        switch style {
+        case .forwarded:
+            [
+                HTTPField.Name("X-Forwarded-Proto")!: scheme, HTTPField.Name("X-Forwarded-Host")!: host,
+                HTTPField.Name("X-Forwarded-Uri")!: target,
+            ]
+        case .original: [HTTPField.Name("X-Original-URL")!: "\(scheme)://\(host)\(target)"]
+        }
+    }
+}

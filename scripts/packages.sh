@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that a task needs and that are missing, and says so first.
+#   scripts/packages.sh build | test | bench
+set -euo pipefail
+
+build=(libssl-dev libsqlite3-dev libnghttp2-dev)
+# chromium and its driver: the tests in a real browser. nginx: the tests behind a real proxy.
+test=("${build[@]}" chromium chromium-driver nginx-light python3-venv)
+bench=("${build[@]}" nginx-light wrk)
+
+# The package whose files are there, by whatever name it was installed.
+is_installed() {
+    case $1 in
+    nginx-light) command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] ;;
+    *) dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed ;;
+    esac
+}
+
+case ${1:-} in
+build) wanted=("${build[@]}") ;;
+test) wanted=("${test[@]}") ;;
+bench) wanted=("${bench[@]}") ;;
+*)
+    echo "usage: $0 build|test|bench" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v swift >/dev/null; then
+    echo "Swift 6.3 or later is needed and was not found. Install it from https://www.swift.org/install/linux/ and try again." >&2
+    exit 1
+fi
+if ! command -v dpkg-query >/dev/null; then
+    echo "This is no Debian or Ubuntu: install the equivalents of ${wanted[*]} yourself if the build misses them." >&2
+    exit 0
+fi
+
+missing=()
+for name in "${wanted[@]}"; do
+    is_installed "$name" || missing+=("$name")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "These packages are missing: ${missing[*]}" >&2
+        echo "Run as root: apt-get update && apt-get install --no-install-recommends ${missing[*]}" >&2
+        exit 1
+    fi
+    root=(sudo)
+fi
+apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get)
+echo "Installing what is missing:"
+echo "  ${root[*]:+${root[*]} }apt-get update && ${root[*]:+${root[*]} }apt-get install --no-install-recommends ${missing[*]}"
+# Package lists may be absent or old; an update that fails may still leave good ones.
+"${apt[@]}" update -qq || echo "apt-get update failed; trying with the lists that are there" >&2
+"${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}"

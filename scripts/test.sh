@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Everything `make test` does: packages, one debug build, the Swift tests, the browser tests.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+scripts/packages.sh test
+
+echo "== building (debug) =="
+swift build --build-tests
+# The browser tests start the programs from here.
+TEST_BIN=$(swift build --show-bin-path)
+export TEST_BIN
+
+echo "== Swift tests =="
+swift test --skip-build
+
+browser=Tests/Browser
+if compgen -G "$browser/test_*.py" >/dev/null; then
+    echo "== browser tests =="
+    venv=.build/venv
+    wanted=$(sha256sum scripts/test-requirements.txt)
+    if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$wanted" ]; then
+        rm -rf "$venv"
+        python3 -m venv "$venv"
+        "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/test-requirements.txt
+        echo "$wanted" >"$venv/.stamp"
+    fi
+    "$venv/bin/python" -m pytest "$browser" -q -p no:cacheprovider
+fi
