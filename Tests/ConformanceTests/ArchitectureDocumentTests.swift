@@ -12,7 +12,7 @@ enum DocumentRules {
 
     private static func links(in repository: Repository) -> [Link] {
         repository.documents.flatMap { path in
-            withoutFences(repository.files[path] ?? "").matches(of: /\]\(([^)\s]+)\)/)
+            withoutFences(repository.files[path] ?? "").matches(of: /(?:\]\(|src=")([^)\s"]+)[)"]/)
                 .map { Link(path: path, target: String($0.1)) }
         }
     }
@@ -183,7 +183,7 @@ enum DocumentRules {
     static func machinePaths(_ repository: Repository) -> [String] {
         // Put together here, so that this file does not hold what it looks for.
         let folders = ["wo" + "rk", "ho" + "me", "ro" + "ot", "Us" + "ers"].joined(separator: "|")
-        guard let pattern = try? Regex<Substring>("(?<![\\w.*-])/(?:\(folders))/[\\w.-]+") else {
+        guard let pattern = try? Regex("(?:^|[^\\w.*-])/(?:\(folders))/[\\w.-]+", as: Substring.self) else {
             return ["no pattern"]
         }
         return repository.paths.filter { (repository.files[$0] ?? "").contains(pattern) }

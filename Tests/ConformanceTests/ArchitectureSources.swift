@@ -58,8 +58,10 @@ struct Repository: Sendable {
 }
 
 extension Repository {
-    /// The lines of one file's code (or text) that hold `pattern`, as `path:line`.
+    /// The lines of code that hold `pattern`, as `path:line`.
     func occurrences(of pattern: Regex<Substring>, inCodeOf paths: [String]) -> [(place: String, path: String)] {
+        // By Unicode's own rules `Task.detached` were one word, and `\b` would not see its parts.
+        let pattern = pattern.wordBoundaryKind(.simple)
         var found: [(String, String)] = []
         for path in paths {
             let lines = (code[path] ?? "").split(separator: "\n", omittingEmptySubsequences: false)
