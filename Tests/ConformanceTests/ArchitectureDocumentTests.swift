@@ -216,7 +216,7 @@ enum DocumentRules {
         let readme = try #require(Repository.real.files["README.md"])
         let makefile = try #require(Repository.real.files["Makefile"])
         for command in ["run", "test"] {
-            #expect(readme.contains("make \(command)"))
+            #expect(readme.contains("\n```sh\nmake \(command)\n```\n"))
             #expect(makefile.contains("\n\(command):"))
         }
     }

@@ -64,7 +64,9 @@ extension Repository {
         let pattern = pattern.wordBoundaryKind(.simple)
         var found: [(String, String)] = []
         for path in paths {
-            let lines = (code[path] ?? "").split(separator: "\n", omittingEmptySubsequences: false)
+            // One look at the whole file first: hardly any holds what is looked for.
+            guard let text = code[path], text.contains(pattern) else { continue }
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             for (index, line) in lines.enumerated() where line.contains(pattern) {
                 found.append(("\(path):\(index + 1)", path))
             }
