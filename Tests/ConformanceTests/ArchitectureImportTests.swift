@@ -51,7 +51,7 @@ enum ImportRules {
     static let exceptions = [
         Exception(
             file: "Sources/HTTP/Wire/HostSyntax.swift", module: "Sockets", types: ["IPAddress"],
-            reason: "an address literal in Host has one reader; IPAddress is a value and makes no system call"),
+            reason: "an address literal in Host has one reader; IPAddress is a value and makes no system call")
     ]
 
     /// Modules whose types stay inside the target that wraps them: never part of its `package` API.
