@@ -11,6 +11,7 @@ struct AccountRoutes: Sendable {
     let cookies: Cookies
     let reader: SignedInReader
     let targets: ReturnTargets
+    let bounces: BounceMemory
     let clock: any WallClock
     let random: any RandomSource
 
@@ -92,6 +93,10 @@ struct AccountRoutes: Sendable {
             } catch {
                 throw .store(error)
             }
+            bounces.forget([signedIn.session.tokenHash])
+        }
+        if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
+            bounces.forget([binding.hash])
         }
         return responses.redirect(to: location, cookies: [cookies.clearSession])
     }

@@ -34,16 +34,19 @@ struct LoginRoutes: Sendable {
         let now = clock.now()
         let kept = binding(request)
         let browsers = [kept?.hash, signedIn?.session.tokenHash].compactMap { $0 }
-        if bounces.takeBounce(browsers, target: wish.target.location, at: now) {
+        let isBounce = bounces.takeBounce(browsers, target: wish.target.location, at: now)
+        let active = signedIn.flatMap { $0.user.state == .active ? $0 : nil }
+        // Nobody is sent on from here without naming a target, so there is no circle to stop.
+        if let active, wish.text == nil {
+            let name = PersonText.displayName(of: active.user) ?? active.user.id.rawValue
+            return show(request, wish, signedIn, notice: .alreadySignedIn(name))
+        }
+        if isBounce {
             return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
         }
-        if let signedIn, signedIn.user.state == .active {
-            if wish.text != nil {
-                bounces.sent(browsers, to: wish.target.location, at: now)
-                return responses.redirect(to: wish.target.location)
-            }
-            let name = PersonText.displayName(of: signedIn.user) ?? signedIn.user.id.rawValue
-            return show(request, wish, signedIn, notice: .alreadySignedIn(name))
+        if active != nil {
+            bounces.sent(browsers, to: wish.target.location, at: now)
+            return responses.redirect(to: wish.target.location)
         }
         let origin = wish.text == nil ? nil : PublicURL.origin(of: wish.target.location)
         let isElsewhere = origin.map { !$0.isExactly(configuration.publicURL.origin) } ?? false
