@@ -85,12 +85,16 @@ def visitor(make_visitor, site) -> Visitor:
 @pytest.fixture
 def make_own_visitor():
     """A visitor with a browser of their own, set up differently: preferences as Chromium stores them."""
-    drivers = []
+    visitors = []
 
     def make(site: Site, preferences: dict | None = None, page_load_strategy: str = "normal") -> Visitor:
-        drivers.append(start_browser(preferences, page_load_strategy))
-        return Visitor(drivers[-1], site)
+        visitors.append(Visitor(start_browser(preferences, page_load_strategy), site))
+        return visitors[-1]
 
     yield make
-    for driver in drivers:
-        driver.quit()
+    try:
+        for visitor in visitors:
+            visitor.check()
+    finally:
+        for visitor in visitors:
+            visitor.driver.quit()

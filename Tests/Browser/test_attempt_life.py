@@ -1,7 +1,7 @@
 """A login page that stays open longer than the attempt it came with."""
 
-LIFETIME = {"login.attemptLifetime": 4}
-PAST_LIFE = "return performance.now() > 4300"
+LIFETIME = {"login.attemptLifetime": 6}
+PAST_LIFE = "return performance.now() > 6300"
 
 
 def state(visitor) -> str:
@@ -17,10 +17,10 @@ def test_open_login_page_renews_its_attempt(make_site, make_visitor):
     visitor.open("/login")
     first = state(visitor)
     wait_past_its_life(visitor)
+    visitor.wait(lambda driver: state(visitor) != first, "a renewal")
+    # Right after the next one, so that a slow machine has all of the attempt's life.
     last = state(visitor)
-    assert first != last
-    # Right after a renewal, so that a slow machine has all of the attempt's life.
-    visitor.wait(lambda driver: state(visitor) != last, "a renewal")
+    visitor.wait(lambda driver: state(visitor) != last, "another renewal")
     visitor.presses_apple_button()
     visitor.chooses("ada")
     visitor.consents()
@@ -49,7 +49,7 @@ def test_sign_in_that_took_too_long_explains_and_starts_again(make_site, make_vi
     visitor.consents()
     visitor.arrives("/apple/callback")
     assert visitor.heading() == "This sign-in took too long"
-    assert "4 seconds" in visitor.text()
+    assert "6 seconds" in visitor.text()
     assert not visitor.is_signed_in()
     gallery.shoot(visitor, "error-stale")
     visitor.press("a.button")

@@ -1,14 +1,5 @@
 """Back, forward and reload, with and without the back-forward cache."""
 
-RECORD = """
-window.addEventListener("pageshow", (event) => { document.documentElement.dataset.persisted = event.persisted; });
-"""
-
-
-def came_from_cache(visitor) -> bool:
-    return visitor.script("return document.documentElement.dataset.persisted") == "true"
-
-
 def test_reloading_the_account_page_changes_nothing(visitor):
     visitor.signs_in("ada")
     before = visitor.cookies()["__Host-bramley"]["value"]
@@ -70,7 +61,6 @@ def test_reloading_the_page_of_a_cancelled_sign_in_shows_it_again(visitor):
 
 
 def test_login_page_from_the_back_forward_cache_renews_its_attempt(visitor):
-    visitor.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": RECORD})
     visitor.open("/login")
     visitor.find(".apple.ready")
     first = visitor.find("meta[name=appleid-signin-state]").get_attribute("content")
@@ -97,13 +87,20 @@ def test_login_page_told_that_it_was_cached_renews_its_attempt(visitor):
 
 
 def test_going_back_after_signing_out_shows_nobodys_account(visitor):
-    visitor.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": RECORD})
     visitor.signs_in("ada")
     visitor.press("form[action$='/logout'] button")
     visitor.arrives("/logout")
     visitor.driver.back()
     visitor.arrives("/login")
     assert "Ada" not in visitor.text()
+
+
+def test_account_page_from_the_back_forward_cache_notices_that_its_session_has_ended(visitor, site):
+    visitor.signs_in("ada")
+    visitor.open("/nowhere")
+    site.apple.notify("consent-revoked", "ada")
+    visitor.driver.back()
+    visitor.arrives("/login")
 
 
 def attempt(visitor) -> dict[str, str]:

@@ -27,7 +27,6 @@ def test_javascript_off(make_own_visitor, site):
     assert visitor.find("time[data-format=date]").text.startswith("20")
     visitor.press("form[action$='/logout'] button")
     visitor.reads("You are signed out")
-    visitor.check()
 
 
 def test_javascript_off_and_the_repost(make_own_visitor, site, gallery):
@@ -43,12 +42,9 @@ def test_javascript_off_and_the_repost(make_own_visitor, site, gallery):
     button = visitor.find("#repost button")
     assert button.is_displayed()
     gallery.shoot(visitor, "repost")
-    visitor.driver.execute_cdp_cmd("Network.setCookie", {
-        "url": site.url("/"), "name": BINDING, "value": kept["value"], "secure": True, "httpOnly": True, "path": "/",
-        "sameSite": "None"})
+    visitor.keep_cookie(BINDING, kept["value"], same_site="None")
     visitor.press("#repost button")
     visitor.arrives("/account")
-    visitor.check()
 
 
 @pytest.mark.parametrize("fault", [{"close": "start"}, {"status": 503}, {"body": "garbage"}], ids=lambda fault: str(fault))

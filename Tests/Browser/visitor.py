@@ -79,6 +79,11 @@ class Visitor:
     def delete_cookie(self, name: str) -> None:
         self.driver.execute_cdp_cmd("Network.deleteCookies", {"name": name, "url": self.site.url("/")})
 
+    def keep_cookie(self, name: str, value: str, same_site: str) -> None:
+        self.driver.execute_cdp_cmd("Network.setCookie", {
+            "url": self.site.url("/"), "path": "/", "name": name, "value": value, "secure": True, "httpOnly": True,
+            "sameSite": same_site})
+
     def script(self, source: str, *arguments):
         return self.driver.execute_script(source, *arguments)
 
