@@ -115,11 +115,18 @@ def test_unknown_answer_of_apple_is_explained(visitor, gallery):
 
 def test_too_many_requests_have_a_page(visitor, gallery):
     visitor.open("/login")
-    visitor.script("""
-        return Promise.all(Array.from({length: 130}, () => fetch("/login/attempt").then((answer) => answer.status)));
-    """)
-    visitor.open("/login")
-    visitor.reads("One moment, please")
+    hurry = """
+        return Promise.all(Array.from({length: arguments[0]}, () => fetch("/login/attempt").then(() => 0)));
+    """
+
+    def is_held_back(_) -> bool:
+        """Two requests a second are forgiven: a slow machine may need another round."""
+        visitor.script(hurry, 30)
+        visitor.open("/login")
+        return visitor.heading() == "One moment, please"
+
+    visitor.script(hurry, 120)
+    visitor.wait(is_held_back, "the limit")
     gallery.shoot(visitor, "error-too-many")
 
 
