@@ -160,10 +160,13 @@ final class ServerConnection {
             if isBetweenRequests {
                 if let ending = try await waitForRequest() { return ending }
                 headDeadline = deadline(after: timeouts.header)
+                // A new connection passes for readable before anything has come: until a byte has, it is idle.
+                stream.isIdle = true
             } else if headDeadline == .never {
                 headDeadline = deadline(after: timeouts.header)
             }
             stream.setDeadline(headDeadline)
+            defer { stream.isIdle = false }
             let count = try await input.fill(from: stream)
             return count == 0 ? .close : nil
         } catch {
@@ -176,7 +179,6 @@ final class ServerConnection {
 
     /// Waits until the first byte of the next request is there.
     private func waitForRequest() async throws(StreamError) -> Ending? {
-        if stream.loop.isDraining { return .close }
         let limit = deadline(after: stream.isReused ? timeouts.idle : timeouts.header)
         let parkAt = min(limit, deadline(after: timeouts.parkAfter))
         stream.isIdle = true
