@@ -91,6 +91,6 @@ struct DatabaseFiles: Sendable {
 
     private func integer(_ key: FileAttributeKey, of path: String) -> Int? {
         let value = try? FileManager.default.attributesOfItem(atPath: path)[key]
-        return (value as? any BinaryInteger).map { Int($0) }
+        return value as? Int ?? (value as? UInt64).flatMap { Int(exactly: $0) } ?? (value as? UInt).map { Int($0) }
     }
 }
