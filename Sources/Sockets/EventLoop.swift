@@ -120,6 +120,15 @@ internal import Synchronization
             }
             fireTimers()
         }
+        letGo()
+    }
+
+    /// What is registered still (a pooled connection, the end of the grace period) and this loop hold each other:
+    /// without this a stopped loop would keep its descriptors for as long as the process lives.
+    private func letGo() {
+        for slot in slots { slot.channel?.token = nil }
+        slots.removeAll()
+        free.removeAll()
     }
 
     /// Ends the thread after the jobs at hand. Only when no task of this loop is left.

@@ -43,7 +43,7 @@ import Testing
             let browser = site.browser()
             let (form, _) = try await Self.consent(browser)
             #expect(try await browser.postCallback(form).status == 400)
-            let sent = Query(url: "?" + (stub.seen.withLock { $0.forms.first } ?? ""))
+            let sent = Query(url: "x?" + (stub.seen.withLock { $0.forms.first } ?? ""))
             #expect(sent["grant_type"] == "authorization_code")
             #expect(sent["client_id"] == Apple.servicesID)
             #expect(sent["code"] == form["code"])
@@ -68,7 +68,7 @@ import Testing
                 site.clock.advance(seconds: step)
                 let browser = site.browser()
                 try await browser.postCallback(Self.consent(browser).form)
-                let secret = Query(url: "?" + (stub.seen.withLock { $0.forms.last } ?? ""))["client_secret"] ?? ""
+                let secret = Query(url: "x?" + (stub.seen.withLock { $0.forms.last } ?? ""))["client_secret"] ?? ""
                 let claims = JSON.part(1, of: secret)
                 let now = site.clock.seconds
                 #expect((claims["iat"]?.integer ?? .max) <= now, "after \(step)")

@@ -266,7 +266,7 @@ import Testing
             #expect(page["cache-control"] == "no-store")
             let refused = try await stranger.get("/account")
             #expect(refused.status == 303)
-            #expect(refused["location"] == "/login")
+            #expect(refused["location"]?.hasPrefix("/login") == true)
             #expect(!refused.text.contains("ada@example.com"))
         }
     }

@@ -29,9 +29,10 @@ struct HarnessTests {
     /// What a site opened is closed when it has stopped: descriptors of one test must not add up over all.
     @Test func stoppedSitesLeaveNoDescriptorsOpen() async throws {
         func open() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+        try await withSite { (site: Site) async throws in try await site.browser().signIn() }
         let before = try open()
         for _ in 0..<10 { try await withSite { (site: Site) async throws in try await site.browser().signIn() } }
-        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") { print("FD", (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)) ?? "") }
-        print("FDS", before, try open())
+        // Other tests open and close their own meanwhile; ten leaking sites would be sixty more.
+        #expect(try open() < before + 40)
     }
 }
