@@ -222,9 +222,21 @@ struct SetCookie: Sendable {
     var isRemoval: Bool { attributes["max-age"] == "0" }
 }
 
-/// Runs blocking work on a thread of its own: never on one that the tests, or a server in this process, may need.
+/// Runs blocking work on a thread of its own: never on one that the tests, or a server in this process, may need. It
+/// stays part of the calling task, so that what it expects counts for its test.
 func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        Thread.detachNewThread { continuation.resume(with: Result(catching: work)) }
+    try await withTaskExecutorPreference(ThreadPerJob.shared) { try await perform(work) }
+}
+
+@concurrent private func perform<Value: Sendable>(_ work: @Sendable () throws -> Value) async throws -> Value {
+    try work()
+}
+
+private final class ThreadPerJob: TaskExecutor {
+    static let shared = ThreadPerJob()
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        Thread.detachNewThread { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }
