@@ -77,13 +77,13 @@ package final class AppleKeySet: Sendable {
             let keys = try Self.parse(fetched)
             let resumption = state.withLock { $0.endFetch(keys: keys, at: now) }
             resumption.resume()
-            logger.debug("apple.keys.fetched", metadata: ["keys": "\(keys.rs256Keys.count)"])
+            logger.debug("Apple's keys fetched", metadata: ["keys": "\(keys.rs256Keys.count)"])
             await archive.save(ArchivedKeySet(bytes: fetched, fetchedAt: now))
         } catch {
             let wasCancelled = Task.isCancelled
             let resumption = state.withLock { $0.endFetch(wasCancelled: wasCancelled, at: clock.now()) }
             resumption.resume()
-            logger.warning("apple.keys.unavailable", metadata: ["cause": "\(error.cause)"])
+            logger.warning("Apple's keys are unavailable", metadata: ["cause": "\(error.cause)"])
         }
     }
 

@@ -16,20 +16,9 @@ extension SignIn {
             logger.info("sign-in refused", metadata: ["reason": "user_disabled", "user": "\(user)"])
         case .closed:
             logger.info("sign-in refused", metadata: ["reason": "sign_up_closed"])
-        case .failed(let failure, _):
-            var metadata: Logger.Metadata = ["reason": "\(failure.reason)"]
-            if let detail = failure.detail { metadata["detail"] = "\(detail)" }
-            logger.log(level: level(of: failure), "sign-in failed", metadata: metadata)
-        }
-    }
-
-    /// Anyone can post nonsense; a browser that lost its cookie is worth a line; our own failure is an error.
-    private func level(of failure: SignInFailure) -> Logger.Level {
-        switch failure {
-        case .malformedCallback, .invalidState: .debug
-        case .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled, .providerError: .info
-        case .identityToken, .tokenMismatch, .clock, .keysUnavailable, .providerUnavailable, .codeRefused: .warning
-        case .clientRefused, .storage: .error
+        case .failed:
+            // Whoever answers the visitor writes this line: it carries the error ID of their page.
+            break
         }
     }
 }

@@ -8,7 +8,7 @@ internal import Synchronization
 /// resumes continuations, which enqueue jobs, which run in the same turn. Jobs enqueued by the loop's own thread go to
 /// a plain array; those of other threads go through a mutex and an eventfd.
 ///
-/// Proof for `@unchecked Sendable`: `remote` is a mutex and `isAsleep` an atomic; every other variable is touched by
+/// Proof for `@unchecked Sendable`: `remote` is a mutex; every other variable is touched by
 /// the loop's thread only, which `assertOnLoop` checks in debug builds.
 @safe package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private struct Remote {

@@ -111,7 +111,7 @@ package final class Database: Sendable {
     }
 
     /// Runs SQL on the writing connection, between transactions. For tests that limit or break it.
-    package func executeOnWriter(_ sql: String) throws(StoreError) {
+    func executeOnWriter(_ sql: String) throws(StoreError) {
         do {
             try writer.writeWithoutTransaction { connection in try connection.execute(sql: sql) }
         } catch {

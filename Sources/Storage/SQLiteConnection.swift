@@ -18,8 +18,10 @@ extension SQLiteConnection {
     func first<Value>(
         _ statement: Statement, _ arguments: StatementArguments, decode: (Row) throws -> Value
     ) throws -> Value? {
-        // The cursor resets the statement when it goes, which ends the read transaction.
-        try Row.fetchCursor(statement, arguments: arguments).next().map(decode)
+        // The cursor resets the statement when it goes: that ends the read transaction, and the row with it, so it has
+        // to outlive the decoding.
+        let cursor = try Row.fetchCursor(statement, arguments: arguments)
+        return try withExtendedLifetime(cursor) { try cursor.next().map(decode) }
     }
 
     func rows(_ sql: String, _ arguments: StatementArguments = StatementArguments()) throws -> [Row] {

@@ -2,7 +2,7 @@ import Coding
 import Crypto
 import GRDB
 import RelyingParty
-import Storage
+@testable import Storage
 import Testing
 
 /// Two databases on one file stand for two processes.

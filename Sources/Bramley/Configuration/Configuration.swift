@@ -123,7 +123,8 @@ package struct Configuration: Sendable {
             }
         }
 
-        package var color: Color
+        /// Nil follows the visitor's colour scheme.
+        package var color: Color?
         package var label: Label
         package var mode: Mode
         package var border: Bool

@@ -83,7 +83,7 @@ extension ConfigurationBuilder {
         let logoSize = values.choice("button.logoSize", Button.LogoSize.self)
         let logoPosition = values.integer("button.logoPosition")
         let labelPosition = values.integer("button.labelPosition")
-        guard let color, let label, let mode, let border, let radius, let width, let height, let size, let logoSize
+        guard let label, let mode, let border, let radius, let width, let height, let size, let logoSize
         else {
             return nil
         }

@@ -82,7 +82,7 @@ extension ConfigurationTable {
         ConfigurationKey(
             name: "admin.host", type: .text, presence: .text("127.0.0.1"),
             meaning: """
-                The address of the operator's listener: `/healthz`, `/readyz`, `/metrics`. Never put it on a public \
+                The address of the operator's listener: `/healthz` and `/readyz`. Never put it on a public \
                 address.
                 """),
         ConfigurationKey(

@@ -2,8 +2,8 @@ extension ConfigurationTable {
     /// Names and ranges are Apple's, of the button its script renders.
     static let buttonKeys: [ConfigurationKey] = [
         ConfigurationKey(
-            name: "button.color", type: .choice(["black", "white"]), presence: .text("black"),
-            meaning: "The colour of Apple's button."),
+            name: "button.color", type: .choice(["black", "white"]), presence: .optional,
+            meaning: "The colour of Apple's button. Without it: black on light pages, white on dark ones."),
         ConfigurationKey(
             name: "button.type", type: .choice(["sign-in", "continue", "sign-up"]), presence: .text("sign-in"),
             meaning: "What it says: sign in, continue or sign up with Apple."),
@@ -119,7 +119,7 @@ extension ConfigurationTable {
             advice: "Signed assertions are not built yet: remove it and read the X-Auth-Request-* fields."),
         later(
             "retention.events", .integer(1...315_360_000, unit: "seconds"), meaning: "How long the journal is kept.",
-            advice: "Remove it; Bramley keeps its journal for now."),
+            advice: "Remove it; the journal is kept for 90 days for now."),
         later(
             "retention.notifications", .integer(1...315_360_000, unit: "seconds"),
             meaning: "How long the payloads of Apple's notifications are kept.",

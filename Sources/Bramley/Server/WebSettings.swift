@@ -40,7 +40,7 @@ extension Configuration {
 extension Configuration.Button {
     fileprivate var web: SignInButton {
         var button = SignInButton()
-        button.color = color == .white ? .white : .black
+        button.color = color.flatMap { SignInButton.Color(rawValue: $0.rawValue) }
         button.kind = SignInButton.Kind(rawValue: label.rawValue) ?? .signIn
         button.mode = SignInButton.Mode(rawValue: mode.rawValue) ?? .centerAlign
         button.border = border

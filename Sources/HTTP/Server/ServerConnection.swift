@@ -296,7 +296,7 @@ final class ServerConnection {
     // MARK: Refusing
 
     private func refuse(_ error: WireError) async throws(StreamError) -> Ending {
-        try await refuse(status: HTTPResponse.Status(code: error.status), reason: error.reason)
+        try await refuse(status: .refusing(error), reason: error.reason)
     }
 
     /// Answers what is no request of ours and ends the connection: its framing can no longer be trusted.
@@ -329,5 +329,20 @@ final class ConnectionBodyWriter: BodyWriter {
             connection.output.append(contentsOf: bytes)
         }
         try await connection.flush()
+    }
+}
+
+extension HTTPResponse.Status {
+    /// The status of a refusal, with its reason phrase.
+    fileprivate static func refusing(_ error: WireError) -> HTTPResponse.Status {
+        switch error.status {
+        case 413: .contentTooLarge
+        case 414: .uriTooLong
+        case 417: .expectationFailed
+        case 431: .requestHeaderFieldsTooLarge
+        case 501: .notImplemented
+        case 505: HTTPResponse.Status(code: 505, reasonPhrase: "HTTP Version Not Supported")
+        default: .badRequest
+        }
     }
 }

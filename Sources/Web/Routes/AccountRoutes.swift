@@ -99,9 +99,6 @@ struct AccountRoutes: Sendable {
         if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
             bounces.forget([binding.hash])
         }
-        if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
-            bounces.forget([binding.hash])
-        }
         return responses.redirect(to: location, cookies: [cookies.clearSession])
     }
 

@@ -71,9 +71,9 @@ struct CallbackRoute: Sendable {
     private func message(_ key: String, _ request: ServerRequest) -> ServerResponse {
         let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
         let strings = responses.pages.strings(locale)
-        let again = MessagePage.Action(
-            text: strings?["message.tryAgain"] ?? "", link: configuration.publicURL.path("/login"))
-        let page = MessagePage(page: key, strings, [again])
+        let home = MessagePage.Action(
+            text: strings?["message.home"] ?? "", link: configuration.publicURL.path("/"))
+        let page = MessagePage(page: key, strings, [home])
         return responses.page(page.render(responses.pages, locale: locale), locale: locale, status: .forbidden)
     }
 }

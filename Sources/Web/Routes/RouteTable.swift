@@ -36,7 +36,8 @@ struct RouteTable: Sendable {
             configuration: configuration, responses: responses, cookies: cookies, reader: reader,
             targets: services.returnTargets, bounces: bounces, clock: clock, random: random)
         let session = SessionAPI(
-            configuration: configuration, responses: responses, cookies: cookies, reader: reader, clock: clock)
+            configuration: configuration, responses: responses, cookies: cookies, reader: reader, bounces: bounces,
+            clock: clock)
         let verify = VerifyRoute(
             configuration: configuration, responses: responses, reader: reader, targets: services.returnTargets)
         routes = [

@@ -9,6 +9,7 @@ struct SessionAPI: Sendable {
     let responses: WebResponses
     let cookies: Cookies
     let reader: SignedInReader
+    let bounces: BounceMemory
     let clock: any WallClock
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
@@ -26,10 +27,14 @@ struct SessionAPI: Sendable {
         do {
             guard let signedIn = try await reader.signedIn(credential) else { throw WebFailure.signedOut }
             _ = try await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
+            bounces.forget([signedIn.session.tokenHash])
         } catch let error as StoreError {
             throw .store(error)
         } catch {
             throw .signedOut
+        }
+        if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
+            bounces.forget([binding.hash])
         }
         if case .cookie = credential { return responses.empty(.noContent, cookies: [cookies.clearSession]) }
         return responses.empty(.noContent)
