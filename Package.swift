@@ -89,6 +89,6 @@ let package = Package(
         tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging]),
         tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes]),
         tests("ConformanceTests", ["HTTP", "Sockets"]),
-        tests("EndToEndTests", ["Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes, logging]),
+        tests("EndToEndTests", [grdb, "Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes, logging]),
     ]
 )
