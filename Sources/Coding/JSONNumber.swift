@@ -12,7 +12,7 @@ package struct JSONNumber: Hashable, Sendable {
         self.literal = String(value)
     }
 
-    /// The exact integer: nil for a fraction, an exponent (`1.0` and `1e3` are no integers) or anything outside `Int64`.
+    /// The exact integer; nil for a fraction, an exponent (`1.0`, `1e3`) or anything outside `Int64`.
     package var int64: Int64? {
         Int64(literal)
     }
