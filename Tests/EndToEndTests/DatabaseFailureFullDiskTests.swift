@@ -14,10 +14,10 @@ import Testing
         let mounted = place.dataDirectory
         try FileManager.default.createDirectory(
             atPath: mounted, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        #expect(try Self.run(["mount", "-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs", mounted]) == 0)
+        try #expect(Self.run(["mount", "-t", "tmpfs", "-o", "size=3m,mode=700", "tmpfs", mounted]) == 0)
         defer { _ = try? Self.run(["umount", "-l", mounted]) }
         try await fillAndRecover(place) { _ in
-            #expect(try Self.run(["mount", "-o", "remount,size=64m", mounted]) == 0)
+            try #expect(Self.run(["mount", "-o", "remount,size=64m", mounted]) == 0)
         }
     }
 
@@ -28,7 +28,7 @@ import Testing
         // Three megabytes, soft, so that it can be lifted again.
         let prefix = ["env", "--default-signal=XFSZ", "sh", "-c", "ulimit -S -f 6000; exec \"$@\"", "sh"]
         try await fillAndRecover(place, prefix: prefix) { server in
-            #expect(try Self.run(["prlimit", "--pid", "\(server.process.pid)", "--fsize=unlimited:unlimited"]) == 0)
+            try #expect(Self.run(["prlimit", "--pid", "\(server.process.pid)", "--fsize=unlimited:unlimited"]) == 0)
         }
     }
 

@@ -78,7 +78,7 @@ import Testing
     @Test(arguments: DatabaseFailureTests.cases)
     func anUnusableDataDirectoryGivesOneLineAndANonZeroExit(_ test: Case) async throws {
         let place = try ServerPlace()
-        try await withLoops { group in await (try place.start(on: group)).stop() }
+        try await withLoops { group in _ = await (try place.start(on: group)).stop() }
         try test.damage(place)
         let before = try snapshot(place)
         let lines = try await refusal(of: place)
@@ -222,7 +222,7 @@ import Testing
                     [.ownerAccountID: 65534, .groupOwnerAccountID: 65534], ofItemAtPath: place.folder.path + name)
             }
         }
-        try await withLoops { group in await (try place.start(on: group, prefix: prefix)).stop() }
+        try await withLoops { group in _ = await (try place.start(on: group, prefix: prefix)).stop() }
         try await body(place, prefix)
     }
 }

@@ -1,6 +1,7 @@
 import Coding
 import Foundation
 import HTTP
+import HTTPTypes
 import Sockets
 import Testing
 

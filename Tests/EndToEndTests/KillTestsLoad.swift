@@ -1,4 +1,5 @@
 import HTTP
+import HTTPTypes
 import Synchronization
 
 /// SplitMix64: the same seed gives the same choices.

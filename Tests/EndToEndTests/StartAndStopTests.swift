@@ -1,3 +1,4 @@
+import Coding
 import Foundation
 import Glibc
 import HTTP
