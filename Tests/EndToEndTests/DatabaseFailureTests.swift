@@ -193,7 +193,7 @@ import Testing
         let path = place.folder.path + "/refusal-\(UUID().uuidString).log"
         let process = try ChildProcess(
             prefix + place.command("serve"), directory: place.folder.path, outputPath: path)
-        let ending = await process.waitUntilEnded()
+        let ending = await process.waitUntilEnded(within: .seconds(20))
         #expect(ending == ChildProcess.Ending(code: 1, wasSignalled: false), "\(process.output.suffix(1000))")
         return process.output.split(separator: "\n").map(String.init)
     }
@@ -217,7 +217,7 @@ import Testing
         var prefix: [String] = []
         if getuid() == 0 {
             prefix = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
-            for name in ["", "/AuthKey.p8"] {
+            for name in ["", "/AuthKey.p8", "/config.json"] {
                 try FileManager.default.setAttributes(
                     [.ownerAccountID: 65534, .groupOwnerAccountID: 65534], ofItemAtPath: place.folder.path + name)
             }

@@ -195,18 +195,26 @@ struct HostileEndpointScene: Sendable {
     }
 }
 
-/// - Parameter certificate: makes the front speak https with it, from a folder of certificates.
+/// - Parameters:
+///   - certificate: makes the front speak https with it.
+///   - simulator: that of a scene around this one, to be shared.
 func withHostileEndpoint(
-    certificate: TLSContext? = nil, _ body: (HostileEndpointScene) async throws -> Void
+    certificate: TLSContext? = nil, simulator shared: RunningSimulator? = nil, _ body: (HostileEndpointScene) async throws -> Void
 ) async throws {
     let place = try ServerPlace()
     let front = Mutex<HostileEndpointFront?>(nil)
     try await withLoops(
-        1, serving: { stream in
+        isInner: shared != nil,
+        serving: { stream in
             if let front = front.withLock({ $0 }) { await front.serve(stream) } else { stream.close() }
         }
     ) { group in
-        let simulator = try await RunningSimulator.start(in: place.folder, keyPath: place.keyPath, on: group)
+        let simulator: RunningSimulator
+        if let shared {
+            simulator = shared
+        } else {
+            simulator = try await RunningSimulator.start(in: place.folder, keyPath: place.keyPath, on: group)
+        }
         let hostile = try HostileEndpointFront(simulator: simulator, on: group, certificate: certificate)
         front.withLock { $0 = hostile }
         for loop in group.loops { loop.execute { try? hostile.listen(on: loop) } }

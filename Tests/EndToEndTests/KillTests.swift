@@ -91,8 +91,10 @@ import Testing
         _ server: RunningServer, _ simulator: RunningSimulator, _ ledger: KillLedger, round: Int,
         _ random: inout SeededRandom
     ) async throws {
-        // Often in the first moments, when everything happens for the first time; sometimes late.
-        let delay = Duration.milliseconds(Int.random(in: 0...(Bool.random(using: &random) ? 120 : 450), using: &random))
+        // Sometimes in the first moments, when everything happens for the first time; mostly when that many have
+        // signed in, however fast the machine is, and then a little later.
+        let sessions = Int.random(in: 0..<4, using: &random) == 0 ? 0 : Int.random(in: 1...30, using: &random)
+        let delay = Duration.milliseconds(Int.random(in: 0...(sessions == 0 ? 120 : 40), using: &random))
         let seeds = (0..<workers).map { _ in random.next() }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for (worker, seed) in seeds.enumerated() {
@@ -103,6 +105,7 @@ import Testing
                     try await worker.run()
                 }
             }
+            try await eventually("\(sessions) sign-ins") { ledger.sessions.count >= sessions }
             // The moment is the test's own choice; there is no event to wait for.
             try await Task.sleep(for: delay)
             ledger.beginKill()

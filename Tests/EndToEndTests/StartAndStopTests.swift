@@ -38,7 +38,7 @@ import Testing
             #expect(response.status.code == 303)
             let token = try #require(response.cookie(RunningServer.sessionCookie))
             let start = ContinuousClock.now
-            #expect(await server.process.waitUntilEnded() == Self.clean)
+            #expect(await server.process.waitUntilEnded(within: .seconds(40)) == Self.clean)
             #expect(ContinuousClock.now - start < .seconds(5), "it waited for the grace period to end")
             #expect(server.process.output.contains("stopped"))
 
@@ -91,7 +91,7 @@ import Testing
             _ = try await server.client.get("/login")
             let start = ContinuousClock.now
             server.process.signal(SIGINT)
-            #expect(await server.process.waitUntilEnded() == Self.clean)
+            #expect(await server.process.waitUntilEnded(within: .seconds(40)) == Self.clean)
             #expect(ContinuousClock.now - start < .seconds(5))
         }
     }
@@ -148,7 +148,7 @@ import Testing
         try await withLoops { group in
             let server = try await place.start(on: group)
             let second = try other.launch()
-            #expect(await second.waitUntilEnded() == Self.refused)
+            #expect(await second.waitUntilEnded(within: .seconds(40)) == Self.refused)
             let lines = second.output.split(separator: "\n")
             #expect(lines.count == 1 && lines[0].contains("Another bramley serve is running"), "\(lines)")
             // The first one did not notice.
@@ -164,7 +164,7 @@ import Testing
             let second = try ChildProcess(
                 place.command("serve", "--storage-directory", place.folder.path + "/other"),
                 directory: place.folder.path, outputPath: place.folder.path + "/second.log")
-            #expect(await second.waitUntilEnded() == Self.refused)
+            #expect(await second.waitUntilEnded(within: .seconds(40)) == Self.refused)
             let lines = second.output.split(separator: "\n")
             #expect(lines.count == 1 && lines[0].contains("server.host and server.port"), "\(lines)")
             #expect(try await server.client.get("/login").status.code == 200)
@@ -202,7 +202,7 @@ import Testing
     @Test func checkExitsWithZeroForAGoodConfiguration() async throws {
         let place = try ServerPlace()
         let process = try check(place)
-        #expect(await process.waitUntilEnded() == Self.clean)
+        #expect(await process.waitUntilEnded(within: .seconds(40)) == Self.clean)
         #expect(process.output.contains("The configuration is good."))
         // It looks, and makes nothing.
         #expect(!FileManager.default.fileExists(atPath: place.dataDirectory))
@@ -211,7 +211,7 @@ import Testing
     @Test func checkExitsWithOneAndNamesEveryProblem() async throws {
         let place = try ServerPlace()
         let process = try check(place, "--apple-team-id", "short", "--server-port", "0", "--log-level", "loud")
-        #expect(await process.waitUntilEnded() == Self.refused)
+        #expect(await process.waitUntilEnded(within: .seconds(40)) == Self.refused)
         for key in ["apple.teamID", "server.port", "log.level"] {
             #expect(process.output.contains(key), "\(key) is not named: \(process.output)")
         }
@@ -221,12 +221,12 @@ import Testing
         let place = try ServerPlace()
         try place.folder.write("{ \"publicURL\": 1", to: "config.json", mode: 0o644)
         for process in [try check(place), try place.launch()] {
-            #expect(await process.waitUntilEnded() == Self.refused)
+            #expect(await process.waitUntilEnded(within: .seconds(40)) == Self.refused)
             #expect(!process.output.isEmpty)
         }
         try FileManager.default.removeItem(atPath: place.configurationPath)
         let process = try check(place)
-        #expect(await process.waitUntilEnded() == Self.refused)
+        #expect(await process.waitUntilEnded(within: .seconds(40)) == Self.refused)
         #expect(process.output.contains("config.json"))
     }
 

@@ -102,6 +102,13 @@ final class ChildProcess: Sendable {
         }
     }
 
+    /// Waits until it has ended by itself; after that time it is killed, which is then how it ended.
+    func waitUntilEnded(within limit: Duration) async -> Ending {
+        try? await eventually(within: limit, "it ends") { ending != nil }
+        signal(SIGKILL)
+        return await waitUntilEnded()
+    }
+
     /// `kill -9`, and waits until it is gone.
     func killAndWait() async {
         signal(SIGKILL)

@@ -191,6 +191,6 @@ struct RunningServer: Sendable {
     @discardableResult
     func stop() async -> ChildProcess.Ending {
         process.signal(SIGTERM)
-        return await process.waitUntilEnded()
+        return await process.waitUntilEnded(within: .seconds(40))
     }
 }

@@ -4,12 +4,57 @@ import HTTPTypes
 import Sockets
 import Synchronization
 
+/// Tests run beside each other; programs that start and make keys all at once would only wait for the same cores.
+private let places = ProcessLimit(3)
+
+/// Lets so many in at once.
+private final class ProcessLimit: Sendable {
+    private struct State {
+        var free: Int
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(_ count: Int) {
+        state = Mutex(State(free: count))
+    }
+
+    func enter() async {
+        await withCheckedContinuation { continuation in
+            let mayEnter = state.withLock { state in
+                guard state.free == 0 else {
+                    state.free -= 1
+                    return true
+                }
+                state.waiting.append(continuation)
+                return false
+            }
+            if mayEnter { continuation.resume() }
+        }
+    }
+
+    func leave() {
+        let next: CheckedContinuation<Void, Never>? = state.withLock { state in
+            guard !state.waiting.isEmpty else {
+                state.free += 1
+                return nil
+            }
+            return state.waiting.removeFirst()
+        }
+        next?.resume()
+    }
+}
+
 /// Runs loops for the time of `body`, which does not run on them.
+/// - Parameter isInner: within another one's body, whose place it shares.
 func withLoops<Value: Sendable>(
-    _ count: Int = 1, serving serve: @escaping @Sendable (SocketStream) async -> Void = { $0.close() },
+    _ count: Int = 1, isInner: Bool = false, serving serve: @escaping @Sendable (SocketStream) async -> Void = { $0.close() },
     starting start: @escaping @Sendable (EventLoop) throws -> Void = { _ in },
     _ body: (EventLoopGroup) async throws -> Value
 ) async throws -> Value {
+    if !isInner { await places.enter() }
+    defer { if !isInner { places.leave() } }
     let group = try EventLoopGroup(count: count)
     async let running: Void = group.run { loop in
         do { try start(loop) } catch { group.beginDrain() }
