@@ -6,7 +6,8 @@
   const box = document.getElementById("sign-in");
   const button = document.getElementById("appleid-signin");
   const script = document.getElementById("apple-script");
-  if (!box || !button || !script) return;
+  const status = document.getElementById("status");
+  if (!box || !button || !script || !status) return;
 
   const value = (name) => document.querySelector(`meta[name="appleid-signin-${name}"]`).content;
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -93,8 +94,13 @@
       start();
     }
   });
+  // Apple's page can take a moment; a screen reader says so too.
+  box.addEventListener("click", () => {
+    status.textContent = status.dataset.opening;
+  });
   // A page from the back-forward cache shows an attempt that may have been used.
   window.addEventListener("pageshow", (event) => {
+    status.textContent = "";
     if (event.persisted) renew();
   });
   // Timers sleep with the computer.

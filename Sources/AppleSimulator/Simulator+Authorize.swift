@@ -90,7 +90,7 @@ extension Simulator {
         .html(
             Page.shell(
                 title: "Start again",
-                body: "<h1>Start again</h1><p>This page is no longer known here. Go back to the site and sign in once more.</p>"),
+                body: "<h1>Start again</h1><p>This page is not known here any more. Go back and sign in anew.</p>"),
             status: .badRequest)
     }
 }

@@ -55,11 +55,19 @@ extension Simulator {
         case (.delete, "faults", 1): resetFaults()
         case (.post, "faults", 2) where path[1] == "reset": resetFaults()
         case (.get, "tokens", 1), (.put, "tokens", 1): try setTokens(body)
-        case (.delete, "tokens", 1): change { world, _ in world.quirks = TokenQuirks(); return world.quirks.json }
+        case (.delete, "tokens", 1):
+            change { world, _ in
+                world.quirks = TokenQuirks()
+                return world.quirks.json
+            }
         case (.get, "behaviour", 1), (.put, "behaviour", 1): try setBehaviour(body)
         case (.put, "clock", 1): try setClock(body)
         case (.get, "counters", 1): change { world, _ in world.counters.json }
-        case (.delete, "counters", 1): change { world, _ in world.counters = Counters(); return world.counters.json }
+        case (.delete, "counters", 1):
+            change { world, _ in
+                world.counters = Counters()
+                return world.counters.json
+            }
         case (.get, "journal", 1): change { world, _ in world.journal.json }
         case (.post, "reset", 1): reset()
         default: throw .unknown("There is no \(method.rawValue) /simulator/api/\(path.joined(separator: "/")).")

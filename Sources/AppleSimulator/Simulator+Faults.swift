@@ -33,9 +33,11 @@ extension Simulator {
         let status = HTTPResponse.Status(code: fault.status ?? 200)
         switch fault.body ?? .html {
         case .html:
-            return .html("<html><head><title>Apple</title></head><body>Service unavailable</body></html>", status: status)
+            return .html(
+                "<html><head><title>Apple</title></head><body>Service unavailable</body></html>", status: status)
         case .garbage:
-            var response = ServerResponse.file(Array("{\"keys\":[{\"kty\":,\"id_token\":\u{1}".utf8), type: "application/json")
+            var response = ServerResponse.file(
+                Array("{\"keys\":[{\"kty\":,\"id_token\":\u{1}".utf8), type: "application/json")
             response.status = status
             return response
         case .empty: return ServerResponse(status: status, body: .bytes([]))

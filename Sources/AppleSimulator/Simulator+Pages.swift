@@ -6,7 +6,8 @@ extension Simulator {
     func page(_ request: ServerRequest) async -> ServerResponse {
         switch request.path {
         case "/": return .redirect(to: "/simulator")
-        case "/auth/authorize/person": return request.method == .post ? choosePerson(request) : .methodNotAllowed("POST")
+        case "/auth/authorize/person":
+            return request.method == .post ? choosePerson(request) : .methodNotAllowed("POST")
         case "/auth/authorize/consent": return request.method == .post ? decide(request) : .methodNotAllowed("POST")
         case "/simulator": return .html(ControlPage.html())
         case "/simulator/assets/simulator.css":

@@ -92,6 +92,33 @@ package final class Database: Sendable {
         }
     }
 
+    /// What the writer has done since opening.
+    package var statistics: WriteStatistics { commits.statistics }
+
+    /// The pragmas that durability and privacy rest on, as the writing connection reads them back.
+    package func pragmas() throws(StoreError) -> [String: String] {
+        do {
+            return try writer.writeWithoutTransaction { connection in
+                var values: [String: String] = [:]
+                for name in ["synchronous", "journal_mode", "secure_delete", "foreign_keys"] {
+                    values[name] = try String.fetchOne(connection, sql: "PRAGMA \(name)")
+                }
+                return values
+            }
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
+    /// Runs SQL on the writing connection, between transactions. For tests that limit or break it.
+    package func executeOnWriter(_ sql: String) throws(StoreError) {
+        do {
+            try writer.writeWithoutTransaction { connection in try connection.execute(sql: sql) }
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
     /// Finishes what was accepted, moves the log into the database and closes. Later writes are `.unavailable`.
     package func close() {
         commits.close()

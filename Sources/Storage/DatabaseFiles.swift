@@ -95,6 +95,7 @@ struct DatabaseFiles: Sendable {
         // With all of Foundation in the process this is an NSNumber, which is no BinaryInteger; without it, a UInt.
         if let value = value as? Int { return value }
         if let value = value as? UInt { return Int(exactly: value) }
+        if let value = value as? UInt64 { return Int(exactly: value) }
         return (value as? any BinaryInteger).flatMap { Int(exactly: $0) }
     }
 }

@@ -15,6 +15,20 @@ struct PendingWrite: Sendable {
     let fail: @Sendable (StoreError) -> Void
 }
 
+/// What the writer has done since it was opened.
+package struct WriteStatistics: Hashable, Sendable {
+    /// Transactions committed.
+    package var transactions = 0
+    /// Writes in them, those that failed alone included.
+    package var writes = 0
+    /// Transactions SQLite rolled back by itself.
+    package var lost = 0
+    /// Writes that wait now.
+    package var pending = 0
+    /// Writes of the batch being committed now.
+    package var running = 0
+}
+
 /// Commits concurrent writes together, on one serial queue.
 ///
 /// Each write has its own savepoint, so that one that fails leaves the others. Nobody is answered before COMMIT
@@ -26,6 +40,7 @@ final class GroupCommit: Sendable {
         var pending: [PendingWrite] = []
         var isDraining = false
         var isClosed = false
+        var statistics = WriteStatistics()
     }
 
     private let writer: DatabaseQueue
@@ -71,6 +86,14 @@ final class GroupCommit: Sendable {
         }
     }
 
+    var statistics: WriteStatistics {
+        state.withLock { state in
+            var statistics = state.statistics
+            statistics.pending = state.pending.count
+            return statistics
+        }
+    }
+
     /// Refuses further writes; those already accepted are still done.
     func close() {
         state.withLock { $0.isClosed = true }
@@ -81,6 +104,7 @@ final class GroupCommit: Sendable {
             let batch: [PendingWrite] = state.withLock { state in
                 let batch = Array(state.pending.prefix(maximumBatch))
                 state.pending.removeFirst(batch.count)
+                state.statistics.running = batch.count
                 if batch.isEmpty { state.isDraining = false }
                 return batch
             }
@@ -114,9 +138,14 @@ final class GroupCommit: Sendable {
             try connection.run("COMMIT")
         } catch {
             if connection.isInsideTransaction { try? connection.run("ROLLBACK") }
+            state.withLock { $0.statistics.lost += 1 }
             guard batch.count == 1 else { return batch }
             batch[0].fail(StoreError(error))
             return []
+        }
+        state.withLock { state in
+            state.statistics.transactions += 1
+            state.statistics.writes += batch.count
         }
         // After COMMIT and before any answer, so that no one who knows of the write can be told otherwise.
         invalidations.append(effects.invalidations)

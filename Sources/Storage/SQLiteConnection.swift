@@ -14,6 +14,14 @@ extension SQLiteConnection {
         try Row.fetchOne(cachedStatement(sql: sql), arguments: arguments)
     }
 
+    /// What `decode` makes of the first row, read straight from the statement without a copy of the row.
+    func first<Value>(
+        _ statement: Statement, _ arguments: StatementArguments, decode: (Row) throws -> Value
+    ) throws -> Value? {
+        // The cursor resets the statement when it goes, which ends the read transaction.
+        try Row.fetchCursor(statement, arguments: arguments).next().map(decode)
+    }
+
     func rows(_ sql: String, _ arguments: StatementArguments = StatementArguments()) throws -> [Row] {
         try Row.fetchAll(cachedStatement(sql: sql), arguments: arguments)
     }

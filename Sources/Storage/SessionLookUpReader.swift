@@ -8,17 +8,19 @@ import RelyingParty
 final class SessionLookUpReader: SessionReader {
     private let queue: DatabaseQueue
     private let limits: SessionLimits
+    private let statement: Statement
 
     init(queue: DatabaseQueue, limits: SessionLimits) throws {
         self.queue = queue
         self.limits = limits
+        statement = try queue.unsafeRead { connection in try connection.makeStatement(sql: SessionQuery.byToken) }
     }
 
     func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
         let found: SignedIn?
         do {
             found = try queue.unsafeRead { connection in
-                try connection.firstRow(SessionQuery.byToken, [blob(token)]).map { try SignedIn(row: $0) }
+                try connection.first(statement, [blob(token)]) { try SignedIn(row: $0) }
             }
         } catch {
             throw StoreError(error)

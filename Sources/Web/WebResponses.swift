@@ -16,7 +16,8 @@ struct WebResponses: Sendable {
     /// A page without scripts, unless `policy` says otherwise.
     func page(
         _ bytes: [UInt8], locale: String, status: HTTPResponse.Status = .ok, policy: String? = nil,
-        referrer: SecurityHeaders.ReferrerPolicy = .noReferrer, cookies: [String] = [], fields: HTTPFields = HTTPFields()
+        referrer: SecurityHeaders.ReferrerPolicy = .noReferrer, cookies: [String] = [],
+        fields: HTTPFields = HTTPFields()
     ) -> ServerResponse {
         var fields = fields
         fields[.contentType] = "text/html; charset=utf-8"
@@ -58,9 +59,20 @@ struct WebResponses: Sendable {
         if isForPrograms(route: route, request: request) { return problem(failure, errorID: errorID) }
         let locale = pages.locale(acceptLanguage: request.fields[.acceptLanguage])
         let message = MessagePage(failure, locale: locale, pages: pages, configuration: configuration)
+        if route == "/auth/verify" { return plain(message, failure) }
         return page(
             message.render(pages, locale: locale, errorID: failure.showsErrorID ? errorID : nil), locale: locale,
             status: failure.status, fields: failure.fields)
+    }
+
+    /// In words alone: some proxies show a visitor what `/auth/verify` answers, on a site that has none of our styles.
+    private func plain(_ message: MessagePage, _ failure: WebFailure) -> ServerResponse {
+        var fields = failure.fields
+        fields[.contentType] = "text/plain; charset=utf-8"
+        var response = empty(failure.status, fields: fields)
+        let lines = [message.title, "", message.what, message.next]
+        response.body = .bytes(Array((lines.joined(separator: "\n") + "\n").utf8))
+        return response
     }
 
     /// RFC 9457.

@@ -44,7 +44,8 @@ import Testing
     @Test func authorizeURLOfTheServerIsTakenWhole() async throws {
         let fixture = try Fixture()
         let url = "http://127.0.0.1:9999" + Fixture.authorizeQuery([("state", "a b+c/ü")])
-        let answer = try await fixture.control(.post, "authorize", ["person": "chie", "authorize_url": .string(url)]).json
+        let answer = try await fixture.control(.post, "authorize", ["person": "chie", "authorize_url": .string(url)])
+            .json
         #expect(answer["state"] == "a b+c/ü")
         #expect(answer["redirect_uri"]?.string == Fixture.redirectURI)
         let form = Form.decode(answer["form"]?.string ?? "")

@@ -108,7 +108,8 @@ import Testing
         let fixture = try Fixture()
         let native: [(String, JSON)] = [("client_id", "com.example.app")]
         #expect(JSON.token(try await fixture.signIn("ada", native)["id_token"]?.string).claims["real_user_status"] == 2)
-        #expect(JSON.token(try await fixture.signIn("ada", native)["id_token"]?.string).claims["real_user_status"] == nil)
+        #expect(
+            JSON.token(try await fixture.signIn("ada", native)["id_token"]?.string).claims["real_user_status"] == nil)
         #expect(JSON.token(try await fixture.signIn("boris")["id_token"]?.string).claims["real_user_status"] == nil)
     }
 

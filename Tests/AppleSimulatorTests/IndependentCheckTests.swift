@@ -23,7 +23,9 @@ import Testing
         return text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    private func verify(_ fixture: Fixture, _ token: String?, hash: String? = nil, of text: String? = nil) async throws -> String {
+    private func verify(_ fixture: Fixture, _ token: String?, hash: String? = nil, of text: String? = nil) async throws
+        -> String
+    {
         let input: JSON = [
             "keys": try await fixture.get("/auth/keys").json["keys"] ?? [], "token": .string(token ?? ""),
             "hash": hash.map(JSON.string) ?? .null, "of": text.map(JSON.string) ?? .null,

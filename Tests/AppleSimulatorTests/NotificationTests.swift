@@ -19,7 +19,8 @@ import Testing
         try await fixture.control(.post, "notifications", ["type": "email-disabled", "person": "boris"])
         let request = try #require(fixture.transport.state.withLock { $0.requests.first })
         #expect(request.method == .post)
-        #expect(request.url == ClientURL(isSecure: false, host: "localhost", port: 8080, target: "/apple/notifications"))
+        #expect(
+            request.url == ClientURL(isSecure: false, host: "localhost", port: 8080, target: "/apple/notifications"))
         #expect(request.fields[.contentType] == "application/json")
         let claims = claims(request)
         #expect(claims["iss"] == "https://appleid.apple.com" && claims["aud"] == "com.example.app")

@@ -232,7 +232,8 @@ enum Form {
     }
 
     static func escape(_ text: String) -> String {
-        text.addingPercentEncoding(withAllowedCharacters: .alphanumerics.intersection(CharacterSet(charactersIn: "\u{0}"..."\u{7f}")))
+        text.addingPercentEncoding(
+            withAllowedCharacters: .alphanumerics.intersection(CharacterSet(charactersIn: "\u{0}"..."\u{7f}")))
             ?? ""
     }
 

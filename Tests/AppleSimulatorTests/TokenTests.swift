@@ -99,7 +99,9 @@ import Testing
         ("S256", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", nil, 400),
         ("plain", "the-verifier", "the-verifier", 200),
     ])
-    func challengeWantsItsVerifier(_ method: String, _ challenge: String, _ verifier: String?, _ status: Int) async throws {
+    func challengeWantsItsVerifier(_ method: String, _ challenge: String, _ verifier: String?, _ status: Int)
+        async throws
+    {
         let fixture = try Fixture()
         let signIn = try await fixture.signIn(
             "ada", [("code_challenge", .string(challenge)), ("code_challenge_method", .string(method))])

@@ -30,7 +30,7 @@ import Testing
             try handle.truncate(atOffset: 4096)
             try handle.close()
         },
-        Case(name: "a newer schema", says: "was written by a newer Bramley (migration \"9999 hovercraft\")") { place in
+        Case(name: "a newer schema", says: "was written by a newer Bramley (migration") { place in
             try KillTestsDatabase.open(place.databasePath) {
                 try $0.execute(sql: "INSERT INTO migration (name, applied_at) VALUES ('9999 hovercraft', 0)")
             }
@@ -49,7 +49,7 @@ import Testing
         Case(name: "another sealing key", says: "The sealing key does not belong to the database") { place in
             try place.folder.write(String(repeating: "ab", count: 32) + "\n", to: "data/sealing.key")
         },
-        Case(name: "an empty sealing key", says: "does not hold 64 hexadecimal digits") { place in
+        Case(name: "an empty sealing key", says: "holds no sealing key") { place in
             try place.folder.write("", to: "data/sealing.key")
         },
         Case(name: "the sealing key open to others", says: "chmod 600") { place in
@@ -118,7 +118,9 @@ import Testing
             let attempt = try await server.begin(from: "10.30.0.2")
             let form = try await simulator.authorize(TestPerson("boris"), at: attempt.location)
 
-            let holder = try DatabaseQueue(path: place.databasePath)
+            var configuration = GRDB.Configuration()
+            configuration.allowsUnsafeTransactions = true
+            let holder = try DatabaseQueue(path: place.databasePath, configuration: configuration)
             try await holder.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
             let start = ContinuousClock.now
             async let answer = server.callback(attempt, form.body)
@@ -195,7 +197,8 @@ import Testing
             prefix + place.command("serve"), directory: place.folder.path, outputPath: path)
         let ending = await process.waitUntilEnded(within: .seconds(20))
         #expect(ending == ChildProcess.Ending(code: 1, wasSignalled: false), "\(process.output.suffix(1000))")
-        return process.output.split(separator: "\n").map(String.init)
+        // What the check of the configuration finds is counted in a last line.
+        return process.output.split(separator: "\n").map(String.init).filter { $0 != "1 error" }
     }
 
     /// Name, mode and bytes of everything in the data directory but the lock and SQLite's own scratch files.

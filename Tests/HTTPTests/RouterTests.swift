@@ -9,7 +9,7 @@ import Testing
             (.get, "/"), (.get, "/login"), (.post, "/apple/callback"), (.get, "/users"), (.get, "/users/{id}"),
             (.patch, "/users/{id}"), (.delete, "/users/{id}"), (.delete, "/users/{id}/sessions"), (.get, "/users/me"),
             (.get, "/assets/{path...}"), (.options, "/api"), (.get, "/api"), (.get, "/a/{x}/{y}"), (.get, "/a/b/c/d"),
-            (.head, "/own-head"), (.get, "/own-head"),
+            (.head, "/own-head"), (.get, "/own-head"), (.get, "/f/{x}/g"), (.get, "/f/{path...}"),
         ]
         for (method, pattern) in patterns {
             router.add(method, pattern) { _, _ in
@@ -40,6 +40,7 @@ import Testing
         (.get, "/users/a%20b%C3%A9", "GET /users/{id} id=a bé"), (.get, "/%6cogin", "GET /login"),
         (.get, "/assets/css/site.css", "GET /assets/{path...} path=css/site.css"),
         (.get, "/a/b/c", "GET /a/{x}/{y} x=b y=c"), (.get, "/a/b/c/d", "GET /a/b/c/d"),
+        (.get, "/f/1/g", "GET /f/{x}/g x=1"), (.get, "/f/1/2", "GET /f/{path...} path=1/2"),
         (.options, "/api", "OPTIONS /api"), (.options, "/login", "204 GET, HEAD, OPTIONS"),
         (.options, "/users/7", "204 GET, HEAD, DELETE, OPTIONS, PATCH"),
         (.options, "*", "204 GET, HEAD, POST, DELETE, OPTIONS, PATCH"),
@@ -105,6 +106,6 @@ import Testing
     }
 
     @Test func routes_areNumberedInOrder() {
-        #expect(router().routes.map(\.id) == Array(0..<16))
+        #expect(router().routes.map(\.id) == Array(0..<18))
     }
 }

@@ -73,7 +73,9 @@ import Testing
         #expect(first.token?.reveal() == second.token?.reveal())
     }
 
-    @Test("the answer is kept for 30 s, then a replay gets a 303 without a cookie", arguments: [(29_999, true), (30_000, false)])
+    @Test(
+        "the answer is kept for 30 s, then a replay gets a 303 without a cookie",
+        arguments: [(29_999, true), (30_000, false)])
     func keepsAnswer(milliseconds: Int64, isKept: Bool) async {
         let bench = SignInBench()
         let body = bench.form(bench.begin())

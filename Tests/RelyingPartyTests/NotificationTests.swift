@@ -76,16 +76,16 @@ import Testing
 }
 
 @Suite struct UserChangesTests {
+    static let ann = PersonName(given: "Ann", family: "Lee")
+    static let bob = PersonName(given: "Bob", family: "Ray")
+
     @Test(
         "a name fills only an empty place and never mixes two people's halves",
         arguments: [
-            (PersonName(), PersonName(given: "Ann", family: "Lee"), PersonName(given: "Ann", family: "Lee")),
-            (PersonName(given: "Ann"), PersonName(given: "Ann", family: "Lee"), PersonName(given: "Ann", family: "Lee")),
-            (PersonName(given: "Ann"), PersonName(given: "Bob", family: "Ray"), PersonName(given: "Ann")),
-            (PersonName(family: "Lee"), PersonName(given: "Ann", family: "Lee"), PersonName(given: "Ann", family: "Lee")),
-            (PersonName(family: "Lee"), PersonName(given: "Bob", family: "Ray"), PersonName(family: "Lee")),
-            (PersonName(given: "A", family: "B"), PersonName(given: "C", family: "D"), PersonName(given: "A", family: "B")),
-            (PersonName(given: "A", family: "B"), PersonName(), PersonName(given: "A", family: "B")),
+            (PersonName(), ann, ann), (PersonName(given: "Ann"), ann, ann), (PersonName(family: "Lee"), ann, ann),
+            (PersonName(given: "Ann"), bob, PersonName(given: "Ann")),
+            (PersonName(family: "Lee"), bob, PersonName(family: "Lee")),
+            (ann, bob, ann), (ann, PersonName(), ann), (PersonName(), PersonName(), PersonName()),
         ])
     func fillsNames(stored: PersonName, new: PersonName, result: PersonName) {
         var name = stored

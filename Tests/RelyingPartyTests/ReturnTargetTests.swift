@@ -6,7 +6,8 @@ import Testing
     static let targets = ReturnTargets(
         publicURL: "https://id.example.com/auth",
         allowedOrigins: [
-            "https://app.example.com", "https://admin.example.com:8443", "http://localhost:3000", "https://Mixed.Example",
+            "https://app.example.com", "https://admin.example.com:8443", "http://localhost:3000",
+            "https://Mixed.Example",
             "https://user@bad.example", "not an origin", "https://path.example/with/path", "https://[2001:db8::1]:444",
         ],
         defaultTarget: "/auth/account")

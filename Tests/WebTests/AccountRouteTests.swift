@@ -26,7 +26,7 @@ import Web
     @Test func signedOutVisitorsGoToTheLogin() async throws {
         let response = await (try Site()).get("/account")
         #expect(response.status == .seeOther)
-        #expect(response.location == "/login")
+        #expect(response.location == "/login?return_to=%2Faccount")
     }
 
     @Test("Hostile names stay text", arguments: [
@@ -98,7 +98,7 @@ import Web
         let site = try Site()
         site.signIn(kind: .native)
         let bearer: HTTPFields = [.authorization: "Bearer \(Site.nativeToken)"]
-        #expect(await site.get("/account", bearer).location == "/login")
+        #expect(await site.get("/account", bearer).location == "/login?return_to=%2Faccount")
     }
 
     @Test func storeThatDoesNotAnswerSignsNobodyOut() async throws {

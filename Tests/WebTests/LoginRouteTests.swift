@@ -50,7 +50,8 @@ import Web
 
     @Test func buttonAttributesFollowTheConfiguration() async throws {
         let site = try Site(adjust: {
-            $0.button = SignInButton(color: .white, kind: .continue, border: true, borderRadius: 4, width: 200, height: 40)
+            $0.button = SignInButton(
+                color: .white, kind: .continue, border: true, borderRadius: 4, width: 200, height: 40)
         })
         let page = await site.get("/login").text
         #expect(
@@ -79,7 +80,8 @@ import Web
     @Test("return_to outside is refused and goes nowhere", arguments: [
         "//evil.example", "/\\evil.example", "https:evil.example", "\t//evil.example", "/%2f/evil.example",
         "%2f%2fevil.example", "https://evil.example/", "https://app.example.com.evil.example/",
-        "https://app.example.com@evil.example/", "javascript:alert(1)", "/a\r\nSet-Cookie: x=1", "http://app.example.com/",
+        "https://app.example.com@evil.example/", "javascript:alert(1)", "/a\r\nSet-Cookie: x=1",
+        "http://app.example.com/",
     ])
     func returnTo(_ target: String) async throws {
         let site = try Site()
@@ -156,6 +158,35 @@ import Web
             let back = await site.get(target, cookie: binding)
             #expect(back.text.contains("You came straight back") == (path == "/login"), "told once")
         }
+    }
+
+    @Test func signingOutAndInAgainIsNoBounce() async throws {
+        let site = try Site()
+        let binding = "__Host-bramley-login=\(Site.binding)"
+        let state = try await site.state(returnTo: "/account")
+        let done = await site.post(
+            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        let session = String(try #require(done.setCookies.first).prefix { $0 != ";" })
+        let fields: HTTPFields = [.cookie: "\(binding); \(session)", .secFetchSite: "same-origin"]
+        #expect(await site.post("/logout", fields).status == .seeOther)
+        for cookie in [binding, "\(binding); \(session)"] {
+            let page = await site.get("/login?return_to=%2Faccount", cookie: cookie)
+            #expect(page.status == .ok)
+            #expect(!page.text.contains("You came straight back"))
+        }
+    }
+
+    @Test func endedSessionIsNoBounce() async throws {
+        let site = try Site()
+        let binding = "__Host-bramley-login=\(Site.binding)"
+        let state = try await site.state(returnTo: "/account")
+        let done = await site.post(
+            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        let session = String(try #require(done.setCookies.first).prefix { $0 != ";" })
+        site.store.state.withLock { $0.sessions = [:] }
+        let page = await site.get("/login?return_to=%2Faccount", cookie: "\(binding); \(session)")
+        #expect(!page.text.contains("You came straight back"))
+        #expect(await site.get("/login?return_to=%2Faccount", cookie: binding).text.contains("You came straight back"))
     }
 
     @Test func signedInVisitorWithoutTargetMayContinueOrSignInAnew() async throws {

@@ -10,7 +10,8 @@ import Testing
 import Web
 
 @Suite struct PublicFilesTests {
-    static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Public").standardized
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Public")
+        .standardized
 
     @Test func everyFileIsEmbeddedAsItIs() throws {
         var found: Set<String> = []

@@ -81,7 +81,9 @@ struct Site {
         return SignedIn(session: session, user: user)
     }
 
-    var cookie: String { (configuration.sessions.cookieDomain == nil ? "__Host-bramley=" : "__Secure-bramley=") + Self.browserToken }
+    var cookie: String {
+        (configuration.sessions.cookieDomain == nil ? "__Host-bramley=" : "__Secure-bramley=") + Self.browserToken
+    }
 
     // MARK: Requests
 

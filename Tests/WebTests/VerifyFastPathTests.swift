@@ -66,7 +66,8 @@ import Web
     }
 
     @Test("Cookie fields it reads", arguments: [
-        cookie, cookie + "; x", "Cookie: \t __Host-bramley=\(token)", "Cookie: __Host-bramley-login=x;__Host-bramley=\(token)",
+        cookie, cookie + "; x", "Cookie: \t __Host-bramley=\(token)",
+        "Cookie: __Host-bramley-login=x;__Host-bramley=\(token)",
         "Cookie: x__Host-bramley=y; __Host-bramley=\(token)",
     ])
     func plain(_ line: String) throws {

@@ -73,7 +73,7 @@ function notificationRow(sent) {
   const outcome = sent.deliveries.map((delivery) => delivery.status ?? delivery.failure).join(", ") || "not delivered";
   return element("tr", "", [
     element("td", sent.type), element("td", sent.person || ""), element("td", outcome),
-    element("td", "", [button("Deliver again", () => run("POST", "notifications/" + sent.id + "/deliver"))]),
+    element("td", "", [button("Again", () => run("POST", "notifications/" + sent.id + "/deliver"))]),
   ]);
 }
 

@@ -14,7 +14,9 @@ enum PNG {
         repeat {
             let count = min(65_535, bytes.count - start)
             let isLast = start + count == bytes.count
-            output += [isLast ? 1 : 0, UInt8(count & 255), UInt8(count >> 8), UInt8(~count & 255), UInt8(~count >> 8 & 255)]
+            output += [
+                isLast ? 1 : 0, UInt8(count & 255), UInt8(count >> 8), UInt8(~count & 255), UInt8(~count >> 8 & 255),
+            ]
             output += bytes[start..<start + count]
             start += count
         } while start < bytes.count

@@ -76,7 +76,9 @@ extension Simulator {
             order.isPrivate = true
         }
         if let form = body["events"]?.string {
-            guard let form = NotificationOrder.Form(rawValue: form) else { throw .invalid("events is string or object.") }
+            guard let form = NotificationOrder.Form(rawValue: form) else {
+                throw .invalid("events is string or object.")
+            }
             order.form = form
         }
         if let unit = body["unit"]?.string {

@@ -31,7 +31,9 @@ extension Simulator {
             throw .invalid("\(error.code): \(error.explanation)")
         }
         guard body["decision"]?.string != "cancel" else { return Plan(request: request) }
-        guard let person = world.person(body["person"]?.string ?? "") else { throw .unknown("There is no such person.") }
+        guard let person = world.person(body["person"]?.string ?? "") else {
+            throw .unknown("There is no such person.")
+        }
         var decision = Decision(person: person)
         decision.givenName = body["given_name"]?.string ?? decision.givenName
         decision.familyName = body["family_name"]?.string ?? decision.familyName

@@ -8,8 +8,8 @@ import COpenSSL
 package final class ClientKey: @unchecked Sendable {
     private let key: OpaquePointer
 
-    /// - Parameter pem: a public key (`BEGIN PUBLIC KEY`), or a `.p8` (`BEGIN PRIVATE KEY`) of which only the public half
-    ///   is used. nil for anything that is no P-256 key.
+    /// - Parameter pem: a public key (`BEGIN PUBLIC KEY`), or a `.p8` (`BEGIN PRIVATE KEY`) of which only the public
+    ///   half is used. nil for anything that is no P-256 key.
     package init?(pem: String) {
         let bytes = Array(pem.utf8)
         // Not BIO_new_mem_buf: that keeps the pointer it was given, which is good for the one call only.

@@ -123,7 +123,8 @@ enum DeliveryPage {
                 <h1>Signing you in</h1>
                 <p id="status" role="status">Telling the site that asked.</p>
                 <noscript><p>A popup needs scripts. Close this window and sign in without the popup.</p></noscript>
-                <script type="application/json" id="message" data-origin="\(Page.escape(origin))">\(message.text)</script>
+                <script type="application/json" id="message" \
+                data-origin="\(Page.escape(origin))">\(message.text)</script>
                 """, script: "deliver.js")
     }
 
@@ -134,8 +135,8 @@ enum DeliveryPage {
                 <h1>This request is not right</h1>
                 <p class="problem"><code>\(Page.escape(error.code))</code></p>
                 <p>\(Page.escape(error.explanation))</p>
-                <p class="detail">Apple shows such mistakes on a page of its own, with less explanation, and tells the \
-                site nothing.</p>
+                <p class="detail">Apple shows such mistakes on a page of its own, with less explanation, and tells \
+                the site nothing.</p>
                 """)
     }
 }

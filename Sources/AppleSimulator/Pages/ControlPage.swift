@@ -23,7 +23,8 @@ enum ControlPage {
 
     private static let people = """
         <section class="card whole"><h2>People</h2>
-        <div class="scroll"><table><thead><tr><th>Person</th><th>Team and sub</th><th>Consent</th><th>Do</th></tr></thead>
+        <div class="scroll"><table>
+        <thead><tr><th>Person</th><th>Team and sub</th><th>Consent</th><th>Do</th></tr></thead>
         <tbody id="people"></tbody></table></div></section>
         """
 
@@ -73,7 +74,8 @@ enum ControlPage {
     private static let faults = """
         <section class="card"><h2>Faults</h2>
         <p>Active: <code id="faults"></code><br>Hanging requests: <span id="hanging"></span></p>
-        <label for="fault-endpoint">Endpoint</label><select id="fault-endpoint"><option>token</option><option>keys</option>
+        <label for="fault-endpoint">Endpoint</label><select id="fault-endpoint">
+        <option>token</option><option>keys</option>
         <option>revoke</option><option>authorize</option><option>usermigrationinfo</option><option>script</option>
         <option>button</option><option>configuration</option></select>
         <div class="row" id="fault-buttons">
@@ -85,7 +87,8 @@ enum ControlPage {
     private static let faultKinds: [(label: String, json: String)] = [
         ("2 s late", #"{"delay":2000}"#), ("Hang", #"{"hang":true}"#), ("Stall half-way", #"{"stall":true}"#),
         ("500", #"{"status":500}"#), ("503", #"{"status":503}"#), ("200 HTML", #"{"status":200,"body":"html"}"#),
-        ("Huge body", #"{"body":"huge"}"#), ("Close half-way", #"{"close":"half"}"#), ("Garbage", #"{"body":"garbage"}"#),
+        ("Huge body", #"{"body":"huge"}"#), ("Close half-way", #"{"close":"half"}"#),
+        ("Garbage", #"{"body":"garbage"}"#),
         ("Empty body", #"{"body":"empty"}"#), ("403 without User-Agent", #"{"requireUserAgent":true}"#),
         ("invalid_grant", #"{"error":"invalid_grant"}"#), ("invalid_client", #"{"error":"invalid_client"}"#),
     ]

@@ -40,7 +40,8 @@ extension AuthorizeRequest {
         guard let client = clients.first(where: { $0.id == clientID }) else {
             throw AuthorizeError(
                 code: "invalid_client",
-                explanation: "\(clientID) is not registered. The web uses a Services ID, without the Team ID before it.")
+                explanation: "\(clientID) is not registered. The web uses a Services ID, without the Team ID before it."
+            )
         }
         self.client = client
         if client.isNative {
@@ -84,7 +85,8 @@ extension AuthorizeRequest {
         case nil: throw AuthorizeError(code: "invalid_request", explanation: "The parameter response_type is missing.")
         case "id_token":
             throw AuthorizeError(
-                code: "unsupported_response_type", explanation: "id_token alone is not supported: ask for code id_token.")
+                code: "unsupported_response_type",
+                explanation: "id_token alone is not supported: ask for code id_token.")
         case let other?:
             throw AuthorizeError(
                 code: "unsupported_response_type",
@@ -113,7 +115,8 @@ extension AuthorizeRequest {
         let text = fields.text("response_mode")
         guard let mode = text.map(ResponseMode.init) ?? (wantsIdentityToken ? .fragment : .query) else {
             throw AuthorizeError(
-                code: "invalid_request", explanation: "response_mode is query, fragment or form_post, not \(text ?? "").")
+                code: "invalid_request",
+                explanation: "response_mode is query, fragment or form_post, not \(text ?? "").")
         }
         let asksForData = !scopes.isDisjoint(with: ["name", "email"])
         if asksForData, mode == .query || mode == .fragment {

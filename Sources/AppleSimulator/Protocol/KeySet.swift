@@ -84,7 +84,10 @@ struct KeySet: Sendable {
             "x": "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4", "y": "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM",
         ],
         ["kty": "OKP", "kid": "OKSTRANGER", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"],
-        ["kty": "RSA", "kid": "ENCRYPTION", "use": "enc", "alg": "RSA-OAEP", "n": "sXchDaQebHnPiGvyDOAT4saGEUetSyo9MKLOo", "e": "AQAB"],
+        [
+            "kty": "RSA", "kid": "ENCRYPTION", "use": "enc", "alg": "RSA-OAEP",
+            "n": "sXchDaQebHnPiGvyDOAT4saGEUetSyo9MKLOo", "e": "AQAB",
+        ],
         ["kty": "AKP", "kid": "NEWLYMADE1", "alg": "ML-DSA-44", "pub": "AAAA"],
     ]
 }

@@ -40,7 +40,8 @@ struct SignIn: Sendable {
 
 extension World {
     /// The person said yes: a consent if there is none, a code, and the identity token beside it.
-    mutating func signIn(_ request: AuthorizeRequest, person: Person, decision: Decision, at moment: Moment) -> SignIn? {
+    mutating func signIn(_ request: AuthorizeRequest, person: Person, decision: Decision, at moment: Moment) -> SignIn?
+    {
         guard let key = keys.signing else { return nil }
         let consentKey = Consent.Key(person: person.id, team: request.client.team)
         let isFirst = consents[consentKey] == nil

@@ -34,7 +34,10 @@ struct Grant: Sendable {
 
 /// RFC 7636, which Apple's own script sends though Apple does not document it.
 struct CodeChallenge: Sendable {
-    enum Method: String, Sendable { case plain, s256 = "S256" }
+    enum Method: String, Sendable {
+        case plain
+        case s256 = "S256"
+    }
 
     var value: String
     var method: Method

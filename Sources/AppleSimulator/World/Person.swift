@@ -19,7 +19,8 @@ package struct Person: Sendable, Hashable {
 
     /// The people every simulator starts with: each stands for a case a relying party must handle.
     package static let cast: [Person] = [
-        Person(id: "ada", givenName: "Ada", familyName: "Byron", email: "ada@example.com", note: "Shares a real address"),
+        Person(
+            id: "ada", givenName: "Ada", familyName: "Byron", email: "ada@example.com", note: "Shares a real address"),
         Person(
             id: "boris", givenName: "Boris", familyName: "Novák", email: "boris@example.com", hidesEmail: true,
             note: "Hides the address behind a private relay"),

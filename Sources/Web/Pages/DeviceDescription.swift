@@ -1,14 +1,13 @@
 import HTTP
 import HTTPTypes
 import RelyingParty
-import Sockets
 
 /// The browser or app behind a session, in words its owner recognises.
 enum DeviceDescription {
     /// What is stored of a request's origin: at most 256 bytes of printable text, and the client's address.
     static func device(of request: ServerRequest) -> Device {
         let agent = (request.fields[.userAgent] ?? "").utf8.prefix(256).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }
-        return Device(userAgent: String(decoding: agent, as: UTF8.self), address: request.client.description)
+        return Device(userAgent: String(decoding: agent, as: UTF8.self), address: "\(request.client)")
     }
 
     /// `Safari on iPhone`. Only the commonest are told apart; the rest is "unknown", never a guess.

@@ -11,6 +11,7 @@ struct AccountRoutes: Sendable {
     let cookies: Cookies
     let reader: SignedInReader
     let targets: ReturnTargets
+    let bounces: BounceMemory
     let clock: any WallClock
     let random: any RandomSource
 
@@ -21,7 +22,8 @@ struct AccountRoutes: Sendable {
 
     func account(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard let signedIn = try await signedIn(request) else {
-            return responses.redirect(to: configuration.publicURL.path("/login"))
+            let here = PercentEncoding.encodeComponent(configuration.publicURL.path("/account"))
+            return responses.redirect(to: configuration.publicURL.path("/login?return_to=\(here)"))
         }
         switch signedIn.user.state {
         case .active: break
@@ -92,6 +94,9 @@ struct AccountRoutes: Sendable {
             } catch {
                 throw .store(error)
             }
+        }
+        if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
+            bounces.forget([binding.hash])
         }
         return responses.redirect(to: location, cookies: [cookies.clearSession])
     }

@@ -34,6 +34,13 @@ final class BounceMemory: Sendable {
         }
     }
 
+    /// Forgets where these were sent: whoever signs out comes back on purpose.
+    func forget(_ browsers: [Digest256]) {
+        visits.withLock { visits in
+            for browser in browsers { visits[browser] = nil }
+        }
+    }
+
     /// Whether one of these was sent to this target within the window. Forgets it: the explanation comes once.
     func takeBounce(_ browsers: [Digest256], target: String, at now: Timestamp) -> Bool {
         let hash = SHA256.hash(utf8: target)

@@ -31,15 +31,12 @@ struct LoginRoutes: Sendable {
         } catch {
             throw .store(error)
         }
-        let now = clock.now()
-        let kept = binding(request)
-        let browsers = [kept?.hash, signedIn?.session.tokenHash].compactMap { $0 }
-        if bounces.takeBounce(browsers, target: wish.target.location, at: now) {
+        if isBounce(request, wish, signedIn) {
             return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
         }
         if let signedIn, signedIn.user.state == .active {
             if wish.text != nil {
-                bounces.sent(browsers, to: wish.target.location, at: now)
+                bounces.sent([signedIn.session.tokenHash], to: wish.target.location, at: clock.now())
                 return responses.redirect(to: wish.target.location)
             }
             let name = PersonText.displayName(of: signedIn.user) ?? signedIn.user.id.rawValue
@@ -84,15 +81,27 @@ struct LoginRoutes: Sendable {
     /// Starts an attempt at the tap and goes to Apple.
     func apple(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let wish = try wish(request)
-        if let binding = binding(request),
-            bounces.takeBounce([binding.hash], target: wish.target.location, at: clock.now())
-        {
-            return show(
-                request, wish, await signedInIfKnown(request), notice: .bounced(target: wish.target.location))
+        let signedIn = await signedInIfKnown(request)
+        if isBounce(request, wish, signedIn) {
+            return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
         }
         let (attempt, binding) = await begin(request, wish)
         return responses.redirect(
             to: signIn.authorizeURL(for: attempt), cookies: [cookies.setBinding(binding.cookieValue)])
+    }
+
+    /// Whether the target a browser was just sent to has sent it back. A browser that presents a session which has
+    /// ended is no such case, nor is one that names no target.
+    private func isBounce(_ request: ServerRequest, _ wish: Wish, _ signedIn: SignedIn?) -> Bool {
+        guard wish.text != nil else { return false }
+        let browser: Digest256?
+        if let signedIn {
+            browser = signedIn.session.tokenHash
+        } else {
+            browser = cookies.session(in: request.fields) == .absent ? binding(request)?.hash : nil
+        }
+        guard let browser else { return false }
+        return bounces.takeBounce([browser], target: wish.target.location, at: clock.now())
     }
 
     private func begin(_ request: ServerRequest, _ wish: Wish) async -> (Attempt, BrowserBinding) {

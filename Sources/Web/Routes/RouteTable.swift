@@ -34,7 +34,7 @@ struct RouteTable: Sendable {
             stopwatch: stopwatch)
         let account = AccountRoutes(
             configuration: configuration, responses: responses, cookies: cookies, reader: reader,
-            targets: services.returnTargets, clock: clock, random: random)
+            targets: services.returnTargets, bounces: bounces, clock: clock, random: random)
         let session = SessionAPI(
             configuration: configuration, responses: responses, cookies: cookies, reader: reader, clock: clock)
         let verify = VerifyRoute(

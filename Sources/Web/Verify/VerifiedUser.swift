@@ -22,9 +22,8 @@ struct VerifiedUser: Hashable, Sendable {
 
     init(_ person: User) {
         user = person.id.rawValue
-        if let address = person.email, address.isVerified, address.address.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        {
-            email = address.address
+        if let known = person.email, known.isVerified, known.address.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
+            email = known.address
         }
         preferredUsername = email.isEmpty ? user : email
         name = PercentEncoding.encodeComponent(PersonText.fullName(of: person.name) ?? "")

@@ -1,0 +1,54 @@
+/// Where the sources may do what they otherwise may not, each with its reason. An entry nobody needs fails as well.
+enum AllowLists {
+    /// `@unchecked Sendable`, by file and type.
+    static let unchecked: [String: String] = [
+        "Sources/Sockets/EventLoop.swift EventLoop": "touched by its own thread; what others touch is behind a mutex",
+        "Sources/Sockets/Channel.swift Channel": "touched on the thread of its loop, asserted in debug builds",
+        "Sources/Sockets/Channel.swift TimerChannel": "see Channel, its superclass",
+        "Sources/Sockets/Channel.swift GracePeriod": "see Channel, its superclass",
+        "Sources/Sockets/Listener.swift Listener": "see Channel, its superclass",
+        "Sources/Sockets/SocketStream.swift SocketStream": "see Channel, its superclass",
+        "Sources/Sockets/BufferPool.swift BufferPool": "a member of one loop, called on its thread",
+        "Sources/Sockets/TLSContext.swift TLSContext": "an SSL_CTX that is not changed after init",
+        "Sources/HTTP/Server/HTTPServer.swift HTTPLoop": "one per loop, touched on its thread",
+        "Sources/HTTP/Client/ConnectionPool.swift ConnectionPool": "one per loop, touched on its thread, asserted",
+        "Sources/Crypto/SecretBytes.swift Storage": "written by init alone",
+        "Sources/Crypto/FetchedAlgorithms.swift FetchedAlgorithms": "OpenSSL algorithms are immutable once fetched",
+        "Sources/Crypto/EVPKey.swift EVPKey": "a complete key; OpenSSL locks its own caches inside",
+        "Sources/AppleSimulator/OpenSSL/ClientKey.swift ClientKey": "a complete key, as above",
+        "Sources/AppleSimulator/OpenSSL/RSASigningKey.swift RSASigningKey": "a complete key, as above",
+    ]
+
+    /// `unsafe`, `@safe` and `@unsafe`, by folder.
+    static let unsafe: [String: String] = [
+        "Sources/Sockets/": "system calls and OpenSSL's TLS take pointers; wrapped once, here",
+        "Sources/Crypto/": "OpenSSL's digests, ciphers and keys take pointers; wrapped once, here",
+        "Sources/AppleSimulator/OpenSSL/": "the simulator's own wrapper, which shares nothing with the server's",
+    ]
+
+    /// What ends the process, by file: never within reach of a peer.
+    static let traps: [String: String] = [
+        "Sources/Crypto/FetchedAlgorithms.swift": "an OpenSSL without SHA-256 or AES-GCM: at the first use, at start",
+        "Sources/Crypto/AES256GCM.swift": "no memory for a context",
+        "Sources/Crypto/SHA256.swift": "no memory for a context",
+        "Sources/Crypto/SecretBytes.swift": "no randomness from the system",
+        "Sources/Crypto/Random.swift": "no randomness from the system",
+        "Sources/Crypto/SealingKey.swift": "a key of the wrong length: the caller has checked the file",
+        "Sources/Crypto/HKDF.swift": "lengths that callers write in the sources; no memory for a context",
+        "Sources/Crypto/HMACSHA256.swift": "no memory for a context",
+        "Sources/HTTP/Server/Router.swift": "a route written wrongly in the sources: at start",
+        "Sources/AppleSimulator/OpenSSL/OpenSSLHash.swift": "no randomness from the system",
+    ]
+
+    /// `Task {`, `Task.detached` and the like, by file: such a task leaves its loop and nobody waits for it.
+    static let unstructuredTasks: [String: String] = [:]
+
+    /// Threads beside the event loops, by file.
+    static let threads: [String: String] = [
+        "Sources/Sockets/EventLoopGroup.swift": "the loops themselves",
+        "Sources/Sockets/Resolver.swift": "getaddrinfo(3) blocks; one thread for each look-up in flight",
+    ]
+
+    /// The longest file of ours, in lines.
+    static let longestFile = 500
+}

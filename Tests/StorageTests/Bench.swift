@@ -1,0 +1,124 @@
+import Coding
+import Crypto
+import Foundation
+import GRDB
+import Logging
+import RelyingParty
+import Storage
+import Synchronization
+
+/// A clock that moves when told to.
+final class ManualClock: WallClock {
+    private let moment = Mutex(Timestamp(seconds: 1_800_000_000))
+    func now() -> Timestamp { moment.withLock { $0 } }
+    func advance(seconds: Int64) { moment.withLock { $0 = $0.adding(seconds: seconds) } }
+    func advance(milliseconds: Int64) { moment.withLock { $0 = $0.adding(milliseconds: milliseconds) } }
+}
+
+/// A temporary folder, gone when the test is.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func mode(_ name: String) -> Int? {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path + "/" + name)
+        return (attributes?[.posixPermissions] as? Int).map { $0 & 0o777 }
+    }
+
+    func setMode(_ mode: Int, _ name: String = "bramley.db") throws {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path + "/" + name)
+    }
+}
+
+/// A real database in a temporary folder.
+struct Bench {
+    static let limits = SessionLimits(lifetime: 86_400, idleTimeout: 3_600)
+    static let team = TeamID("TEAM123456")
+    static let web = ClientID("com.example.web")
+    static let key = SealingKey.generate()
+
+    let folder: TemporaryFolder
+    let clock = ManualClock()
+    var keyring = SealingKeyring(current: Bench.key, previous: [])
+
+    init() throws { folder = try TemporaryFolder() }
+
+    func options(
+        directory: String? = nil, origin: DatabaseOrigin = .real, onAccountDeleted: AccountDeletionPolicy = .erase,
+        busyTimeout: Int = 50
+    ) -> DatabaseOptions {
+        DatabaseOptions(
+            directory: directory ?? folder.path, origin: origin, sessionLimits: Self.limits,
+            onAccountDeleted: onAccountDeleted, busyTimeout: busyTimeout)
+    }
+
+    func open(_ options: DatabaseOptions? = nil) throws(StorageOpenError) -> Storage.Database {
+        try Database(
+            options: options ?? self.options(), keyring: keyring, clock: clock, random: SystemRandom(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    /// Another program's connection to the same file.
+    func stranger() throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        return try DatabaseQueue(path: folder.path + "/bramley.db", configuration: configuration)
+    }
+}
+
+/// A sign-in ready to be stored; each has its own attempt and session.
+func record(
+    _ subject: String = "ann", issuedAt: Timestamp? = nil, policy: SignUpPolicy = .open, replacing: SessionID? = nil,
+    email: String? = nil, attempt: Digest256? = nil, at now: Timestamp
+) -> SignInRecord {
+    let identifiers = RandomIdentifier(random: SystemRandom())
+    return SignInRecord(
+        attempt: attempt ?? randomDigest(), bindingHash: SHA256.hash(utf8: "binding"),
+        attemptExpiresAt: now.adding(seconds: 600), team: Bench.team,
+        claims: IdentityClaims(
+            issuer: "https://appleid.apple.com", clientID: Bench.web, subject: AppleSubject(subject),
+            issuedAt: issuedAt ?? now,
+            email: EmailAddress(address: email ?? "\(subject)@example.com", isVerified: true, isPrivate: false)),
+        sealedRefreshToken: [1, 2, 3], policy: policy, newUser: identifiers.make(),
+        session: NewSession(
+            id: identifiers.make(), tokenHash: randomDigest(), kind: .browser,
+            device: Device(userAgent: "Test", address: "127.0.0.1"), expiresAt: now.adding(seconds: 86_400)),
+        replacing: replacing, now: now)
+}
+
+func randomDigest() -> Digest256 { SHA256.hash(SystemRandom().bytes(32)) }
+
+func notification(
+    _ kind: AppleNotification.Kind, id: String = UUID().uuidString, subject: String? = "ann", time: Timestamp
+) -> AppleNotification {
+    AppleNotification(
+        id: id, kind: kind, type: "\(kind)", clientID: Bench.web, subject: subject.map { AppleSubject($0) },
+        eventTime: time, payload: "{\"sub\":\"\(subject ?? "")\"}")
+}
+
+extension SignInResult {
+    var session: Session? {
+        if case .signedIn(_, let session, _) = self { session } else { nil }
+    }
+    var user: User? {
+        if case .signedIn(let user, _, _) = self { user } else { nil }
+    }
+}
+
+extension Bench {
+    /// Everything on disk of the database.
+    func databaseBytes() throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        for name in ["bramley.db", "bramley.db-wal"] {
+            if let data = try? Data(contentsOf: URL(filePath: folder.path + "/" + name)) { bytes += data }
+        }
+        return bytes
+    }
+}

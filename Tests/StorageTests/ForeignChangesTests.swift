@@ -1,0 +1,116 @@
+import Coding
+import Crypto
+import GRDB
+import RelyingParty
+import Storage
+import Testing
+
+/// Two databases on one file stand for two processes.
+@Suite struct ForeignChangesTests {
+    private struct Two {
+        let bench: Bench
+        let ours: Storage.Database
+        let theirs: Storage.Database
+        let session: Session
+        let cache: SessionCache<String>
+        var now: Timestamp { bench.clock.now() }
+
+        init() async throws {
+            bench = try Bench()
+            ours = try bench.open()
+            theirs = try bench.open()
+            session = try #require(
+                try await ours.completeSignIn(record("ann", at: bench.clock.now())).session)
+            cache = SessionCache(
+                reader: try ours.makeReader(), invalidations: ours.invalidations, limits: Bench.limits, capacity: 10)
+            ours.tick(at: now)
+        }
+
+        func look() throws -> String? {
+            try cache.lookUp(token: session.tokenHash, now: now) { $0.user.state.rawValue }?.value
+        }
+
+        func close() {
+            ours.close()
+            theirs.close()
+        }
+    }
+
+    @Test("what another process ended is refused after the next tick")
+    func seesEndedSessions() async throws {
+        let two = try await Two()
+        #expect(try two.look() == "active")
+        #expect(try await two.theirs.endSession(two.session.id, cause: .revokedByOperator, at: two.now))
+        two.ours.tick(at: two.now)
+        #expect(try two.look() == nil)
+        two.close()
+    }
+
+    @Test("a user another process changed is read again after the next tick")
+    func seesChangedUsers() async throws {
+        let two = try await Two()
+        #expect(try two.look() == "active")
+        #expect(try await two.theirs.setState(.pending, of: two.session.user, at: two.now))
+        two.ours.tick(at: two.now)
+        #expect(try two.look() == "pending")
+        two.close()
+    }
+
+    @Test("without a tick for a second the cache is passed by, so it is refused within that second")
+    func bypassesWithoutTicks() async throws {
+        let two = try await Two()
+        #expect(try two.look() == "active")
+        #expect(try await two.theirs.endSession(two.session.id, cause: .revokedByOperator, at: two.now))
+        two.bench.clock.advance(milliseconds: 1_001)
+        #expect(try two.look() == nil)
+        two.close()
+    }
+
+    @Test("before the first tick nothing is answered from memory")
+    func distrustsUntilFirstTick() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        #expect(!database.invalidations.isTrusted(at: bench.clock.now()))
+        database.tick(at: bench.clock.now())
+        #expect(database.invalidations.isTrusted(at: bench.clock.now()))
+        database.close()
+    }
+
+    @Test("a tick with nothing new evicts nothing")
+    func leavesTheRestAlone() async throws {
+        let two = try await Two()
+        #expect(try two.look() == "active")
+        let before = two.ours.invalidations.generation
+        try await two.theirs.touch(two.session.id, at: two.now.adding(seconds: 1))
+        _ = try await two.theirs.completeSignIn(record("bob", at: two.now))
+        two.ours.tick(at: two.now)
+        #expect(two.ours.invalidations.generation == before)
+        two.close()
+    }
+
+    @Test("when the journal was cut before it was seen, everything is read again")
+    func dropsAllAfterGap() async throws {
+        let two = try await Two()
+        #expect(try two.look() == "active")
+        _ = try await two.theirs.endSession(two.session.id, cause: .signOut, at: two.now)
+        try two.theirs.executeOnWriter("DELETE FROM event")
+        _ = try await two.theirs.completeSignIn(record("bob", at: two.now))
+        two.ours.tick(at: two.now)
+        #expect(try two.look() == nil)
+        two.close()
+    }
+
+    @Test("after the database failed to answer, ticks recover by themselves")
+    func recovers() async throws {
+        let two = try await Two()
+        // A table taken away stands for a damaged page: the look at the journal fails.
+        try two.theirs.executeOnWriter("ALTER TABLE event RENAME TO gone")
+        two.bench.clock.advance(milliseconds: 2_000)
+        two.ours.tick(at: two.now)
+        #expect(!two.ours.invalidations.isTrusted(at: two.now))
+        try two.theirs.executeOnWriter("ALTER TABLE gone RENAME TO event")
+        two.ours.tick(at: two.now)
+        #expect(two.ours.invalidations.isTrusted(at: two.now))
+        two.close()
+    }
+}

@@ -1,0 +1,249 @@
+import Coding
+import Crypto
+import Foundation
+import GRDB
+import RelyingParty
+import Storage
+import Testing
+
+@Suite struct OpeningTests {
+    @Test("a new database is durable, private and complete")
+    func opensNew() async throws {
+        let bench = try Bench()
+        let directory = bench.folder.path + "/data"
+        #expect(!Database.exists(in: directory))
+        let database = try bench.open(bench.options(directory: directory))
+        #expect(Database.exists(in: directory))
+        try await database.ready(at: bench.clock.now())
+        #expect(bench.folder.mode("data") == 0o700)
+        for name in ["bramley.db", "bramley.db-wal", "bramley.db-shm"] {
+            #expect(bench.folder.mode("data/" + name) == 0o600)
+        }
+        let pragmas = try database.pragmas()
+        #expect(pragmas == ["synchronous": "2", "journal_mode": "wal", "secure_delete": "1", "foreign_keys": "1"])
+        database.close()
+    }
+
+    @Test("every table is STRICT")
+    func tablesAreStrict() throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        let loose = try bench.stranger().read { connection in
+            try String.fetchAll(
+                connection,
+                sql: """
+                    SELECT name FROM pragma_table_list
+                    WHERE schema = 'main' AND strict = 0 AND name NOT LIKE 'sqlite_%'
+                    """)
+        }
+        #expect(loose == [])
+        let tables = try bench.stranger().read { connection in
+            try String.fetchSet(connection, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
+        }
+        #expect(
+            tables.isSuperset(of: [
+                "user", "apple_identity", "apple_credential", "first_consent", "session", "used_attempt",
+                "notification", "event", "api_key", "lease", "apple_keys", "meta",
+            ]))
+        database.close()
+    }
+
+    @Test("what was stored is there after closing and opening again, the log emptied into the file")
+    func reopens() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        let session = try #require(try await database.completeSignIn(record(at: bench.clock.now())).session)
+        database.close()
+        let log = try? FileManager.default.attributesOfItem(atPath: bench.folder.path + "/bramley.db-wal")
+        #expect((log?[.size] as? Int ?? 0) == 0)
+        let again = try bench.open()
+        #expect(try await again.signedIn(token: session.tokenHash, at: bench.clock.now())?.session == session)
+        again.close()
+    }
+
+    @Test("a closed database refuses writes clearly")
+    func refusesAfterClose() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        database.close()
+        await #expect(throws: StoreError.unavailable("the database is closed")) {
+            try await database.ready(at: bench.clock.now())
+        }
+    }
+
+    /// Opens, expecting one line that names the file or directory and what to do.
+    private func expectRefusal(
+        _ bench: Bench, _ options: DatabaseOptions? = nil, says words: String, _ matches: (StorageOpenError) -> Bool,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        do {
+            let database = try bench.open(options)
+            database.close()
+            Issue.record("opened", sourceLocation: sourceLocation)
+        } catch {
+            #expect(matches(error), "\(error)", sourceLocation: sourceLocation)
+            #expect(!"\(error)".contains("\n"), sourceLocation: sourceLocation)
+            #expect("\(error)".contains(bench.folder.path), sourceLocation: sourceLocation)
+            #expect("\(error)".contains(words), "\(error)", sourceLocation: sourceLocation)
+        }
+    }
+
+    @Test("a directory whose parent is missing is refused")
+    func refusesMissingDirectory() throws {
+        let bench = try Bench()
+        expectRefusal(bench, bench.options(directory: bench.folder.path + "/a/b"), says: "does not exist") {
+            if case .directoryMissing = $0 { true } else { false }
+        }
+    }
+
+    @Test("a file in place of the directory is refused")
+    func refusesFileAsDirectory() throws {
+        let bench = try Bench()
+        try Data().write(to: URL(filePath: bench.folder.path + "/file"))
+        expectRefusal(bench, bench.options(directory: bench.folder.path + "/file"), says: "not a directory") {
+            if case .notADirectory = $0 { true } else { false }
+        }
+    }
+
+    @Test("a directory others may write is refused", arguments: [0o770, 0o777, 0o702])
+    func refusesOpenDirectory(mode: Int) throws {
+        let bench = try Bench()
+        try bench.folder.setMode(mode, "")
+        expectRefusal(bench, says: "chmod 700") {
+            if case .directoryMode(_, mode) = $0 { true } else { false }
+        }
+        try bench.folder.setMode(0o700, "")
+    }
+
+    @Test("a database others may read is refused", arguments: [0o644, 0o640, 0o604, 0o666])
+    func refusesOpenFile(mode: Int) throws {
+        let bench = try Bench()
+        try bench.open().close()
+        try bench.folder.setMode(mode)
+        expectRefusal(bench, says: "chmod 600") {
+            if case .fileMode(_, mode) = $0 { true } else { false }
+        }
+    }
+
+    @Test("a directory in place of the database is refused")
+    func refusesUnreadable() throws {
+        let bench = try Bench()
+        try FileManager.default.createDirectory(
+            atPath: bench.folder.path + "/bramley.db", withIntermediateDirectories: false)
+        expectRefusal(bench, says: "not a file") {
+            if case .unreadable = $0 { true } else { false }
+        }
+    }
+
+    @Test("garbage, and a database with a damaged first page, are refused", arguments: [true, false])
+    func refusesCorrupt(isGarbage: Bool) throws {
+        let bench = try Bench()
+        let path = bench.folder.path + "/bramley.db"
+        if isGarbage {
+            try Data(repeating: 0x42, count: 8_192).write(to: URL(filePath: path))
+        } else {
+            try bench.open().close()
+            let file = try FileHandle(forUpdating: URL(filePath: path))
+            try file.seek(toOffset: 100)
+            try file.write(contentsOf: Data(repeating: 0xFF, count: 3_000))
+            try file.close()
+        }
+        try bench.folder.setMode(0o600)
+        expectRefusal(bench, says: "restore a backup") {
+            if case .corrupt = $0 { true } else { false }
+        }
+    }
+
+    @Test("another program's database is refused and left as it was")
+    func refusesForeign() throws {
+        let bench = try Bench()
+        let queue = try bench.stranger()
+        try queue.write { try $0.execute(sql: "CREATE TABLE theirs (x)") }
+        try queue.close()
+        try bench.folder.setMode(0o600)
+        let before = try Data(contentsOf: URL(filePath: bench.folder.path + "/bramley.db"))
+        expectRefusal(bench, says: "another program") {
+            if case .foreign = $0 { true } else { false }
+        }
+        #expect(try Data(contentsOf: URL(filePath: bench.folder.path + "/bramley.db")) == before)
+    }
+
+    @Test("a newer schema is refused by the name of its migration")
+    func refusesNewer() throws {
+        let bench = try Bench()
+        try bench.open().close()
+        try bench.stranger().write {
+            try $0.execute(sql: "INSERT INTO migration (name, applied_at) VALUES ('9999-future', 0)")
+        }
+        expectRefusal(bench, says: "9999-future") {
+            if case .newerSchema(_, "9999-future") = $0 { true } else { false }
+        }
+    }
+
+    @Test("real and simulated never share a database", arguments: DatabaseOrigin.allCases)
+    func refusesOtherOrigin(origin: DatabaseOrigin) throws {
+        let bench = try Bench()
+        try bench.open(bench.options(origin: origin)).close()
+        try bench.open(bench.options(origin: origin)).close()
+        let other: DatabaseOrigin = origin == .real ? .simulated : .real
+        expectRefusal(bench, bench.options(origin: other), says: origin.rawValue) {
+            if case .wrongOrigin(_, origin, other) = $0 { true } else { false }
+        }
+    }
+
+    @Test("a wrong sealing key is refused; a rotated one is taken over, and then the old one may go")
+    func checksSealingKey() throws {
+        var bench = try Bench()
+        try bench.open().close()
+        let next = SealingKey.generate()
+        bench.keyring = SealingKeyring(current: next, previous: [])
+        expectRefusal(bench, says: "sealing key") {
+            if case .wrongSealingKey = $0 { true } else { false }
+        }
+        bench.keyring = SealingKeyring(current: next, previous: [Bench.key])
+        try bench.open().close()
+        bench.keyring = SealingKeyring(current: next, previous: [])
+        try bench.open().close()
+        bench.keyring = SealingKeyring(current: Bench.key, previous: [])
+        expectRefusal(bench, says: "sealing key") {
+            if case .wrongSealingKey = $0 { true } else { false }
+        }
+    }
+
+    @Test("a database that another process keeps locked is refused after the busy timeout")
+    func refusesLocked() throws {
+        let bench = try Bench()
+        try bench.open().close()
+        let stranger = try bench.stranger()
+        try stranger.inDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE") }
+        expectRefusal(bench, says: "locked") {
+            if case .locked = $0 { true } else { false }
+        }
+        try stranger.inDatabase { try $0.execute(sql: "ROLLBACK") }
+        try stranger.close()
+    }
+
+    @Test("two processes that make the same new database both succeed")
+    func racesToCreate() async throws {
+        let bench = try Bench()
+        let options = bench.options(busyTimeout: 5_000)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 { group.addTask { try bench.open(options).close() } }
+            try await group.waitForAll()
+        }
+        try bench.open().close()
+    }
+
+    @Test("the key set is kept as it came")
+    func archivesKeySet() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        #expect(try await database.loadKeySet() == nil)
+        for text in ["{\"keys\":[]}", "{\"keys\":[1]}"] {
+            let keys = StoredKeySet(document: Array(text.utf8), fetchedAt: bench.clock.now())
+            try await database.saveKeySet(keys)
+            #expect(try await database.loadKeySet() == keys)
+        }
+        database.close()
+    }
+}
