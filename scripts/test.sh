@@ -25,5 +25,5 @@ if compgen -G "$browser/test_*.py" >/dev/null; then
         "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/test-requirements.txt
         echo "$wanted" >"$venv/.stamp"
     fi
-    "$venv/bin/python" -m pytest "$browser" -q -p no:cacheprovider
+    "$venv/bin/python" -B -m pytest "$browser" -q -p no:cacheprovider
 fi

@@ -12,6 +12,7 @@ package struct SimulatorServer: Sendable {
     private let simulator: Simulator
     private let group: EventLoopGroup
     private let sockets: BoundSockets
+    private let clock: any SimulatorClock
     private let logger: Logger
 
     /// Binds at once, so that `address` is known; answers from `run` on.
@@ -19,17 +20,21 @@ package struct SimulatorServer: Sendable {
     /// - Parameters:
     ///   - address: port 0 takes a free one.
     ///   - threads: event loops; 0 makes one per core.
+    ///   - keys: made beforehand; fewer than `configuration.keyCount` are made up for.
     package init(
         configuration: SimulatorConfiguration, address: SocketAddress, threads: Int = 1,
+        clock: any SimulatorClock = SystemSimulatorClock(), keys: [RSASigningKey] = [],
         logger: Logger = Logger(label: "apple-simulator")
     ) throws {
         group = try EventLoopGroup(count: threads)
         sockets = try BoundSockets(address: address, count: group.loops.count)
         let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "apple-simulator")
-        guard let simulator = Simulator(configuration: configuration, transport: client, logger: logger) else {
-            throw StartError.noKeys
-        }
+        guard
+            let simulator = Simulator(
+                configuration: configuration, transport: client, clock: clock, keys: keys, logger: logger)
+        else { throw StartError.noKeys }
         self.simulator = simulator
+        self.clock = clock
         self.logger = logger
     }
 
@@ -38,12 +43,11 @@ package struct SimulatorServer: Sendable {
 
     /// Serves until `stop`.
     package func run() async throws {
-        let clock = SystemSimulatorClock()
         let admission = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000)
         try await group.run { loop in
             let server = HTTPLoop(
                 loop: loop, configuration: HTTPServerConfiguration(), handler: simulator,
-                wallClock: { clock.milliseconds() }, logger: logger)
+                wallClock: { [clock] in clock.milliseconds() }, logger: logger)
             do {
                 _ = try Listener.start(sockets, on: loop, admission: admission)
             } catch {

@@ -1,4 +1,4 @@
-/// Input buffers that wait for their next connection: one pool a loop, touched by its thread alone.
+/// Input and output buffers that wait for their next connection: one pool a loop, touched by its thread alone.
 ///
 /// Proof for `@unchecked Sendable`: the pool is a member of one `EventLoop` and only that loop's thread calls it.
 package final class BufferPool: @unchecked Sendable {
@@ -6,11 +6,26 @@ package final class BufferPool: @unchecked Sendable {
     package static let size = 8192
     private static let kept = 64
     private var buffers: [[UInt8]] = []
+    private var outputs: [[UInt8]] = []
 
     package init() {}
 
     package func take() -> [UInt8] {
         buffers.popLast() ?? [UInt8](repeating: 0, count: Self.size)
+    }
+
+    /// An empty array with room for a usual response.
+    package func takeOutput() -> [UInt8] {
+        if let output = outputs.popLast() { return output }
+        var output: [UInt8] = []
+        output.reserveCapacity(1024)
+        return output
+    }
+
+    package func giveOutput(_ output: consuming [UInt8]) {
+        guard outputs.count < Self.kept, output.capacity <= 65_536 else { return }
+        output.removeAll(keepingCapacity: true)
+        outputs.append(output)
     }
 
     /// Buffers that grew beyond the usual size are let go.

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 
 /// An open file descriptor with exactly one owner, closed when the owner goes.
-package struct Descriptor: ~Copyable {
+package struct Descriptor: ~Copyable, Sendable {
     package let number: Int32
 
     /// Takes ownership of `number`, which must be open and owned by nobody else.

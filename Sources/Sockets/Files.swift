@@ -55,7 +55,7 @@ package enum Files {
 }
 
 /// An exclusive advisory lock on a file, held until the value goes, or the process, however it ends.
-package struct FileLock: ~Copyable {
+package struct FileLock: ~Copyable, Sendable {
     private let descriptor: Descriptor
 
     /// Makes the file if it is missing.

@@ -51,10 +51,7 @@ enum ImportRules {
     static let exceptions = [
         Exception(
             file: "Sources/HTTP/Wire/HostSyntax.swift", module: "Sockets", types: ["IPAddress"],
-            reason: "an address literal in Host has one reader; IPAddress is a value and makes no system call"),
-        Exception(
-            file: "Sources/Web/Pages/DeviceDescription.swift", module: "Sockets", types: ["IPAddress"],
-            reason: "the client's address, as HTTP hands it over, is a value of Sockets"),
+            reason: "an address literal in Host has one reader; IPAddress is a value and makes no system call")
     ]
 
     /// Modules whose types stay inside the target that wraps them: never part of its `package` API.

@@ -4,13 +4,13 @@ import Foundation
 struct Repository: Sendable {
     /// Path from the root → text.
     let files: [String: String]
-    /// Path from the root → the code of a Swift file: see `SwiftCode`.
+    /// Path from the root → the code of a Swift file that is no test: see `SwiftCode`.
     let code: [String: String]
 
     /// What a rule is tried on: only the planted files.
     init(planted files: [String: String]) {
         self.files = files
-        code = files.filter { $0.key.hasSuffix(".swift") }.mapValues(SwiftCode.of)
+        code = files.filter { $0.key.hasSuffix(".swift") && !$0.key.hasPrefix("Tests/") }.mapValues(SwiftCode.of)
     }
 
     /// The one these tests were built from.
@@ -120,18 +120,21 @@ enum SwiftCode {
         mutating func scanCode(insideInterpolation: Bool) {
             var depth = 0
             while index < bytes.count {
-                if begins("//") {
+                switch bytes[index] {
+                case UInt8(ascii: "/") where at(1) == UInt8(ascii: "/"):
                     while let byte = at(0), byte != UInt8(ascii: "\n") { blank() }
-                } else if begins("/*") {
+                case UInt8(ascii: "/") where at(1) == UInt8(ascii: "*"):
                     scanBlockComment()
-                } else if let marks = literalMarks() {
-                    scanLiteral(marks: marks)
-                } else {
-                    if insideInterpolation, begins("(") { depth += 1 }
-                    if insideInterpolation, begins(")") {
-                        depth -= 1
-                        if depth == 0 { return keep() }
-                    }
+                case UInt8(ascii: "\""), UInt8(ascii: "#"):
+                    if let marks = literalMarks() { scanLiteral(marks: marks) } else { keep() }
+                case UInt8(ascii: "(") where insideInterpolation:
+                    depth += 1
+                    keep()
+                case UInt8(ascii: ")") where insideInterpolation:
+                    depth -= 1
+                    keep()
+                    if depth == 0 { return }
+                default:
                     keep()
                 }
             }
@@ -168,7 +171,9 @@ enum SwiftCode {
             let quotes = begins("\"\"\"") ? 3 : 1
             for _ in 0..<quotes { keep() }
             while let byte = at(0) {
-                if byte == UInt8(ascii: "\\"), marksFollow(1, marks) {
+                if byte != UInt8(ascii: "\\") && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\n") {
+                    blank()
+                } else if byte == UInt8(ascii: "\\"), marksFollow(1, marks) {
                     blank(1 + marks)
                     if begins("(") { scanCode(insideInterpolation: true) } else { blank() }
                 } else if quotes == 3 ? begins("\"\"\"") : begins("\""), marksFollow(quotes, marks) {

@@ -199,4 +199,29 @@ import Testing
         }
         #expect(answer == Self.response("POST /p abc", keepAlive: false))
     }
+
+    @Test func requestThatArrivedBeforeDrainingIsAnswered() async throws {
+        let answer = try await withServer { peer in
+            let stream = try await peer.connect()
+            try await stream.write(Array("GET /a HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+            peer.group.beginDrain()
+            return await peer.readAll(stream)
+        }
+        #expect(answer == Self.response("GET /a ", keepAlive: false))
+    }
+
+    /// Browsers open connections in advance. One that never sent a byte must not hold up the end until its deadline.
+    @Test func connectionThatNeverSentAnythingEnds_WhenTheServerDrains() async throws {
+        let (answer, milliseconds) = try await withServer { peer in
+            let stream = try await peer.connect()
+            // The server has taken the connection before draining begins.
+            _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 20))
+            let start = ContinuousClock.now
+            peer.group.beginDrain()
+            let answer = await peer.readAll(stream)
+            return (answer, (ContinuousClock.now - start) / .milliseconds(1))
+        }
+        #expect(answer.isEmpty)
+        #expect(milliseconds < 2000)
+    }
 }

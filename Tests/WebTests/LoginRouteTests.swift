@@ -44,7 +44,7 @@ import Web
         let page = await site.get("/login?return_to=%2Fa%3Fb%3D1%26c").text
         #expect(page.contains("href=\"/login/apple?return_to=%2Fa%3Fb%3D1%26c\""))
         #expect(page.contains("src=\"https://appleid.cdn-apple.com/appleid/button?color=black&amp;"))
-        #expect(page.contains("alt=\"Sign in with Apple\""))
+        #expect(page.contains("<span>Sign in with Apple</span>"))
         #expect(page.contains("data-attempt-url=\"/login/attempt?return_to=%2Fa%3Fb%3D1%26c\""))
     }
 
@@ -196,6 +196,32 @@ import Web
         #expect(page.status == .ok)
         #expect(page.text.contains("already signed in as <bdi>Anna Appleseed</bdi>"))
         #expect(meta("state", page.text) != nil)
+    }
+
+    /// Signed in to the default target a moment ago: opening the login page again is no circle.
+    @Test func loginPageWithoutTargetIsNoBounce() async throws {
+        let site = try Site()
+        let binding = "__Host-bramley-login=\(Site.binding)"
+        let state = try await site.state()
+        let done = await site.post(
+            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        #expect(done.location == "/account")
+        site.signIn()
+        let page = await site.get("/login", cookie: "\(binding); \(site.cookie)")
+        #expect(page.text.contains("already signed in as"))
+        #expect(!page.text.contains("You came straight back"))
+    }
+
+    @Test func comingBackAfterSigningOutIsNoBounce() async throws {
+        let site = try Site()
+        let binding = "__Host-bramley-login=\(Site.binding)"
+        let state = try await site.state()
+        let done = await site.post(
+            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: binding])
+        #expect(done.location == "/account")
+        let out = await site.post("/logout", form: [], [.cookie: binding, .secFetchSite: "same-origin"])
+        #expect(out.status == .seeOther)
+        #expect(!(await site.get("/login", cookie: binding)).text.contains("You came straight back"))
     }
 
     @Test func rootLeadsToTheAccountOrTheLogin() async throws {

@@ -63,7 +63,9 @@ extension ConfigurationTable {
         limit("requestLine", 256...65536, "bytes", 8192, "The longest request line; one byte more is answered 414."),
         limit("headerBlock", 1024...1_048_576, "bytes", 16384, "All header fields of a request together; more is 431."),
         limit("fieldCount", 10...1000, "", 100, "The number of header fields; one more is 431."),
-        limit("body", 32768...16_777_216, "bytes", 65536, "The longest request body; more is 413."),
+        limit(
+            "body", 32768...16_777_216, "bytes", 524_288,
+            "The longest request body; more is 413. Apple's callback carries a name as long as somebody made it."),
         limit(
             "connections", 1...1_000_000, "", 10000, "Open connections over all loops; further ones wait or are closed."
         ),

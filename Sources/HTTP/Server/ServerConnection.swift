@@ -24,7 +24,7 @@ final class ServerConnection {
     let stream: SocketStream
     let server: HTTPLoop
     var input: InputBuffer
-    var output: [UInt8] = []
+    var output: [UInt8]
     private var parser: RequestParser
     private var headDeadline = Deadline.never
 
@@ -32,6 +32,7 @@ final class ServerConnection {
         self.stream = stream
         self.server = server
         input = InputBuffer(stream.loop.buffers.take())
+        output = stream.loop.buffers.takeOutput()
         parser = RequestParser(limits: server.configuration.limits)
     }
 
@@ -44,7 +45,7 @@ final class ServerConnection {
         } catch {
             ending = .close
         }
-        stream.loop.buffers.give(input.release())
+        giveBuffersBack()
         switch ending {
         case .park(let deadline):
             stream.isReused = true
@@ -55,6 +56,13 @@ final class ServerConnection {
         case .linger:
             await stream.lingeringClose(until: deadline(after: timeouts.linger))
         }
+    }
+
+    /// A connection that waits for its next request holds no buffers: ten thousand of them share a few.
+    private func giveBuffersBack() {
+        stream.loop.buffers.give(input.release())
+        stream.loop.buffers.giveOutput(output)
+        output = []
     }
 
     private func deadline(after milliseconds: Int64) -> Deadline {
@@ -152,10 +160,13 @@ final class ServerConnection {
             if isBetweenRequests {
                 if let ending = try await waitForRequest() { return ending }
                 headDeadline = deadline(after: timeouts.header)
+                // A new connection passes for readable before anything has come: until a byte has, it is idle.
+                stream.isIdle = true
             } else if headDeadline == .never {
                 headDeadline = deadline(after: timeouts.header)
             }
             stream.setDeadline(headDeadline)
+            defer { stream.isIdle = false }
             let count = try await input.fill(from: stream)
             return count == 0 ? .close : nil
         } catch {
@@ -168,12 +179,16 @@ final class ServerConnection {
 
     /// Waits until the first byte of the next request is there.
     private func waitForRequest() async throws(StreamError) -> Ending? {
-        if stream.loop.isDraining { return .close }
         let limit = deadline(after: stream.isReused ? timeouts.idle : timeouts.header)
         let parkAt = min(limit, deadline(after: timeouts.parkAfter))
         stream.isIdle = true
         defer { stream.isIdle = false }
         stream.setDeadline(parkAt)
+        giveBuffersBack()
+        defer {
+            input = InputBuffer(stream.loop.buffers.take())
+            output = stream.loop.buffers.takeOutput()
+        }
         do throws(StreamError) {
             try await stream.waitUntilReadable()
             return nil

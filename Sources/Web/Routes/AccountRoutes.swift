@@ -94,6 +94,10 @@ struct AccountRoutes: Sendable {
             } catch {
                 throw .store(error)
             }
+            bounces.forget([signedIn.session.tokenHash])
+        }
+        if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
+            bounces.forget([binding.hash])
         }
         if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
             bounces.forget([binding.hash])

@@ -1,0 +1,84 @@
+package import Crypto
+package import Logging
+package import RelyingParty
+package import Sockets
+internal import Storage
+
+/// A server with its database open and its addresses bound, not yet answering.
+///
+/// `Server.run` makes one for the machine's own clock and stops it on a signal; whoever else makes one brings the
+/// sockets, the clock or the randomness, and runs and stops it.
+package final class PreparedServer: Sendable {
+    /// Where visitors connect, and where the operator does.
+    package let address: SocketAddress
+    package let adminAddress: SocketAddress
+    let service: ServerService
+    private let parts: ServerParts
+    private let lock: FileLock
+
+    /// - Parameters:
+    ///   - visitors: bound already, one for each loop; nil binds `server.host` and `server.port`.
+    ///   - admin: bound already, one; nil binds `admin.host` and `admin.port`.
+    /// - Throws: `StartFailure` or an error with one line for the operator. Nothing is left open then.
+    package init(
+        configuration: Configuration, visitors: BoundSockets? = nil, admin: BoundSockets? = nil,
+        clock: any WallClock = SystemClock(), random: any RandomSource = SystemRandom(), logger: Logger
+    ) throws {
+        let keyring = try SealingKeyFile.load(configuration, random: random)
+        parts = try ServerParts(
+            configuration: configuration, keyring: keyring, clock: clock, random: random, logger: logger)
+        do {
+            lock = try Self.lock(configuration.storage.directory)
+            let visitors =
+                try visitors ?? Self.bind(configuration.server.listener, "server", count: parts.group.loops.count)
+            let admin = try admin ?? Self.bind(configuration.admin, "admin", count: 1)
+            address = visitors.address
+            adminAddress = admin.address
+            service = ServerService(
+                parts: parts, visitors: visitors, admin: admin,
+                drainTimeout: Int64(configuration.server.drainTimeout) * 1000, logger: logger)
+        } catch {
+            parts.database.close()
+            throw error
+        }
+    }
+
+    /// Serves until `stop`, and returns when every connection has ended.
+    package func run() async throws {
+        try await parts.group.run { [service] loop in await service.serve(on: loop) }
+    }
+
+    /// Stops accepting; what is in flight may take that long.
+    package func stop(abortAfter milliseconds: Int64) {
+        service.beginDrain(abortAfter: milliseconds)
+    }
+
+    /// Checkpoints and closes the database. After `run` has returned.
+    package func close() {
+        parts.database.close()
+    }
+
+    /// One server at a time on one data directory: two would each hold caches of sessions and share a port in
+    /// silence, and a second one is almost always a mistake.
+    private static func lock(_ directory: String) throws(StartFailure) -> FileLock {
+        do {
+            return try FileLock(path: directory + "/serve.lock")
+        } catch {
+            if error.isHeldByAnother {
+                throw StartFailure("Another bramley serve is running on the data directory \(directory).")
+            }
+            throw StartFailure("\(directory)/serve.lock cannot be locked: \(error).")
+        }
+    }
+
+    private static func bind(
+        _ listener: Configuration.Listener, _ key: String, count: Int
+    ) throws(StartFailure) -> BoundSockets {
+        do {
+            return try BoundSockets(address: SocketAddress(ip: listener.host, port: listener.port), count: count)
+        } catch {
+            throw StartFailure(
+                "\(key).host and \(key).port: \(listener.host):\(listener.port) cannot be listened on: \(error).")
+        }
+    }
+}

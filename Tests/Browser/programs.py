@@ -1,0 +1,163 @@
+"""The two programs as an operator starts them: built binaries, a configuration file, ports of their own."""
+
+import json
+import os
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+SERVICES_ID = "com.example.web"
+TEAM_ID = "TEAM123456"
+KEY_ID = "TESTKEY001"
+STARTS_WITHIN = 20
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Program:
+    """One running process and the file its output goes to."""
+
+    def __init__(self, arguments: list[str], log: Path):
+        self.log = log
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+
+    def wait_for(self, port: int) -> None:
+        """Until something accepts on the port; says what the program wrote if it ended instead."""
+        deadline = time.monotonic() + STARTS_WITHIN
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                break
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                return
+            except OSError:
+                # Nobody tells us when a port opens: ask again in a moment.
+                time.sleep(0.02)
+        raise RuntimeError(f"{self.process.args[0]} did not start:\n{self.text()}")
+
+    def stop(self) -> int:
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            return self.process.wait(timeout=STARTS_WITHIN)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+
+class Simulator:
+    """The simulated Apple, and its JSON interface (docs/apple-simulator.md)."""
+
+    def __init__(self, binaries: Path, folder: Path, server_url: str):
+        self.port = free_port()
+        self.origin = f"http://127.0.0.1:{self.port}"
+        self.program = Program(
+            [
+                str(binaries / "apple-simulator"), "--host", "127.0.0.1", "--port", str(self.port),
+                "--server-url", server_url, "--services-id", SERVICES_ID, "--team-id", TEAM_ID,
+                "--key-id", KEY_ID, "--key", str(folder / "AuthKey.p8"),
+            ],
+            folder / "apple-simulator.log",
+        )
+        self.program.wait_for(self.port)
+
+    def call(self, method: str, path: str, body: dict | None = None) -> dict:
+        request = urllib.request.Request(
+            f"{self.origin}/simulator/api/{path}", method=method,
+            data=None if body is None else json.dumps(body).encode(), headers={"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()}") from error
+
+    def notify(self, kind: str, person: str) -> None:
+        """Sends a notification and insists that the server took it."""
+        sent = self.call("POST", "notifications", {"type": kind, "person": person})
+        assert [delivery.get("status") for delivery in sent["deliveries"]] == [200], sent
+
+
+class Site:
+    """Bramley on http://localhost and the simulated Apple on http://127.0.0.1, so that they are two sites."""
+
+    def __init__(self, binaries: Path, folder: Path, settings: dict, public_port: int | None = None):
+        self.binaries = binaries
+        self.folder = folder
+        self.port = free_port()
+        self.origin = f"http://localhost:{public_port or self.port}"
+        self.server: Program | None = None
+        key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        write_private(folder / "AuthKey.p8", key)
+        self.apple = Simulator(binaries, folder, self.origin)
+        write_private(folder / "config.json", json.dumps(self.configuration(settings), indent=4).encode())
+
+    def configuration(self, settings: dict) -> dict:
+        """The smallest useful configuration; `settings` are `section.key` and win."""
+        apple = self.apple.origin
+        values = {
+            "publicURL": self.origin,
+            "access.signUp": "open",
+            "server.host": "127.0.0.1",
+            "server.port": self.port,
+            "server.threads": 1,
+            "admin.port": free_port(),
+            "apple.servicesID": SERVICES_ID,
+            "apple.teamID": TEAM_ID,
+            "apple.keyID": KEY_ID,
+            "apple.privateKeyFile": str(self.folder / "AuthKey.p8"),
+            "apple.scopes": ["name", "email"],
+            "apple.endpoint": apple,
+            "apple.scriptURL": f"{apple}/appleauth/static/jsapi/appleid/1/{{locale}}/appleid.auth.js",
+            "site.name": "Orchard Club",
+            "storage.directory": str(self.folder / "data"),
+            "log.level": "debug",
+            "log.format": "text",
+        } | settings
+        tree: dict = {}
+        for name, value in values.items():
+            *sections, key = name.split(".")
+            place = tree
+            for section in sections:
+                place = place.setdefault(section, {})
+            place[key] = value
+        return tree
+
+    def start(self) -> "Site":
+        self.server = Program(
+            [str(self.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")],
+            self.folder / "bramley.log",
+        )
+        self.server.wait_for(self.port)
+        return self
+
+    def stop(self) -> int:
+        return self.server.stop()
+
+    def end(self) -> None:
+        if self.server:
+            self.server.stop()
+        self.apple.program.stop()
+
+    def url(self, path: str) -> str:
+        return self.origin + path
+
+
+def write_private(file: Path, content: bytes) -> None:
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as output:
+        output.write(content)

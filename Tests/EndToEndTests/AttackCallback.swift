@@ -1,0 +1,724 @@
+import AppleSimulator
+import Foundation
+import Testing
+
+/// Requirements 1–10 and 12–13: the authorize request and the callback.
+@Suite struct AuthorizationRequestAndCallback {
+    // MARK: 1
+
+    @Test func everyAttemptHasAStateAndNonceOfItsOwn() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            var states: Set<String> = []
+            var nonces: Set<String> = []
+            for _ in 0..<40 {
+                let query = Query(url: try await browser.begin())
+                #expect(query["response_mode"] == "form_post")
+                #expect(query["response_type"] == "code id_token")
+                #expect(query["scope"] == "name email")
+                states.insert(try #require(query["state"]))
+                // 256 bits in base64url.
+                let nonce = try #require(query["nonce"])
+                #expect(nonce.utf8.count == 43)
+                nonces.insert(nonce)
+            }
+            #expect(states.count == 40)
+            #expect(nonces.count == 40)
+        }
+    }
+
+    // MARK: 2
+
+    @Test func stateOfAnotherBrowserIsRefused() async throws {
+        try await withSite { (site: Site) async throws in
+            let (owner, thief) = (site.browser(), site.browser())
+            let form = try await owner.consent()
+            _ = try await thief.begin()
+            let response = try await thief.postCallback(form)
+            #expect(response.status == 400)
+            #expect(thief.sessionToken == nil)
+            #expect(try await site.count("session") == 0)
+            #expect(try await site.count("user") == 0)
+            // Nothing was used up: its owner completes it.
+            #expect(try await owner.postCallback(form).status == 303)
+        }
+    }
+
+    /// Login CSRF: the attacker's own sign-in, posted in the victim's browser, must not sign the victim in as them.
+    @Test(arguments: [true, false])
+    func attackersCallbackDoesNotSignTheVictimIn(victimIsSignedIn: Bool) async throws {
+        try await withSite { (site: Site) async throws in
+            let (attacker, victim) = (site.browser(), site.browser())
+            if victimIsSignedIn { try await victim.signIn(as: "boris") } else { _ = try await victim.begin() }
+            let before = victim.sessionToken
+            let form = try await attacker.consent(as: "ada")
+            let response = try await victim.postCallback(form, from: .otherSite("https://evil.example"))
+            #expect(response.status == 400)
+            #expect(response.setCookie(Browser.sessionName) == nil)
+            #expect(victim.sessionToken == before)
+            #expect(try await victim.session()?["user"]?["email"]?.string?.contains("ada@") != true)
+        }
+    }
+
+    @Test func missingBindingGetsOneRepostPageAndThenRefusal() async throws {
+        try await withSite { (site: Site) async throws in
+            let owner = site.browser()
+            let form = try await owner.consent()
+            let victim = site.browser()
+            let page = try await victim.postCallback(form)
+            #expect(page.status == 200)
+            #expect(page.setCookies.isEmpty)
+            #expect(page["cache-control"] == "no-store")
+            let again = Form(hiddenFieldsOf: page.text)
+            #expect(Set(again.pairs.map(\.name)) == ["state", "code", "id_token", "user", "bramley_repost"])
+            #expect(again["state"] == form["state"])
+            #expect(again["user"] == form["user"])
+            // Still without the cookie, now from our own page: the end of it, not another page.
+            let refusal = try await victim.post("/apple/callback", again, from: .sameOrigin)
+            #expect(refusal.status == 400)
+            #expect(Form(hiddenFieldsOf: refusal.text)["bramley_repost"] == nil)
+            #expect(victim.sessionToken == nil)
+            #expect(try await site.count("session") == 0)
+        }
+    }
+
+    @Test func repostFromOurOwnPageWithTheCookieCompletes() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            // A browser that holds back even SameSite=None on the cross-site post.
+            let cookieless = site.browser()
+            let page = try await cookieless.postCallback(form)
+            let response = try await browser.post("/apple/callback", Form(hiddenFieldsOf: page.text), from: .sameOrigin)
+            #expect(response.status == 303)
+            #expect(try await browser.session() != nil)
+        }
+    }
+
+    @Test(arguments: [
+        RequestContext.otherSite("https://appleid.apple.com"), .otherSite("null"), .otherSite("http://localhost:1"),
+        .addressBar, .program,
+    ])
+    func flaggedPostThatIsNotSameOriginIsRefused(context: RequestContext) async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            for flag in ["1", "0", ""] {
+                let response = try await browser.postCallback(form.setting("bramley_repost", flag), from: context)
+                #expect(response.status == 400)
+                #expect(response.setCookies.isEmpty)
+            }
+            #expect(try await site.count("session") == 0)
+        }
+    }
+
+    @Test func staleStateWithoutBindingGetsNoRepostPage() async throws {
+        try await withSite { (site: Site) async throws in
+            let form = try await site.browser().consent()
+            site.clock.advance(seconds: 600)
+            let response = try await site.browser().postCallback(form)
+            #expect(response.status == 400)
+            #expect(Form(hiddenFieldsOf: response.text)["bramley_repost"] == nil)
+        }
+    }
+
+    @Test(arguments: ["", "x", "AAAA", String(repeating: "A", count: 200), String(repeating: "A", count: 5000), "..", "%00"])
+    func inventedStateIsRefused(state: String) async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            #expect(try await browser.postCallback(form.setting("state", state)).status == 400)
+            #expect(try await browser.postCallback(form.setting("state", nil)).status == 400)
+            #expect(try await site.browser().postCallback(form.setting("state", state)).status == 400)
+            #expect(browser.sessionToken == nil)
+        }
+    }
+
+    @Test func everyFlippedByteOfTheStateIsRefused() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            let state = Array(try #require(form["state"]).utf8)
+            for index in stride(from: 0, to: state.count, by: 7) {
+                var changed = state
+                changed[index] = changed[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+                let text = String(decoding: changed, as: UTF8.self)
+                // A browser of its own address for each few: the sign-in routes count.
+                #expect(try await browser.postCallback(form.setting("state", text)).status == 400)
+            }
+            #expect(try await site.count("session") == 0)
+        }
+    }
+
+    // MARK: 3
+
+    @Test(arguments: ["/login", "/login/apple", "/login/attempt"])
+    func bindingCookieHasEveryAttribute(path: String) async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let first = try #require(try await browser.get(path, from: .sameOrigin).setCookie(Browser.bindingName))
+            #expect(first.attributes["secure"] == "")
+            #expect(first.attributes["httponly"] == "")
+            #expect(first.attributes["path"] == "/")
+            #expect(first.attributes["samesite"] == "None")
+            #expect(first.attributes["domain"] == nil)
+            let age = try #require(first.attributes["max-age"].flatMap { Int($0) })
+            #expect((1...600).contains(age))
+            #expect(first.value.utf8.count == 43)
+            // Kept and sent again, so that several tabs can sign in at once.
+            let second = try #require(try await browser.get(path, from: .sameOrigin).setCookie(Browser.bindingName))
+            #expect(second.value == first.value)
+            #expect(try await site.browser().get(path).setCookie(Browser.bindingName)?.value != first.value)
+        }
+    }
+
+    // MARK: 4
+
+    @Test func fiftyParallelPostsMakeOneSessionAndOneToken() async throws {
+        try await withSite(SiteOptions(loops: 2)) { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            // Apple takes its time, so that they overlap.
+            try await site.apple.control("PUT", "faults/token", ["delay": 300])
+            let responses = try await withThrowingTaskGroup(of: WireResponse.self) { group in
+                for _ in 0..<50 { group.addTask { try await browser.postCallback(form) } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(responses.map(\.status) == Array(repeating: 303, count: 50))
+            #expect(Set(responses.compactMap { $0.setCookie(Browser.sessionName)?.value }).count == 1)
+            #expect(try await site.count("session") == 1)
+            #expect(try await site.count("user") == 1)
+            #expect(try await site.apple.requests(to: "token") == 1)
+            #expect(try await browser.session() != nil)
+        }
+    }
+
+    /// The same attempt with fifty different codes: not duplicates, and still one session.
+    @Test func oneStateWithDifferentCodesMakesOneSession() async throws {
+        try await withSite(SiteOptions(loops: 2)) { (site: Site) async throws in
+            let browser = site.browser()
+            let url = try await browser.begin()
+            var forms: [Form] = []
+            for _ in 0..<10 { forms.append(try await site.apple.authorize(url)) }
+            try await site.apple.control("PUT", "faults/token", ["delay": 200])
+            let all = forms
+            let responses = try await withThrowingTaskGroup(of: WireResponse.self) { group in
+                for form in all { group.addTask { try await browser.postCallback(form) } }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(responses.compactMap { $0.setCookie(Browser.sessionName) }.count == 1)
+            #expect(try await site.count("session") == 1)
+            #expect(try await browser.session() != nil)
+        }
+    }
+
+    @Test func laterReplayRedirectsWithoutACookieWhileTheSessionLives() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent(returnTo: "/account")
+            try await browser.postCallback(form)
+            let token = try #require(browser.sessionToken)
+            for seconds: Int64 in [31, 600] {
+                site.clock.advance(seconds: seconds)
+                let replay = try await browser.postCallback(form)
+                #expect(replay.status == 303)
+                #expect(replay["location"] == "/account")
+                #expect(replay.setCookies.isEmpty)
+            }
+            #expect(browser.sessionToken == token)
+            #expect(try await site.count("session") == 1)
+            #expect(try await site.apple.requests(to: "token") == 1)
+        }
+    }
+
+    @Test func replayAfterSignOutIsRefused() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            try await browser.postCallback(form)
+            try await browser.post("/logout")
+            for seconds: Int64 in [31, 600] {
+                site.clock.advance(seconds: seconds)
+                let replay = try await browser.postCallback(form)
+                #expect(replay.status == 400)
+                #expect(replay.setCookie(Browser.sessionName) == nil)
+            }
+            #expect(try await browser.session() == nil)
+        }
+    }
+
+    /// Within the half minute an identical post shares the answer; that answer must not outlive a sign-out.
+    @Test func replayRightAfterSignOutGivesNoLivingSession() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            try await browser.postCallback(form)
+            try await browser.post("/logout")
+            try await browser.postCallback(form)
+            #expect(try await browser.session() == nil)
+        }
+    }
+
+    @Test func replayByAnotherBrowserIsRefused() async throws {
+        try await withSite { (site: Site) async throws in
+            let (owner, thief) = (site.browser(), site.browser())
+            let form = try await owner.consent()
+            try await owner.postCallback(form)
+            _ = try await thief.begin()
+            #expect(try await thief.postCallback(form).status == 400)
+            #expect(thief.sessionToken == nil)
+        }
+    }
+
+    @Test func usedAttemptStaysUsedAfterARestart() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let url = try await browser.begin()
+            let (first, second) = (try await site.apple.authorize(url), try await site.apple.authorize(url))
+            try await browser.postCallback(first)
+            try await browser.post("/logout")
+            try await site.restart()
+            #expect(try await browser.postCallback(second).status == 400)
+            #expect(browser.sessionToken == nil)
+        }
+    }
+
+    // MARK: 5
+
+    @Test func stateIsGoodUntilItsLastMillisecondAndNoLonger() async throws {
+        try await withSite { (site: Site) async throws in
+            let (early, late) = (site.browser(), site.browser())
+            let (first, second) = (try await early.consent(as: "ada"), try await late.consent(as: "boris"))
+            site.clock.advance(milliseconds: 599_999)
+            // The code of a real Apple is older than its five minutes by now; the simulator's clock is the same one.
+            let response = try await early.postCallback(first)
+            #expect(response.status != 303 || early.sessionToken != nil)
+            #expect(response.text.contains("stale") == false)
+            site.clock.advance(milliseconds: 1)
+            let refused = try await late.postCallback(second)
+            #expect(refused.status == 400)
+            #expect(late.sessionToken == nil)
+            #expect(site.log.text.contains("stale_state"))
+            // Asked only for the first: a stale state never reaches Apple.
+            #expect(try await site.apple.requests(to: "token") == 1)
+        }
+    }
+
+    @Test func stateLivesNoLongerThanConfigured() async throws {
+        try await withSite(SiteOptions(configuration: [("login", ["attemptLifetime": 60])])) { (site: Site) async throws in
+            let (early, late) = (site.browser(), site.browser())
+            let (first, second) = (try await early.consent(as: "ada"), try await late.consent(as: "boris"))
+            site.clock.advance(milliseconds: 59_999)
+            #expect(try await early.postCallback(first).status == 303)
+            site.clock.advance(milliseconds: 1)
+            #expect(try await late.postCallback(second).status == 400)
+        }
+    }
+
+    // MARK: 6
+
+    @Test func sessionCookieIsNewAtEverySignInAndNeverAdopted() async throws {
+        try await withSite { (site: Site) async throws in
+            let attacker = site.browser()
+            try await attacker.signIn(as: "erin")
+            let planted = try #require(attacker.sessionToken)
+            for value in [planted, "brs_" + String(repeating: "A", count: 43), "x"] {
+                let victim = site.browser()
+                victim.setCookie(Browser.sessionName, value)
+                let response = try await victim.signIn(as: "ada")
+                let cookie = try #require(response.setCookie(Browser.sessionName))
+                #expect(cookie.value != value)
+                #expect(cookie.value.hasPrefix("brs_"))
+                #expect(cookie.value.utf8.count == 47)
+                #expect(cookie.attributes["secure"] == "")
+                #expect(cookie.attributes["httponly"] == "")
+                #expect(cookie.attributes["path"] == "/")
+                #expect(cookie.attributes["samesite"] == "Lax")
+                #expect(cookie.attributes["domain"] == nil)
+                // Whoever planted the cookie is not signed in as the victim by it.
+                let other = site.browser()
+                other.setCookie(Browser.sessionName, value)
+                #expect(try await other.session()?["user"]?["email"]?.string != "ada@example.com")
+            }
+        }
+    }
+
+    @Test func databaseHoldsOnlyTheHashOfAToken() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            try await browser.postCallback(form)
+            let token = try #require(browser.sessionToken)
+            let binding = try #require(browser.binding)
+            var stored: [UInt8] = []
+            for suffix in ["", "-wal"] {
+                stored += FileManager.default.contents(atPath: site.databasePath + suffix).map { Array($0) } ?? []
+            }
+            #expect(stored.count > 4096)
+            for secret in [token, String(token.dropFirst(4)), binding, form["code"] ?? "", form["id_token"] ?? ""] {
+                #expect(!secret.isEmpty)
+                #expect(!contains(stored, Array(secret.utf8)))
+            }
+        }
+    }
+
+    // MARK: 7
+
+    @Test func severalBindingCookiesAreNone() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            let good = try #require(browser.binding)
+            let name = Browser.bindingName
+            let bad = String(repeating: "A", count: 43)
+            for cookies in [
+                "\(name)=\(good); \(name)=\(bad)", "\(name)=\(bad); \(name)=\(good)", "\(name)=\(good); \(name)=\(good)",
+                "\(name)=\(good);\(name)=", "\(name) =\(good); \(name)=\(good)",
+            ] {
+                let response = try await browser.postCallback(form, [("Cookie", cookies)])
+                #expect(response.status == 400, "\(cookies)")
+                #expect(response.setCookie(Browser.sessionName) == nil)
+            }
+            // In two fields, which is one list (RFC 9113 §8.2.3).
+            let split = try await browser.postCallback(form, [("Cookie", "\(name)=\(good)"), ("Cookie", "\(name)=\(bad)")])
+            #expect(split.status == 400)
+            #expect(try await site.count("session") == 0)
+        }
+    }
+
+    /// What a sibling host can set has another name: it neither counts nor gets in the way.
+    @Test func tossedCookiesOfOtherNamesChangeNothing() async throws {
+        try await withSite { (site: Site) async throws in
+            let (owner, attacker) = (site.browser(), site.browser())
+            let form = try await owner.consent()
+            let own = try #require(owner.binding)
+            _ = try await attacker.begin()
+            let tossed = [
+                "bramley-login=\(own)", "__host-bramley-login=\(own)", "__Secure-bramley-login=\(own)",
+                "__Host-bramley-login2=\(own)", " =__Host-bramley-login=\(own)",
+            ]
+            for cookie in tossed {
+                let asCookie = try await site.browser().postCallback(form, [("Cookie", cookie)])
+                #expect(asCookie.setCookie(Browser.sessionName) == nil, "\(cookie)")
+                #expect(Form(hiddenFieldsOf: asCookie.text)["bramley_repost"] == "1", "\(cookie)")
+                let beside = try await attacker.postCallback(
+                    form, [("Cookie", "\(cookie); \(Browser.bindingName)=\(attacker.binding ?? "")")])
+                #expect(beside.status == 400, "\(cookie)")
+            }
+            let mixed = tossed.joined(separator: "; ") + "; \(Browser.bindingName)=\(own)"
+            #expect(try await owner.postCallback(form, [("Cookie", mixed)]).status == 303)
+        }
+    }
+
+    @Test func malformedBindingCookieIsNotMissing() async throws {
+        try await withSite { (site: Site) async throws in
+            let form = try await site.browser().consent()
+            for value in ["", "x", String(repeating: "A", count: 42), String(repeating: "A", count: 44), "\"x\""] {
+                let response = try await site.browser().postCallback(
+                    form, [("Cookie", "\(Browser.bindingName)=\(value)")])
+                #expect(response.status == 400, "\(value)")
+            }
+        }
+    }
+
+    // MARK: 8
+
+    @Test(arguments: ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS"])
+    func callbackTakesPostOnly(method: String) async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            let asQuery = WireRequest(method: method, target: "/apple/callback?" + form.encoded)
+            let response = try await browser.send(asQuery)
+            #expect(response.status == (method == "OPTIONS" ? 204 : 405))
+            #expect(response["allow"]?.contains("POST") == true)
+            #expect(browser.sessionToken == nil)
+            #expect(try await site.count("session") == 0)
+        }
+    }
+
+    @Test(arguments: [
+        "application/json", "multipart/form-data; boundary=x", "text/plain", "application/x-www-form-urlencoded2", "",
+        "application/x-www-form-urlencoded, text/plain",
+    ])
+    func callbackTakesFormsOnly(type: String) async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            let response = try await browser.postCallback(form, [("Content-Type", type)])
+            #expect(response.status == 415)
+            #expect(browser.sessionToken == nil)
+            let twice = try await browser.postCallback(
+                form, [("Content-Type", "application/x-www-form-urlencoded"), ("Content-Type", type)])
+            #expect(twice.status == 415 || twice.status == 400)
+            #expect(browser.sessionToken == nil)
+        }
+    }
+
+    @Test func callbackBodyBeyondTheLimitIs413() async throws {
+        try await withSite(SiteOptions(configuration: [("server", ["limits": ["body": 65_536]])])) { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            let length = form.encoded.utf8.count + "&filler=".utf8.count
+            let fits = form.setting("filler", String(repeating: "a", count: 65_536 - length))
+            let tooLong = form.setting("filler", String(repeating: "a", count: 65_537 - length))
+            #expect(try await browser.postCallback(tooLong).status == 413)
+            #expect(browser.sessionToken == nil)
+            #expect(try await browser.postCallback(fits).status == 303)
+        }
+    }
+
+    @Test(arguments: ["state", "code", "id_token", "user", "error", "bramley_repost"])
+    func duplicateParameterIsRefused(name: String) async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            let value = form[name] ?? "x"
+            for second in [value, "", "x"] {
+                var twice = form.setting(name, value)
+                twice.pairs.append((name, second))
+                #expect(try await browser.postCallback(twice, from: .sameOrigin).status == 400)
+                twice.pairs.removeLast()
+                twice.pairs.insert((name, second), at: 0)
+                #expect(try await browser.postCallback(twice, from: .sameOrigin).status == 400)
+            }
+            #expect(browser.sessionToken == nil)
+            #expect(try await site.count("session") == 0)
+        }
+    }
+
+    @Test func strippedParameterIsRefused() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            for name in ["state", "code", "id_token"] {
+                for value in [nil, ""] as [String?] {
+                    #expect(try await browser.postCallback(form.setting(name, value)).status == 400, "\(name)")
+                }
+            }
+            #expect(try await browser.postCallback(Form()).status == 400)
+            #expect(browser.sessionToken == nil)
+        }
+    }
+
+    @Test func swappedCodeAndTokenOfTwoSignInsAreRefused() async throws {
+        try await withSite { (site: Site) async throws in
+            let (victim, attacker) = (site.browser(), site.browser())
+            let theirs = try await victim.consent(as: "boris")
+            let own = try await attacker.consent(as: "ada")
+            for name in ["code", "id_token"] {
+                let swapped = own.setting(name, theirs[name])
+                let response = try await attacker.postCallback(swapped)
+                #expect(response.status == 400, "\(name)")
+                #expect(attacker.sessionToken == nil)
+            }
+            let both = own.setting("code", theirs["code"]).setting("id_token", theirs["id_token"])
+            #expect(try await attacker.postCallback(both).status == 400)
+            // Code injection never reached Apple, so the victim's code is still good.
+            #expect(try await victim.postCallback(theirs).status == 303)
+        }
+    }
+
+    // MARK: 9
+
+    @Test(arguments: [
+        "user_cancelled_authorize", "server_error", "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>",
+        "a\r\nSet-Cookie: x=y", "\u{1b}[31m{{state}}", "%3Cscript%3E",
+    ])
+    func errorFromAppleIsACleanPage(error: String) async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let state = Query(url: try await browser.begin())["state"]
+            let response = try await browser.postCallback(Form([("state", state ?? ""), ("error", error)]))
+            #expect(response.status == 400)
+            #expect(response["content-type"] == "text/html; charset=utf-8")
+            #expect(response.setCookie(Browser.sessionName) == nil)
+            for hostile in ["<script>alert", "<img src=x", "{{state}}", "\u{1b}", "Set-Cookie: x"] {
+                #expect(!response.text.contains(hostile))
+            }
+            #expect(!response.fields.contains { $0.value.contains("x=y") })
+            // The attempt was not used up by it.
+            #expect(try await browser.signIn().status == 303)
+        }
+    }
+
+    @Test func errorWithoutAValidStateIsRefused() async throws {
+        try await withSite { (site: Site) async throws in
+            let response = try await site.browser().postCallback(
+                Form([("state", "invented"), ("error", "user_cancelled_authorize")]))
+            #expect(response.status == 400)
+        }
+    }
+
+    /// Beside a code, the error decides: no session from an ambiguous post.
+    @Test func errorBesideACodeMakesNoSession() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            #expect(try await browser.postCallback(form.setting("error", "x")).status == 400)
+            #expect(browser.sessionToken == nil)
+        }
+    }
+
+    // MARK: 10
+
+    @Test(arguments: [
+        "", "{", "null", "[]", "\"x\"", "{\"name\":null}", "{\"name\":[]}", "{\"name\":{\"firstName\":1,\"lastName\":{}}}",
+        "{\"name\":{\"firstName\":\"\\ud800\"}}", "{\"name\":{\"firstName\":\"a\",\"firstName\":\"b\"}}",
+        String(repeating: "[", count: 20_000), "{\"name\":{\"firstName\":\"\(String(repeating: "A", count: 102_400))\"}}",
+        "{\"name\":{\"firstName\":\"\(String(repeating: "é", count: 51_200))\",\"lastName\":\"Byron\"}}",
+        "{\"name\":{\"firstName\":\"\\u0000\\u202e\"}}",
+    ])
+    func brokenOrHugeUserNeverBreaksALogin(user: String) async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent()
+            let response = try await browser.postCallback(form.setting("user", user))
+            #expect(response.status == 303)
+            #expect(try await browser.session()?["user"]?["email"]?.string == "ada@example.com")
+            #expect(try await browser.get("/account").status == 200)
+        }
+    }
+
+    @Test func userFieldIsNeverTrustedForIdentityOrAddress() async throws {
+        try await withSite { (site: Site) async throws in
+            let (victim, attacker) = (site.browser(), site.browser())
+            try await victim.signIn(as: "boris")
+            let theirs = try await victim.session()?["user"]
+            let form = try await attacker.consent(as: "dana")
+            let user = """
+                {"name":{"firstName":"Boris","lastName":"<b>x</b>"},"email":"\(theirs?["email"]?.string ?? "")",\
+                "sub":"\(theirs?["appleSubject"]?.string ?? "")","email_verified":true}
+                """
+            try await attacker.postCallback(form.setting("user", user))
+            let own = try await attacker.session()?["user"]
+            #expect(own?["id"]?.string != nil)
+            #expect(own?["id"] != theirs?["id"])
+            #expect(own?["appleSubject"] != theirs?["appleSubject"])
+            // dana has no address, whatever the form says.
+            #expect(own?["email"] == .null)
+            #expect(own?["emailVerified"] == false)
+            #expect(try await attacker.verify()["x-auth-request-email"] == "")
+            #expect(!(try await attacker.get("/account").text.contains("<b>x</b>")))
+            #expect(try await site.count("user") == 2)
+        }
+    }
+
+    @Test func nameOfALaterPostNeverOverwrites() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            try await browser.signIn(as: "ada")
+            let form = try await browser.consent(as: "ada")
+            #expect(form["user"] == nil)
+            let forged = "{\"name\":{\"firstName\":\"Mallory\",\"lastName\":\"Mallory\"}}"
+            try await browser.postCallback(form.setting("user", forged))
+            let name = try await browser.session()?["user"]?["name"]
+            #expect(name?["given"]?.string == "Ada")
+            #expect(name?["family"]?.string == "Byron")
+        }
+    }
+
+    /// A post that does not verify writes nothing, its name included.
+    @Test func nameOfAnUnverifiedPostIsNotKept() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent(as: "ada")
+            let forged = "{\"name\":{\"firstName\":\"Mallory\",\"lastName\":\"Mallory\"}}"
+            var parts = try #require(form["id_token"]).components(separatedBy: ".")
+            parts[2] = String(parts[2].reversed())
+            let broken = form.setting("id_token", parts.joined(separator: ".")).setting("user", forged)
+            #expect(try await browser.postCallback(broken).status == 400)
+            #expect(try await site.count("first_consent") == 0)
+            try await browser.postCallback(form)
+            #expect(try await browser.session()?["user"]?["name"]?["given"]?.string == "Ada")
+        }
+    }
+
+    // MARK: 12
+
+    @Test func redirectURINeverComesFromTheRequest() async throws {
+        let options = SiteOptions(configuration: [("server", ["trustedProxies": ["127.0.0.1"]])])
+        for options in [SiteOptions(), options] {
+            try await withSite(options) { (site: Site) async throws in
+                let expected = site.publicURL + "/apple/callback"
+                for fields in [
+                    [("Host", "evil.example")], [("X-Forwarded-Host", "evil.example")],
+                    [("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Port", "1")],
+                    [("Forwarded", "host=evil.example;proto=https")], [("X-Original-URL", "https://evil.example/")],
+                    [("X-Host", "evil.example")], [("X-Forwarded-Prefix", "/evil")],
+                ] as [[(name: String, value: String)]] {
+                    let browser = site.browser(source: 0x7F00_0001)
+                    let response = try await browser.get("/login/apple", fields)
+                    #expect(Query(url: response["location"] ?? "")["redirect_uri"] == expected)
+                    let page = try await browser.get("/login", fields)
+                    #expect(page.status == 200)
+                    #expect(!page.text.contains("evil.example"))
+                }
+            }
+        }
+    }
+
+    @Test func absoluteRequestTargetOfAnotherHostChangesNothing() async throws {
+        try await withSite { (site: Site) async throws in
+            let response = try await site.browser().send(
+                WireRequest(target: "http://evil.example/login/apple", fields: [("Host", "evil.example")]))
+            if response.status == 303 {
+                let uri = Query(url: response["location"] ?? "")["redirect_uri"]
+                #expect(uri == site.publicURL + "/apple/callback")
+            } else {
+                #expect(response.status == 400)
+            }
+        }
+    }
+
+    // MARK: 13
+
+    @Test func callbackAnswers303WithoutSecretsInAnyURL() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let form = try await browser.consent(returnTo: "/account?x=1")
+            let response = try await browser.postCallback(form)
+            #expect(response.status == 303)
+            #expect(response["cache-control"] == "no-store")
+            #expect(response["referrer-policy"] == "no-referrer")
+            #expect(response["location"] == "/account?x=1")
+            let failed = try await browser.postCallback(form.setting("code", "other"))
+            let lost = try await site.browser().postCallback(form)
+            for answer in [response, failed, lost] {
+                #expect(answer["cache-control"] == "no-store")
+                #expect(["no-referrer", "same-origin"].contains(answer["referrer-policy"]))
+                for name in ["state", "code", "id_token"] {
+                    let secret = try #require(form[name])
+                    #expect(!answer.fields.contains { $0.value.contains(secret) })
+                }
+            }
+            // A link of the error page holds none either; the re-post page holds them in its form alone.
+            #expect(!failed.text.contains(form["state"] ?? "-"))
+            #expect(!lost.text.contains("?state="))
+            #expect(!lost.text.contains("?code="))
+        }
+    }
+}
+
+/// The parameters of a URL, decoded; `+` is no space.
+struct Query: Sendable {
+    private let pairs: [(String, String)]
+
+    init(url: String) {
+        let query = url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
+        pairs = query.split(separator: "&").map { pair in
+            let halves = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            return (String(halves[0]), halves.count > 1 ? String(halves[1]).removingPercentEncoding ?? "" : "")
+        }
+    }
+
+    /// nil when it is absent or there twice.
+    subscript(name: String) -> String? {
+        let values = pairs.filter { $0.0 == name }
+        return values.count == 1 ? values[0].1 : nil
+    }
+}
+
+func contains(_ bytes: [UInt8], _ wanted: [UInt8]) -> Bool {
+    Data(bytes).range(of: Data(wanted)) != nil
+}

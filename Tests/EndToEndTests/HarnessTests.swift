@@ -1,0 +1,37 @@
+import AppleSimulator
+import Foundation
+import Testing
+
+/// The harness itself: if these fail, look here first.
+struct HarnessTests {
+    @Test func aWholeSignInWorks() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            let response = try await browser.signIn(as: "ada")
+            #expect(response["location"] == "/account")
+            let session = try await browser.session()
+            #expect(session?["user"]?["email"]?.string == "ada@example.com")
+            #expect(session?["user"]?["name"]?["given"]?.string == "Ada")
+            #expect(try await site.count("session") == 1)
+        }
+    }
+
+    @Test func aSessionOutlivesARestart() async throws {
+        try await withSite { (site: Site) async throws in
+            let browser = site.browser()
+            try await browser.signIn(as: "boris")
+            try await site.restart()
+            #expect(try await browser.session() != nil)
+            #expect(try await browser.verify().status == 204)
+        }
+    }
+
+    /// What a site opened is closed when it has stopped: descriptors of one test must not add up over all.
+    @Test func stoppedSitesLeaveNoDescriptorsOpen() async throws {
+        func open() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+        let before = try open()
+        for _ in 0..<10 { try await withSite { (site: Site) async throws in try await site.browser().signIn() } }
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") { print("FD", (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)) ?? "") }
+        print("FDS", before, try open())
+    }
+}
