@@ -31,7 +31,9 @@ struct DatabaseFiles: Sendable {
         var isDirectory = false
         if files.fileExists(atPath: directory, isDirectory: &isDirectory) {
             guard isDirectory else { throw .notADirectory(directory) }
-            guard let mode = mode(of: directory) else { throw .unreadable(directory, detail: "its mode cannot be read") }
+            guard let mode = mode(of: directory) else {
+                throw .unreadable(directory, detail: "its mode cannot be read")
+            }
             // Others may look into it, as in many containers: the files themselves are closed to them.
             guard mode & 0o022 == 0 else { throw .directoryMode(directory, mode: mode) }
             return

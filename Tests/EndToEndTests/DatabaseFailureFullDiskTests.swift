@@ -64,7 +64,8 @@ import Testing
     }
 
     /// Signs in and out from four browsers at once until each has been refused three times.
-    private static func fill(_ server: RunningServer, _ simulator: RunningSimulator, _ ledger: KillLedger) async throws {
+    private static func fill(_ server: RunningServer, _ simulator: RunningSimulator, _ ledger: KillLedger) async throws
+    {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for worker in 0..<4 {
                 tasks.addTask {

@@ -170,7 +170,8 @@ import Testing
             }
             #expect(!pages.isEmpty)
             for page in pages {
-                try overwrite(place.databasePath, at: UInt64(page - 1) * 4096, with: [UInt8](repeating: 0xEE, count: 4096))
+                try overwrite(
+                    place.databasePath, at: UInt64(page - 1) * 4096, with: [UInt8](repeating: 0xEE, count: 4096))
             }
             guard let second = try? await place.start(on: group) else {
                 #expect(try await refusal(of: place).count == 1)

@@ -199,7 +199,8 @@ struct HostileEndpointScene: Sendable {
 ///   - certificate: makes the front speak https with it.
 ///   - simulator: that of a scene around this one, to be shared.
 func withHostileEndpoint(
-    certificate: TLSContext? = nil, simulator shared: RunningSimulator? = nil, _ body: (HostileEndpointScene) async throws -> Void
+    certificate: TLSContext? = nil, simulator shared: RunningSimulator? = nil,
+    _ body: (HostileEndpointScene) async throws -> Void
 ) async throws {
     let place = try ServerPlace()
     let front = Mutex<HostileEndpointFront?>(nil)

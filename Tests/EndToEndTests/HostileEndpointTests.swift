@@ -190,7 +190,9 @@ import Testing
             let before = try server.process.memory()
             for number in 5..<35 { try await round(number) }
             let after = try server.process.memory()
-            print("memory over 120 answers of a megabyte and more, KiB: anonymous \(before.anonymous) → \(after.anonymous)")
+            print(
+                "memory over 120 answers of a megabyte and more, KiB: anonymous \(before.anonymous) → \(after.anonymous)"
+            )
             // One leaked megabyte an answer would be a hundred; allocators keep a few.
             #expect(after.anonymous - before.anonymous < 16_384)
             await server.stop()
@@ -339,7 +341,8 @@ import Testing
     /// A notification whose claims are in order and whose signature is nobody's.
     private static func unsigned(kid: String, audience: String, at now: Int64) -> String {
         let header = "{\"alg\":\"RS256\",\"kid\":\"\(kid)\"}"
-        let event = "{\\\"type\\\":\\\"consent-revoked\\\",\\\"sub\\\":\\\"001.a.1\\\",\\\"event_time\\\":\(now * 1000)}"
+        let event =
+            "{\\\"type\\\":\\\"consent-revoked\\\",\\\"sub\\\":\\\"001.a.1\\\",\\\"event_time\\\":\(now * 1000)}"
         let claims = """
             {"iss":"https://appleid.apple.com","aud":"\(audience)","iat":\(now),"exp":\(now + 86_400),\
             "jti":"\(kid)","events":"\(event)"}

@@ -76,7 +76,8 @@ import Testing
                 let attempt = try await second.begin(from: "10.0.1.\(index)")
                 let form = try await simulator.authorize(person, at: attempt.location)
                 #expect(!form.hasUser, "Apple sends the name once")
-                let token = try #require(try await second.callback(attempt, form.body).cookie(RunningServer.sessionCookie))
+                let token = try #require(
+                    try await second.callback(attempt, form.body).cookie(RunningServer.sessionCookie))
                 #expect(try await second.name(of: token) == [person.given, person.family])
             }
             await second.stop()
@@ -157,7 +158,8 @@ import Testing
             // The visitor reloads, or, when Apple has been told already, perhaps starts anew.
             if !exchanged || Bool.random(using: &random) {
                 let answer = try await server.callback(open.attempt, open.form.body)
-                #expect(answer.status.code == 303 || exchanged, "a reload failed: \(comment) \(answer.text.suffix(300))")
+                #expect(
+                    answer.status.code == 303 || exchanged, "a reload failed: \(comment) \(answer.text.suffix(300))")
                 token = answer.cookie(RunningServer.sessionCookie)
             }
             if token == nil {

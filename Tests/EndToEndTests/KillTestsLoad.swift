@@ -162,7 +162,8 @@ struct KillWorker {
     /// An answer that came must be the good one, killed or not.
     private func require(_ status: Int, _ response: ClientResponse) throws {
         guard response.status.code == status else {
-            throw KillTestFailure(description: "\(response.status.code) instead of \(status): \(response.text.suffix(400))")
+            throw KillTestFailure(
+                description: "\(response.status.code) instead of \(status): \(response.text.suffix(400))")
         }
     }
 }

@@ -52,8 +52,11 @@ import Testing
     static let hanging: [(name: String, bytes: String)] = [
         ("half a request line", "GET /auth/ver"),
         ("half a head", "GET /login HTTP/1.1\r\nHost: localhost\r\n"),
-        ("half a body", "POST /apple/callback HTTP/1.1\r\nHost: localhost\r\n"
-            + "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nstate="),
+        (
+            "half a body",
+            "POST /apple/callback HTTP/1.1\r\nHost: localhost\r\n"
+                + "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 100\r\n\r\nstate="
+        ),
     ]
 
     @Test func sigtermWithHangingClientsExitsCleanlyAtTheDeadline() async throws {

@@ -117,10 +117,12 @@ final class ChildProcess: Sendable {
 
     /// Resident and anonymous memory in KiB, from `/proc`.
     func memory() throws -> (resident: Int, anonymous: Int) {
-        let text = String(decoding: FileManager.default.contents(atPath: "/proc/\(pid)/status") ?? Data(), as: UTF8.self)
+        let text = String(
+            decoding: FileManager.default.contents(atPath: "/proc/\(pid)/status") ?? Data(), as: UTF8.self)
         func field(_ name: String) -> Int {
             for line in text.split(separator: "\n") where line.hasPrefix(name + ":") {
-                return line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap { Int($0) } ?? 0
+                return line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap { Int($0) }
+                    ?? 0
             }
             return 0
         }
@@ -150,7 +152,9 @@ func eventually(
 ) async throws {
     let end = ContinuousClock.now + limit
     while try await !isSo() {
-        guard ContinuousClock.now < end else { throw ChildProcess.DidNotEnd(description: "not within \(limit): \(what)") }
+        guard ContinuousClock.now < end else {
+            throw ChildProcess.DidNotEnd(description: "not within \(limit): \(what)")
+        }
         try await Task.sleep(for: pause)
     }
 }

@@ -49,7 +49,8 @@ private final class ProcessLimit: Sendable {
 /// Runs loops for the time of `body`, which does not run on them.
 /// - Parameter isInner: within another one's body, whose place it shares.
 func withLoops<Value: Sendable>(
-    _ count: Int = 1, isInner: Bool = false, serving serve: @escaping @Sendable (SocketStream) async -> Void = { $0.close() },
+    _ count: Int = 1, isInner: Bool = false,
+    serving serve: @escaping @Sendable (SocketStream) async -> Void = { $0.close() },
     starting start: @escaping @Sendable (EventLoop) throws -> Void = { _ in },
     _ body: (EventLoopGroup) async throws -> Value
 ) async throws -> Value {
@@ -77,13 +78,15 @@ struct WebClient: Sendable {
     let origin: String
     private let client: HTTPClient
 
-    /// - Parameter fresh: nothing is shared with other clients of the same loops, no kept connection either.
+    /// Shares no kept connection with other clients of the same loops.
     init(_ origin: String, on group: EventLoopGroup) throws {
         self.origin = origin
         client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "EndToEndTests/1.0")
     }
 
-    func get(_ path: String, _ fields: HTTPFields = HTTPFields(), timeout: Int64 = 30_000) async throws -> ClientResponse {
+    func get(_ path: String, _ fields: HTTPFields = HTTPFields(), timeout: Int64 = 30_000) async throws
+        -> ClientResponse
+    {
         try await send(.get, path, fields, timeout: timeout)
     }
 
@@ -104,7 +107,8 @@ extension ClientResponse {
 
     var json: JSONObject {
         get throws {
-            guard let object = try JSONReader.parse(body, limits: JSONLimits(maximumBytes: 16_777_216)).objectValue else {
+            guard let object = try JSONReader.parse(body, limits: JSONLimits(maximumBytes: 16_777_216)).objectValue
+            else {
                 throw HTTPClientError.malformed("no JSON object")
             }
             return object
