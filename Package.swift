@@ -90,6 +90,6 @@ let package = Package(
         tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging], data: ["Broken"]),
         tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes], data: ["Vectors"]),
         tests("ConformanceTests", ["HTTP", "Sockets"]),
-        tests("EndToEndTests", ["Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes, logging]),
+        tests("EndToEndTests", [grdb, "Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes, logging]),
     ]
 )

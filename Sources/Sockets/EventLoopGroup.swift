@@ -11,6 +11,8 @@ package final class EventLoopGroup: Sendable {
         // A peer that closes early must show as EPIPE on the write, never as a signal: OpenSSL writes without
         // MSG_NOSIGNAL.
         _ = signal(SIGPIPE, SIG_IGN)
+        // A file that reached its limit must show as EFBIG on the write, like a full disk.
+        _ = signal(SIGXFSZ, SIG_IGN)
         var loops: [EventLoop] = []
         for index in 0..<(count > 0 ? count : Int(bramley_available_cores())) {
             loops.append(try EventLoop(index: index))

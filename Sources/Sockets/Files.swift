@@ -3,20 +3,31 @@ internal import Glibc
 
 /// The few calls on files that need a descriptor of ours: exclusive creation made durable, locks, standard error.
 package enum Files {
-    /// Makes `path`, which must not exist, with these bytes, and returns when they are on the disk.
-    /// - Throws: after a failure nothing is left behind.
+    /// Makes `path`, which must not exist, with these bytes, and returns when they are on the disk. A process killed in
+    /// the middle leaves the whole file or none: it is written beside under a name of this process, then linked.
+    /// - Throws: after a failure nothing is left behind; `EEXIST` when `path` is there.
     package static func create(_ path: String, mode: UInt32, bytes: [UInt8]) throws(SystemError) {
+        let temporary = "\(path).\(getpid()).new"
+        // Left by a process of the same number that was killed.
+        _ = unsafe unlink(temporary)
         let descriptor = Descriptor(
             owning: try SystemCalls.retrying("open") {
-                unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(mode))
+                unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(mode))
             })
-        do throws(SystemError) {
-            guard write(bytes, to: descriptor.number) else { throw SystemError(call: "write", code: errno) }
-            _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
-        } catch {
-            _ = unsafe unlink(path)
-            throw error
-        }
+        defer { _ = unsafe unlink(temporary) }
+        guard write(bytes, to: descriptor.number) else { throw SystemError(call: "write", code: errno) }
+        _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
+        _ = try SystemCalls.retrying("link") { unsafe link(temporary, path) }
+        try synchronizeDirectory(of: path)
+    }
+
+    /// Makes the name of a new file as durable as its bytes.
+    private static func synchronizeDirectory(of path: String) throws(SystemError) {
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let descriptor = Descriptor(
+            owning: try SystemCalls.retrying("open") { unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+        _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
     }
 
     /// Writes one line to standard error: one write(2), so that lines of several threads, and of processes that share

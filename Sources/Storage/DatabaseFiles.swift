@@ -16,7 +16,8 @@ struct DatabaseFiles: Sendable {
 
     /// Whether a database with something in it is there.
     var holdsDatabase: Bool {
-        (size(of: databasePath) ?? 0) > 0
+        // A file whose size cannot be told may well hold one.
+        type(of: databasePath) != nil && size(of: databasePath) != 0
     }
 
     /// Makes what is missing, and refuses what others could read or change.
@@ -30,7 +31,9 @@ struct DatabaseFiles: Sendable {
         var isDirectory = false
         if files.fileExists(atPath: directory, isDirectory: &isDirectory) {
             guard isDirectory else { throw .notADirectory(directory) }
-            let mode = mode(of: directory) ?? 0
+            guard let mode = mode(of: directory) else {
+                throw .unreadable(directory, detail: "its mode cannot be read")
+            }
             // Others may look into it, as in many containers: the files themselves are closed to them.
             guard mode & 0o022 == 0 else { throw .directoryMode(directory, mode: mode) }
             return
@@ -52,7 +55,7 @@ struct DatabaseFiles: Sendable {
             }
             // An empty file is what a process left that died before it wrote anything.
             if size(of: path) == 0 { try restrict(path) }
-            let mode = mode(of: path) ?? 0
+            guard let mode = mode(of: path) else { throw .unreadable(path, detail: "its mode cannot be read") }
             guard mode & 0o077 == 0 else { throw .fileMode(path, mode: mode) }
             let files = FileManager.default
             guard files.isReadableFile(atPath: path), files.isWritableFile(atPath: path) else {
@@ -91,6 +94,10 @@ struct DatabaseFiles: Sendable {
 
     private func integer(_ key: FileAttributeKey, of path: String) -> Int? {
         let value = try? FileManager.default.attributesOfItem(atPath: path)[key]
-        return value as? Int ?? (value as? UInt64).flatMap { Int(exactly: $0) } ?? (value as? UInt).map { Int($0) }
+        // With all of Foundation in the process this is an NSNumber, which is no BinaryInteger; without it, a UInt.
+        if let value = value as? Int { return value }
+        if let value = value as? UInt { return Int(exactly: value) }
+        if let value = value as? UInt64 { return Int(exactly: value) }
+        return (value as? any BinaryInteger).flatMap { Int(exactly: $0) }
     }
 }

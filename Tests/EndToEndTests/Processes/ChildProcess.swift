@@ -1,0 +1,184 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A program of this package as a process of its own: the only way to kill it, limit it, or see its exit code.
+final class ChildProcess: Sendable {
+    /// How a process ended.
+    struct Ending: Hashable, Sendable {
+        /// The exit code, or the signal's number.
+        var code: Int32
+        var wasSignalled: Bool
+    }
+
+    struct DidNotEnd: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    private struct State {
+        var ending: Ending?
+        var waiters: [CheckedContinuation<Ending, Never>] = []
+    }
+
+    let pid: Int32
+    /// What the process wrote to standard output and standard error, in one file.
+    let outputPath: String
+    /// When it was started.
+    let startedAt: ContinuousClock.Instant
+    private let process: Process
+    private let state: Shared
+
+    /// Shared with Foundation's termination handler, which outlives nobody's patience.
+    private final class Shared: Sendable {
+        let state = Mutex(State())
+
+        func end(_ ending: Ending) {
+            let waiters = state.withLock { state in
+                state.ending = ending
+                defer { state.waiters = [] }
+                return state.waiters
+            }
+            for waiter in waiters { waiter.resume(returning: ending) }
+        }
+    }
+
+    /// - Parameters:
+    ///   - command: the program and its arguments; without a slash it is looked up in `PATH`.
+    ///   - outputPath: made or continued.
+    init(_ command: [String], environment: [String: String] = [:], directory: String, outputPath: String) throws {
+        let files = FileManager.default
+        if !files.fileExists(atPath: outputPath) { _ = files.createFile(atPath: outputPath, contents: nil) }
+        guard let output = FileHandle(forWritingAtPath: outputPath) else {
+            throw DidNotEnd(description: "\(outputPath) cannot be written")
+        }
+        defer { try? output.close() }
+        try output.seekToEnd()
+        let process = Process()
+        process.executableURL = URL(filePath: command[0].contains("/") ? command[0] : "/usr/bin/env")
+        process.arguments = command[0].contains("/") ? Array(command.dropFirst()) : command
+        process.currentDirectoryURL = URL(filePath: directory)
+        // Nothing of the machine's environment: a BRAMLEY_… of the person who tests must not matter.
+        process.environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SWIFT_BACKTRACE": "enable=no"]
+            .merging(environment) { $1 }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = output
+        process.standardError = output
+        let shared = Shared()
+        process.terminationHandler = { process in
+            shared.end(
+                Ending(code: process.terminationStatus, wasSignalled: process.terminationReason == .uncaughtSignal))
+        }
+        startedAt = ContinuousClock.now
+        try process.run()
+        pid = process.processIdentifier
+        self.process = process
+        self.outputPath = outputPath
+        state = shared
+    }
+
+    deinit {
+        if ending == nil { _ = kill(pid, SIGKILL) }
+    }
+
+    var ending: Ending? { state.state.withLock { $0.ending } }
+
+    /// All it has written so far.
+    var output: String {
+        String(decoding: FileManager.default.contents(atPath: outputPath) ?? Data(), as: UTF8.self)
+    }
+
+    func signal(_ number: Int32) {
+        if ending == nil { _ = kill(pid, number) }
+    }
+
+    /// Waits until the process has ended.
+    func waitUntilEnded() async -> Ending {
+        await withCheckedContinuation { continuation in
+            let ended: Ending? = state.state.withLock { state in
+                if state.ending == nil { state.waiters.append(continuation) }
+                return state.ending
+            }
+            if let ended { continuation.resume(returning: ended) }
+        }
+    }
+
+    /// Waits until it has ended by itself; after that time it is killed, which is then how it ended.
+    func waitUntilEnded(within limit: Duration) async -> Ending {
+        try? await eventually(within: limit, "it ends") { ending != nil }
+        signal(SIGKILL)
+        return await waitUntilEnded()
+    }
+
+    /// `kill -9`, and waits until it is gone.
+    func killAndWait() async {
+        signal(SIGKILL)
+        _ = await waitUntilEnded()
+    }
+
+    /// Resident and anonymous memory in KiB, from `/proc`.
+    func memory() throws -> (resident: Int, anonymous: Int) {
+        let text = String(
+            decoding: FileManager.default.contents(atPath: "/proc/\(pid)/status") ?? Data(), as: UTF8.self)
+        func field(_ name: String) -> Int {
+            for line in text.split(separator: "\n") where line.hasPrefix(name + ":") {
+                return line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap { Int($0) }
+                    ?? 0
+            }
+            return 0
+        }
+        return (field("VmRSS"), field("RssAnon"))
+    }
+}
+
+/// Where the programs of this build are: beside the test runner.
+enum Programs {
+    static func path(_ name: String) throws -> String {
+        let runner = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        var directory = URL(filePath: runner).deletingLastPathComponent()
+        for _ in 0..<4 {
+            let path = directory.appending(path: name).path
+            if FileManager.default.isExecutableFile(atPath: path) { return path }
+            directory = directory.deletingLastPathComponent()
+        }
+        if let bin = ProcessInfo.processInfo.environment["TEST_BIN"] { return bin + "/" + name }
+        throw ChildProcess.DidNotEnd(description: "\(name) is not beside \(runner)")
+    }
+}
+
+/// Waits for something that cannot wake us: another process's socket, file or counter. Looks every few milliseconds.
+func eventually(
+    within limit: Duration = .seconds(10), every pause: Duration = .milliseconds(3), _ what: String,
+    _ isSo: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + limit
+    while try await !isSo() {
+        guard ContinuousClock.now < end else {
+            throw ChildProcess.DidNotEnd(description: "not within \(limit): \(what)")
+        }
+        try await Task.sleep(for: pause)
+    }
+}
+
+/// A folder of its own, removed with the value.
+final class Folder: Sendable {
+    let path: String
+
+    init() throws {
+        path = FileManager.default.temporaryDirectory.appending(path: "bramley-e2e-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+
+    /// Writes a file with the mode and gives its path.
+    @discardableResult
+    func write(_ text: String, to name: String, mode: Int = 0o600) throws -> String {
+        let path = path + "/" + name
+        try Data(text.utf8).write(to: URL(filePath: path))
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        return path
+    }
+}

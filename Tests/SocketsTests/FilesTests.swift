@@ -1,0 +1,41 @@
+import Foundation
+import Sockets
+import Testing
+
+@Suite struct FilesTests {
+    private func inFolder(_ body: (String) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "bramley-files-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try body(folder)
+    }
+
+    @Test func aCreatedFileHasItsBytesAndItsModeAndNothingIsLeftBesideIt() throws {
+        try inFolder { folder in
+            try Files.create(folder + "/key", mode: 0o600, bytes: [1, 2, 3])
+            #expect(FileManager.default.contents(atPath: folder + "/key") == Data([1, 2, 3]))
+            let mode = try FileManager.default.attributesOfItem(atPath: folder + "/key")[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["key"])
+        }
+    }
+
+    @Test func aFileThatExistsIsRefusedAndKept() throws {
+        try inFolder { folder in
+            try Files.create(folder + "/key", mode: 0o600, bytes: [1])
+            #expect(throws: SystemError.self) { try Files.create(folder + "/key", mode: 0o600, bytes: [2]) }
+            #expect(FileManager.default.contents(atPath: folder + "/key") == Data([1]))
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["key"])
+        }
+    }
+
+    /// A process that was killed while it made the file leaves its unfinished copy under another name.
+    @Test func whatAKilledProcessLeftIsNoHindrance() throws {
+        try inFolder { folder in
+            let left = folder + "/key.\(ProcessInfo.processInfo.processIdentifier).new"
+            try Data([9]).write(to: URL(filePath: left))
+            try Files.create(folder + "/key", mode: 0o600, bytes: [1])
+            #expect(FileManager.default.contents(atPath: folder + "/key") == Data([1]))
+        }
+    }
+}
