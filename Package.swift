@@ -61,7 +61,9 @@ let package = Package(
         library("RelyingParty", ["Coding", "Crypto", logging, metrics]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", httpTypes, logging, metrics]),
         library("Storage", ["RelyingParty", "Coding", "Crypto", grdb, logging]),
-        library("Public", resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")], path: "Public"),
+        library(
+            "Public", resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")],
+            path: "Public"),
         library("Web", ["RelyingParty", "Coding", "Crypto", "HTTP", "Public", httpTypes, mustache, logging, metrics]),
         .executableTarget(
             name: "Bramley",
@@ -86,10 +88,16 @@ let package = Package(
         tests("RelyingPartyTests", ["RelyingParty", "Crypto", "Coding"]),
         tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes, logging]),
         tests("StorageTests", ["Storage", "RelyingParty", "Crypto", "Coding", grdb]),
-        tests("WebTests", ["Web", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public", httpTypes, logging]),
+        tests(
+            "WebTests", ["Web", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public", httpTypes, logging]),
         tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging], data: ["Broken"]),
         tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes], data: ["Vectors"]),
         tests("ConformanceTests", ["HTTP", "Sockets"]),
-        tests("EndToEndTests", [grdb, "Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes, logging]),
+        tests(
+            "EndToEndTests",
+            [
+                grdb, "Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets",
+                "Crypto", "Coding", httpTypes, logging,
+            ]),
     ]
 )

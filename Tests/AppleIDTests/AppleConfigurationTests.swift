@@ -12,22 +12,23 @@ struct AppleConfigurationTests {
     }
 
     /// GHSA-x6fw-778m-wr9v: an audience left empty accepted any token.
-    @Test(arguments: [
-        ("apple.servicesID", { @Sendable () throws in try Apple.configuration(servicesID: "") }),
-        ("apple.servicesID", { @Sendable () throws in try Apple.configuration(servicesID: " ") }),
-        ("apple.bundleIDs", { @Sendable () throws in try Apple.configuration(bundleIDs: [""]) }),
-        ("apple.bundleIDs", { @Sendable () throws in try Apple.configuration(bundleIDs: [Apple.servicesID]) }),
-        ("apple.teamID", { @Sendable () throws in try Apple.configuration(teamID: "") }),
-        ("apple.keyID", { @Sendable () throws in try Apple.configuration(keyID: "") }),
-        ("apple.privateKeyFile", { @Sendable () throws in try Apple.configuration(privateKeyPEM: "") }),
-        ("apple.issuers", { @Sendable () throws in try Apple.configuration(issuers: []) }),
-        ("apple.issuers", { @Sendable () throws in try Apple.configuration(issuers: [""]) }),
-        ("apple.endpoint", { @Sendable () throws in try Apple.configuration(endpoint: "") }),
-        ("redirect URI", { @Sendable () throws in try Apple.configuration(redirectURI: "") }),
-        ("redirect URI", { @Sendable () throws in try Apple.configuration(redirectURI: "https://a.example/b#c") }),
-        ("apple.scopes", { @Sendable () throws in try Apple.configuration(scopes: ["openid"]) }),
-        ("User-Agent", { @Sendable () throws in try Apple.configuration(userAgent: "a\r\nb") }),
-    ] as [(String, @Sendable () throws -> AppleConfiguration)])
+    @Test(
+        arguments: [
+            ("apple.servicesID", { @Sendable () throws in try Apple.configuration(servicesID: "") }),
+            ("apple.servicesID", { @Sendable () throws in try Apple.configuration(servicesID: " ") }),
+            ("apple.bundleIDs", { @Sendable () throws in try Apple.configuration(bundleIDs: [""]) }),
+            ("apple.bundleIDs", { @Sendable () throws in try Apple.configuration(bundleIDs: [Apple.servicesID]) }),
+            ("apple.teamID", { @Sendable () throws in try Apple.configuration(teamID: "") }),
+            ("apple.keyID", { @Sendable () throws in try Apple.configuration(keyID: "") }),
+            ("apple.privateKeyFile", { @Sendable () throws in try Apple.configuration(privateKeyPEM: "") }),
+            ("apple.issuers", { @Sendable () throws in try Apple.configuration(issuers: []) }),
+            ("apple.issuers", { @Sendable () throws in try Apple.configuration(issuers: [""]) }),
+            ("apple.endpoint", { @Sendable () throws in try Apple.configuration(endpoint: "") }),
+            ("redirect URI", { @Sendable () throws in try Apple.configuration(redirectURI: "") }),
+            ("redirect URI", { @Sendable () throws in try Apple.configuration(redirectURI: "https://a.example/b#c") }),
+            ("apple.scopes", { @Sendable () throws in try Apple.configuration(scopes: ["openid"]) }),
+            ("User-Agent", { @Sendable () throws in try Apple.configuration(userAgent: "a\r\nb") }),
+        ] as [(String, @Sendable () throws -> AppleConfiguration)])
     func refusesAndNames(key: String, make: @Sendable () throws -> AppleConfiguration) {
         let error = #expect(throws: AppleConfigurationError.self) { try make() }
         #expect(error?.problems.count == 1)

@@ -42,8 +42,10 @@ struct AppleNotificationTests {
     }
 
     @Test func readsEventsAsAnObjectToo() async throws {
-        let event: JSONValue = ["type": "email-enabled", "sub": "s", "event_time": 1_767_323_000,
-            "email": "x@privaterelay.appleid.com", "is_private_email": "true"]
+        let event: JSONValue = [
+            "type": "email-enabled", "sub": "s", "event_time": 1_767_323_000,
+            "email": "x@privaterelay.appleid.com", "is_private_email": "true",
+        ]
         let notification = try await receive(Claims.notification(events: event))
         #expect(notification.eventTime == Timestamp(seconds: 1_767_323_000))
         #expect(
@@ -73,27 +75,30 @@ struct AppleNotificationTests {
     }
 
     /// One claim at a time missing, wrong or mistyped.
-    @Test(arguments: [
-        ("iss", nil), ("iss", "https://example.com"), ("iss", 1),
-        ("aud", nil), ("aud", "com.example.other"), ("aud", 1), ("aud", ["com.example.app", "com.example.other"]),
-        ("exp", nil), ("exp", "x"), ("exp", .integer(TestClock.start.seconds - 3600)),
-        ("iat", nil), ("iat", "x"), ("iat", .integer(TestClock.start.seconds + 61)),
-        ("jti", nil), ("jti", ""), ("jti", 1), ("jti", .string(String(repeating: "a", count: 256))),
-        ("nonce", "n0nce"), ("nonce", .null),
-        ("events", nil), ("events", ""), ("events", "{"), ("events", "[]"), ("events", "null"), ("events", []),
-        ("events", 1), ("events", .null), ("events", #"{"type":"a","type":"a"}"#),
-    ] as [(String, JSONValue?)])
+    @Test(
+        arguments: [
+            ("iss", nil), ("iss", "https://example.com"), ("iss", 1),
+            ("aud", nil), ("aud", "com.example.other"), ("aud", 1), ("aud", ["com.example.app", "com.example.other"]),
+            ("exp", nil), ("exp", "x"), ("exp", .integer(TestClock.start.seconds - 3600)),
+            ("iat", nil), ("iat", "x"), ("iat", .integer(TestClock.start.seconds + 61)),
+            ("jti", nil), ("jti", ""), ("jti", 1), ("jti", .string(String(repeating: "a", count: 256))),
+            ("nonce", "n0nce"), ("nonce", .null),
+            ("events", nil), ("events", ""), ("events", "{"), ("events", "[]"), ("events", "null"), ("events", []),
+            ("events", 1), ("events", .null), ("events", #"{"type":"a","type":"a"}"#),
+        ] as [(String, JSONValue?)])
     func refuses(name: String, value: JSONValue?) async throws {
         let check = try await refusal(of: Claims.notification().setting(name, value))
         #expect(check?.hasPrefix(name) == true)
         #expect(apple.keyFetches == 0, "refused before any key was looked for")
     }
 
-    @Test(arguments: [
-        ("type", nil), ("type", ""), ("type", 1), ("type", .string(String(repeating: "a", count: 129))),
-        ("sub", nil), ("sub", ""), ("sub", 1), ("event_time", nil), ("event_time", "1767323000"), ("event_time", -1),
-        ("event_time", json("1e999")), ("event_time", .null),
-    ] as [(String, JSONValue?)])
+    @Test(
+        arguments: [
+            ("type", nil), ("type", ""), ("type", 1), ("type", .string(String(repeating: "a", count: 129))),
+            ("sub", nil), ("sub", ""), ("sub", 1), ("event_time", nil), ("event_time", "1767323000"),
+            ("event_time", -1),
+            ("event_time", json("1e999")), ("event_time", .null),
+        ] as [(String, JSONValue?)])
     func refusesAnEvent(name: String, value: JSONValue?) async throws {
         var event: JSONObject = ["type": "account-delete", "sub": "s", "event_time": 1_767_323_000]
         event[name] = value

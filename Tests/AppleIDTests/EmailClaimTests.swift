@@ -13,10 +13,11 @@ struct EmailClaimTests {
     }
 
     /// Strings until February 2024, booleans since; nothing else counts as verified or private.
-    @Test(arguments: [
-        (true, true), ("true", true), (false, false), ("false", false), (nil, false), (.null, false), (1, false),
-        ("True", false), ("TRUE", false), ("1", false), ("yes", false), ([true], false), ("", false),
-    ] as [(JSONValue?, Bool)])
+    @Test(
+        arguments: [
+            (true, true), ("true", true), (false, false), ("false", false), (nil, false), (.null, false), (1, false),
+            ("True", false), ("TRUE", false), ("1", false), ("yes", false), ([true], false), ("", false),
+        ] as [(JSONValue?, Bool)])
     func readsFlags(value: JSONValue?, isTrue: Bool) async throws {
         let claims = Claims.identity().setting("email_verified", value).setting("is_private_email", value)
         let email = try await email(claims)

@@ -36,8 +36,11 @@ struct IdentityTokenTests {
         ("nonce_supported absent", Claims.identity().setting("nonce_supported", nil)),
         ("nbf now", Claims.identity().setting("nbf", .integer(TestClock.start.seconds))),
         ("fractional iat", Claims.identity().setting("iat", json("1767323044.5"))),
-        ("exp within the skew", Claims.identity().setting("iat", .integer(TestClock.start.seconds - 600))
-            .setting("exp", .integer(TestClock.start.seconds - 59))),
+        (
+            "exp within the skew",
+            Claims.identity().setting("iat", .integer(TestClock.start.seconds - 600))
+                .setting("exp", .integer(TestClock.start.seconds - 59))
+        ),
         ("iat at the skew", Claims.identity().setting("iat", .integer(TestClock.start.seconds + 60))),
         ("unknown claim", Claims.identity().setting("org_id", "x")),
     ])
@@ -47,24 +50,25 @@ struct IdentityTokenTests {
     }
 
     /// One claim at a time missing, wrong or mistyped.
-    @Test(arguments: [
-        ("iss", nil), ("iss", "https://account.apple.com"), ("iss", "https://appleid.apple.com/"), ("iss", 1),
-        ("iss", ["https://appleid.apple.com"]), ("iss", ""),
-        ("aud", nil), ("aud", "com.example.other"), ("aud", ""), ("aud", 1), ("aud", []), ("aud", .null),
-        ("aud", .string(Apple.bundleID)), ("aud", ["com.example.web", "com.example.other"]),
-        ("aud", ["com.example.web", 1]), ("aud", ["com.example.other"]), ("aud", "COM.EXAMPLE.WEB"),
-        ("azp", "com.example.other"), ("azp", 1), ("azp", .null),
-        ("exp", nil), ("exp", "1999999999"), ("exp", -1), ("exp", json("1e999")), ("exp", true), ("exp", .null),
-        ("exp", json("9007199254740993")), ("exp", json("99999999999999999999")),
-        ("iat", nil), ("iat", "1"), ("iat", -1), ("iat", json("1e999")), ("iat", .null), ("iat", []),
-        ("nbf", "x"), ("nbf", .null),
-        ("sub", nil), ("sub", ""), ("sub", 1), ("sub", .null), ("sub", "a\u{0}b"), ("sub", "é"),
-        ("sub", .string(String(repeating: "a", count: 256))),
-        ("nonce", nil), ("nonce", ""), ("nonce", "n0ncE"), ("nonce", "n0nce "), ("nonce", 1), ("nonce", ["n0nce"]),
-        ("c_hash", nil), ("c_hash", ""), ("c_hash", .string(Claims.halfHash("other"))), ("c_hash", 1),
-        ("c_hash", .string(Claims.halfHash("c0de") + "=")),
-        ("events", "{}"), ("events", [:]), ("events", .null),
-    ] as [(String, JSONValue?)])
+    @Test(
+        arguments: [
+            ("iss", nil), ("iss", "https://account.apple.com"), ("iss", "https://appleid.apple.com/"), ("iss", 1),
+            ("iss", ["https://appleid.apple.com"]), ("iss", ""),
+            ("aud", nil), ("aud", "com.example.other"), ("aud", ""), ("aud", 1), ("aud", []), ("aud", .null),
+            ("aud", .string(Apple.bundleID)), ("aud", ["com.example.web", "com.example.other"]),
+            ("aud", ["com.example.web", 1]), ("aud", ["com.example.other"]), ("aud", "COM.EXAMPLE.WEB"),
+            ("azp", "com.example.other"), ("azp", 1), ("azp", .null),
+            ("exp", nil), ("exp", "1999999999"), ("exp", -1), ("exp", json("1e999")), ("exp", true), ("exp", .null),
+            ("exp", json("9007199254740993")), ("exp", json("99999999999999999999")),
+            ("iat", nil), ("iat", "1"), ("iat", -1), ("iat", json("1e999")), ("iat", .null), ("iat", []),
+            ("nbf", "x"), ("nbf", .null),
+            ("sub", nil), ("sub", ""), ("sub", 1), ("sub", .null), ("sub", "a\u{0}b"), ("sub", "é"),
+            ("sub", .string(String(repeating: "a", count: 256))),
+            ("nonce", nil), ("nonce", ""), ("nonce", "n0ncE"), ("nonce", "n0nce "), ("nonce", 1), ("nonce", ["n0nce"]),
+            ("c_hash", nil), ("c_hash", ""), ("c_hash", .string(Claims.halfHash("other"))), ("c_hash", 1),
+            ("c_hash", .string(Claims.halfHash("c0de") + "=")),
+            ("events", "{}"), ("events", [:]), ("events", .null),
+        ] as [(String, JSONValue?)])
     func refuses(name: String, value: JSONValue?) async throws {
         let failure = try await refusal(of: Claims.identity().setting(name, value))
         guard case .identityToken(let check) = failure else {
@@ -75,9 +79,10 @@ struct IdentityTokenTests {
     }
 
     /// The clocks disagree: said apart from a forged token.
-    @Test(arguments: [
-        ("exp", -60, -600), ("iat", 86_400, 61), ("exp", -3600, -7200),
-    ] as [(String, Int64, Int64)])
+    @Test(
+        arguments: [
+            ("exp", -60, -600), ("iat", 86_400, 61), ("exp", -3600, -7200),
+        ] as [(String, Int64, Int64)])
     func blamesTheClock(name: String, expiry: Int64, issued: Int64) async throws {
         let claims = Claims.identity().setting("exp", .integer(TestClock.start.seconds + expiry))
             .setting("iat", .integer(TestClock.start.seconds + issued))
@@ -140,7 +145,8 @@ struct IdentityTokenTests {
     @Test func ignoresKeysBroughtAlong() async throws {
         let apple = try Apple()
         let key = try apple.signer.keySet([IndependentSigner.strangersKey])
-        let header = #"{"kid":"T8tIJ1zSrO","alg":"RS256","jku":"https://evil.example/keys","jwk":"#
+        let header =
+            #"{"kid":"T8tIJ1zSrO","alg":"RS256","jku":"https://evil.example/keys","jwk":"#
             + key.dropFirst(#"{"keys": ["#.count).dropLast(2) + "}"
         let token = try apple.signer.sign(
             header: header, payload: Claims.identity().json, key: IndependentSigner.strangersKey)
@@ -213,18 +219,20 @@ struct IdentityTokenTests {
         #expect(apple.keyFetches == 0)
     }
 
-    @Test(arguments: [
-        (0, RealUserStatus.unsupported), (1, .unknown), (2, .likelyReal), (3, nil), ("2", nil), (nil, nil),
-    ] as [(JSONValue?, RealUserStatus?)])
+    @Test(
+        arguments: [
+            (0, RealUserStatus.unsupported), (1, .unknown), (2, .likelyReal), (3, nil), ("2", nil), (nil, nil),
+        ] as [(JSONValue?, RealUserStatus?)])
     func readsRealUserStatus(value: JSONValue?, status: RealUserStatus?) async throws {
         let apple = try Apple()
         let token = try apple.signer.token(Claims.identity().setting("real_user_status", value))
         #expect(try await verify(token, apple: apple).realUserStatus == status)
     }
 
-    @Test(arguments: [
-        ("001234.abc.0001", "001234.abc.0001"), ("", nil), (1, nil), (nil, nil),
-    ] as [(JSONValue?, String?)])
+    @Test(
+        arguments: [
+            ("001234.abc.0001", "001234.abc.0001"), ("", nil), (1, nil), (nil, nil),
+        ] as [(JSONValue?, String?)])
     func readsTransferSubject(value: JSONValue?, subject: String?) async throws {
         let apple = try Apple()
         let token = try apple.signer.token(Claims.identity().setting("transfer_sub", value))

@@ -103,10 +103,11 @@ struct TokenExchangeTests {
         await #expect(throws: SignInFailure.tokenMismatch("iss")) { try await exchange(claims) }
     }
 
-    @Test(arguments: [
-        ("aud", .string(Apple.bundleID)), ("nonce", "other"), ("nonce", 1), ("at_hash", "AAAAAAAAAAAAAAAAAAAAAA"),
-        ("at_hash", 1), ("events", "{}"), ("iss", "https://example.com"), ("exp", nil), ("iat", nil), ("sub", nil),
-    ] as [(String, JSONValue?)])
+    @Test(
+        arguments: [
+            ("aud", .string(Apple.bundleID)), ("nonce", "other"), ("nonce", 1), ("at_hash", "AAAAAAAAAAAAAAAAAAAAAA"),
+            ("at_hash", 1), ("events", "{}"), ("iss", "https://example.com"), ("exp", nil), ("iat", nil), ("sub", nil),
+        ] as [(String, JSONValue?)])
     func holdsTheReturnedTokenToTheSameRules(name: String, value: JSONValue?) async throws {
         try answer(Claims.identity(code: nil).setting(name, value))
         let error = await #expect(throws: SignInFailure.self) { try await exchange() }

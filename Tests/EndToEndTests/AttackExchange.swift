@@ -98,7 +98,8 @@ import Testing
     /// A certificate nobody vouches for: nothing is said to its owner, least of all a client secret.
     @Test func certificateOfAStrangerEndsTheExchange() async throws {
         let stranger = try TLSStranger()
-        try await withSite(SiteOptions(appleEndpoint: "https://localhost:\(stranger.port)")) { (site: Site) async throws in
+        try await withSite(SiteOptions(appleEndpoint: "https://localhost:\(stranger.port)")) {
+            (site: Site) async throws in
             let browser = site.browser()
             let form = try await site.apple.authorize(browser.begin())
             #expect(try await browser.postCallback(form).status == 503)
@@ -128,13 +129,16 @@ import Testing
 
     // MARK: 16
 
-    @Test(arguments: [
-        (400, "{\"error\":\"invalid_grant\"}", 400), (400, "{\"error\":\"invalid_client\"}", 400), (500, "oops", 503),
-        (502, "<html></html>", 503), (200, "{}", 503), (200, "", 503), (200, "[]", 503), (200, "{\"id_token\":1}", 503),
-        (200, "{\"id_token\":\"a.b.c\"}", 400), (429, "{}", 503), (204, "", 503),
-        (400, "{\"error\":\"<script>alert(1)</script>\",\"error_description\":\"\\r\\nSet-Cookie: x=y\"}", 400),
-        (200, String(repeating: "[", count: 100_000), 503), (200, "{\"id_token\":\"\\ud800\"}", 503),
-    ] as [(Int, String, Int)])
+    @Test(
+        arguments: [
+            (400, "{\"error\":\"invalid_grant\"}", 400), (400, "{\"error\":\"invalid_client\"}", 400),
+            (500, "oops", 503),
+            (502, "<html></html>", 503), (200, "{}", 503), (200, "", 503), (200, "[]", 503),
+            (200, "{\"id_token\":1}", 503),
+            (200, "{\"id_token\":\"a.b.c\"}", 400), (429, "{}", 503), (204, "", 503),
+            (400, "{\"error\":\"<script>alert(1)</script>\",\"error_description\":\"\\r\\nSet-Cookie: x=y\"}", 400),
+            (200, String(repeating: "[", count: 100_000), 503), (200, "{\"id_token\":\"\\ud800\"}", 503),
+        ] as [(Int, String, Int)])
     func codeIsSentOnceWhateverAppleSays(status: Int, body: String, expected: Int) async throws {
         try await Self.withStub { site, stub in
             stub.answers.withLock { $0.token = { _ in (status, body) } }
@@ -178,9 +182,11 @@ import Testing
     // MARK: 17
 
     static let backChannel: [(name: String, change: JSON, isAccepted: Bool)] = [
-        ("as it is", [:], true), ("without a nonce", ["nonce": .null], true), ("without at_hash", ["at_hash": .null], true),
+        ("as it is", [:], true), ("without a nonce", ["nonce": .null], true),
+        ("without at_hash", ["at_hash": .null], true),
         ("another sub", ["sub": "000000.0000.0000"], false), ("another nonce", ["nonce": "x"], false),
-        ("a nonce of another kind", ["nonce": 1], false), ("another at_hash", ["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"], false),
+        ("a nonce of another kind", ["nonce": 1], false),
+        ("another at_hash", ["at_hash": "AAAAAAAAAAAAAAAAAAAAAA"], false),
         ("at_hash of another kind", ["at_hash": []], false), ("another aud", ["aud": "com.example.app"], false),
         ("further audiences", ["aud": ["com.example.web", "com.example.app"]], false),
         ("another iss", ["iss": "https://account.apple.com"], false), ("events", ["events": "{}"], false),

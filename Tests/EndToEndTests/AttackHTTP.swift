@@ -7,7 +7,10 @@ import Testing
     /// `HOST` stands for ours. What follows a refused request must never be answered as one.
     static let refused: [(text: String, status: Int)] = [
         // 42
-        ("POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        (
+            "POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400
+        ),
         ("POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde", 400),
         ("POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nContent-Length: 5, 5\r\n\r\nabcde", 400),
         ("POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nContent-Length: +5\r\n\r\nabcde", 400),
@@ -18,7 +21,10 @@ import Testing
         ("POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding:\u{b}chunked\r\n\r\n0\r\n\r\n", 400),
         ("POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", 400),
         ("POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n", 400),
-        ("POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", 400),
+        (
+            "POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+            400
+        ),
         ("POST /apple/callback HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n0\r\n\r\n", 400),
         ("GET /login HTTP/1.1\nHost: HOST\n\n", 400),
         ("GET /login HTTP/1.1\r\nHost: HOST\r\nX: a\rb\r\n\r\n", 400),
@@ -53,7 +59,8 @@ import Testing
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
             try await browser.signIn()
-            let smuggled = "GET /auth/verify HTTP/1.1\r\nHost: HOST\r\nCookie: \(Browser.sessionName)=\(browser.sessionToken ?? "")\r\n\r\n"
+            let smuggled =
+                "GET /auth/verify HTTP/1.1\r\nHost: HOST\r\nCookie: \(Browser.sessionName)=\(browser.sessionToken ?? "")\r\n\r\n"
             for (text, status) in Self.refused {
                 let bytes = (text + smuggled).replacingOccurrences(of: "HOST", with: site.authority)
                 let answer = String(decoding: try await browser.exchange(Array(bytes.utf8)), as: UTF8.self)
@@ -61,26 +68,32 @@ import Testing
                 #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(name): \(answer.prefix(40))")
                 #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2, "\(name)")
                 #expect(!answer.contains("204 No Content"), "\(name)")
-                Self.expectSecurityFields(try #require(try WireResponse.parse(Array(answer.utf8), toHead: false, isAtEnd: true)?.0), name)
+                Self.expectSecurityFields(
+                    try #require(try WireResponse.parse(Array(answer.utf8), toHead: false, isAtEnd: true)?.0), name)
                 #expect(answer.lowercased().contains("connection: close"), "\(name)")
             }
             #expect(try await browser.session() != nil)
         }
     }
 
-    @Test(arguments: [
-        ("GET /auth/verify HTTP/1.0\r\n\r\n", 401), ("GET /auth/verify HTTP/1.0\r\nHost: x\r\n\r\n", 401),
-        ("BREW /login HTTP/1.1\r\nHost: x\r\n\r\n", 405), ("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 204),
-        ("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", 404), ("GET /assets/../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-        ("GET /assets/%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-        ("GET /assets/..%2f..%2fetc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET /assets/.htaccess HTTP/1.1\r\nHost: x\r\n\r\n", 404),
-        ("DELETE /login HTTP/1.1\r\nHost: x\r\n\r\n", 405),
-    ] as [(String, Int)])
+    @Test(
+        arguments: [
+            ("GET /auth/verify HTTP/1.0\r\n\r\n", 401), ("GET /auth/verify HTTP/1.0\r\nHost: x\r\n\r\n", 401),
+            ("BREW /login HTTP/1.1\r\nHost: x\r\n\r\n", 405), ("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 204),
+            ("GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", 404),
+            ("GET /assets/../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            ("GET /assets/%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            ("GET /assets/..%2f..%2fetc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            ("GET /assets/.htaccess HTTP/1.1\r\nHost: x\r\n\r\n", 404),
+            ("DELETE /login HTTP/1.1\r\nHost: x\r\n\r\n", 405),
+        ] as [(String, Int)])
     func oddButWellFramedRequestIsAnswered(text: String, status: Int) async throws {
         try await withSite { (site: Site) async throws in
             let bytes = try await site.browser().exchange(Array(text.utf8))
             let response = try #require(try WireResponse.parse(bytes, toHead: false, isAtEnd: true)?.0)
-            #expect(response.status == status || (status == 404 && [400, 405].contains(response.status)) || (status == 405 && response.status == 501), "\(response.status)")
+            #expect(
+                response.status == status || (status == 404 && [400, 405].contains(response.status))
+                    || (status == 405 && response.status == 501), "\(response.status)")
             if response.status == 405 { #expect(response["allow"]?.isEmpty == false) }
             Self.expectSecurityFields(response, text.debugDescription)
         }
@@ -91,7 +104,8 @@ import Testing
             let browser = site.browser()
             let form = try await browser.consent()
             var request = WireRequest.post(
-                "/apple/callback", form: form, [("Expect", "100-continue")], from: .otherSite("https://appleid.apple.com"))
+                "/apple/callback", form: form, [("Expect", "100-continue")],
+                from: .otherSite("https://appleid.apple.com"))
             let body = try #require(request.body)
             request.body = []
             request.fields.append(("Content-Length", String(body.count)))
@@ -164,7 +178,10 @@ import Testing
                 // A body byte by byte.
                 ("POST /apple/callback HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 1000\r\n\r\n", "a", "HTTP/1.1 408"),
                 // Chunks byte by byte.
-                ("POST /apple/callback HTTP/1.1\r\nHost: \(host)\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\na\r\n", "HTTP/1.1 408"),
+                (
+                    "POST /apple/callback HTTP/1.1\r\nHost: \(host)\r\nTransfer-Encoding: chunked\r\n\r\n",
+                    "1\r\na\r\n", "HTTP/1.1 408"
+                ),
                 // Nothing at all.
                 ("", "", ""),
                 ("GET /auth/verify HTTP/1.1\r\nHost: \(host)\r\n\r\n", "", "HTTP/1.1 401"),
@@ -197,7 +214,8 @@ import Testing
 
     /// 45: a client that never reads its answers is let go, and costs no more than its buffers meanwhile.
     @Test func clientThatNeverReadsIsLetGo() async throws {
-        try await withSite(SiteOptions(configuration: [("server", ["limits": ["writeTimeout": 1]])])) { (site: Site) async throws in
+        try await withSite(SiteOptions(configuration: [("server", ["limits": ["writeTimeout": 1]])])) {
+            (site: Site) async throws in
             let request = WireRequest.get("/login", from: .program).bytes(host: site.authority, cookies: nil)
             let port = site.port
             let wasEnded = try await blocking {
@@ -217,8 +235,9 @@ import Testing
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
             let form = try await browser.consent()
-            let bytes = WireRequest.post("/apple/callback", form: form, from: .otherSite("https://appleid.apple.com")).bytes(
-                host: site.authority, cookies: "\(Browser.bindingName)=\(browser.binding ?? "")")
+            let bytes = WireRequest.post("/apple/callback", form: form, from: .otherSite("https://appleid.apple.com"))
+                .bytes(
+                    host: site.authority, cookies: "\(Browser.bindingName)=\(browser.binding ?? "")")
             let port = site.port
             try await blocking {
                 for cut in stride(from: 0, to: bytes.count, by: 97) {
@@ -237,8 +256,9 @@ import Testing
             let browser = site.browser()
             let form = try await browser.consent()
             try await site.apple.control("PUT", "faults/token", ["delay": 300])
-            let bytes = WireRequest.post("/apple/callback", form: form, from: .otherSite("https://appleid.apple.com")).bytes(
-                host: site.authority, cookies: "\(Browser.bindingName)=\(browser.binding ?? "")")
+            let bytes = WireRequest.post("/apple/callback", form: form, from: .otherSite("https://appleid.apple.com"))
+                .bytes(
+                    host: site.authority, cookies: "\(Browser.bindingName)=\(browser.binding ?? "")")
             let port = site.port
             try await blocking {
                 let connection = try WireConnection(port: port)
@@ -298,7 +318,8 @@ import Testing
     }
 
     @Test func connectionsGivenBackAreGivenOutAgain() async throws {
-        try await withSite(SiteOptions(configuration: [("server", ["limits": ["connectionsPerAddress": 4]])])) { (site: Site) async throws in
+        try await withSite(SiteOptions(configuration: [("server", ["limits": ["connectionsPerAddress": 4]])])) {
+            (site: Site) async throws in
             let browser = site.browser()
             for _ in 0..<50 { #expect(try await browser.verify().status == 401) }
         }
@@ -319,7 +340,9 @@ import Testing
 
     /// 50
     static func expectSecurityFields(_ response: WireResponse, _ name: String) {
-        let age = response["strict-transport-security"]?.split(separator: "=").last.flatMap { Int($0.prefix { $0.isNumber }) }
+        let age = response["strict-transport-security"]?.split(separator: "=").last.flatMap {
+            Int($0.prefix { $0.isNumber })
+        }
         #expect((age ?? 0) >= 31_536_000, "\(name)")
         #expect(response["x-content-type-options"] == "nosniff", "\(name)")
         #expect(response["content-security-policy"]?.contains("frame-ancestors 'none'") == true, "\(name)")
@@ -357,16 +380,20 @@ extension Site {
             let program = RequestContext.program
             let requests: [(WireRequest, Int)] = [
                 (.get("/"), 303), (.get("/login"), 200), (.get("/login/apple"), 303), (.get("/login/attempt"), 200),
-                (.get("/account"), 200), (.get("/logout"), 200), (.get("/auth/verify"), 204), (.get("/api/v1/session"), 200),
+                (.get("/account"), 200), (.get("/logout"), 200), (.get("/auth/verify"), 204),
+                (.get("/api/v1/session"), 200),
                 (.get("/assets/bramley.css"), 200), (.get("/assets/nothing.css"), 404), (.get("/nothing"), 404),
                 (.get("/api/v1/nothing"), 404), (.get("/login?return_to=//x"), 400), (.get("/%zz"), 400),
-                (WireRequest(method: "PUT", target: "/login"), 405), (WireRequest(method: "BREW", target: "/login"), 501),
+                (WireRequest(method: "PUT", target: "/login"), 405),
+                (WireRequest(method: "BREW", target: "/login"), 501),
                 (.post("/apple/callback", form: form, json), 415), (.post("/apple/callback", form: Form()), 400),
                 (.post("/logout", form: Form(), from: program), 403),
                 (WireRequest(method: "DELETE", target: "/api/v1/session", context: program), 403),
                 (WireRequest(method: "POST", target: "/apple/notifications", fields: json, body: [0x7B]), 400),
-                (.get("/auth/verify", [("Cookie", "x")]), 401), (.get("/auth/verify?redirect=true", [("Cookie", "x")]), 302),
-                (.get("/auth/verify?optional=true", [("Cookie", "x")]), 204), (.get("/api/v1/session", [("Cookie", "x")]), 401),
+                (.get("/auth/verify", [("Cookie", "x")]), 401),
+                (.get("/auth/verify?redirect=true", [("Cookie", "x")]), 302),
+                (.get("/auth/verify?optional=true", [("Cookie", "x")]), 204),
+                (.get("/api/v1/session", [("Cookie", "x")]), 401),
                 (.post("/apple/callback", form: form), 303), (.post("/logout", form: Form()), 303),
             ]
             for (request, status) in requests {
@@ -380,7 +407,8 @@ extension Site {
     }
 
     @Test func failuresOfTheServerHaveThemToo() async throws {
-        try await withSite(SiteOptions(configuration: [("server", ["limits": ["bodyTimeout": 1]])])) { (site: Site) async throws in
+        try await withSite(SiteOptions(configuration: [("server", ["limits": ["bodyTimeout": 1]])])) {
+            (site: Site) async throws in
             let browser = site.browser()
             // 503: Apple is down.
             let form = try await browser.consent()
@@ -409,7 +437,9 @@ extension Site {
     }
 
     @Test func pagesHaveTheirPolicies() async throws {
-        try await withSite(SiteOptions(configuration: [("login", ["allowedReturnOrigins": ["https://app.example.com"]])])) { (site: Site) async throws in
+        try await withSite(
+            SiteOptions(configuration: [("login", ["allowedReturnOrigins": ["https://app.example.com"]])])
+        ) { (site: Site) async throws in
             let browser = site.browser()
             let login = try await browser.get("/login")
             let policy = try #require(login["content-security-policy"])
@@ -425,7 +455,8 @@ extension Site {
             #expect(repost["referrer-policy"] == "same-origin")
             // A script runs by its nonce alone: every script element has it.
             for page in [login, repost] {
-                let nonce = page["content-security-policy"]?.components(separatedBy: "'nonce-").last?.prefix { $0 != "'" } ?? ""
+                let nonce =
+                    page["content-security-policy"]?.components(separatedBy: "'nonce-").last?.prefix { $0 != "'" } ?? ""
                 #expect(nonce.utf8.count >= 22)
                 for tag in page.text.components(separatedBy: "<script").dropFirst() {
                     #expect(tag.prefix { $0 != ">" }.contains("nonce=\"\(nonce)\""))

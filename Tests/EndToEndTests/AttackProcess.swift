@@ -70,8 +70,9 @@ final class ServerProcess {
             "storage": ["directory": .string(directory + "/data")],
         ]
         for (name, bytes) in [("AuthKey.p8", Array(Apple.privateKeyPEM.utf8)), ("config.json", configuration.bytes)] {
-            guard FileManager.default.createFile(
-                atPath: directory + "/" + name, contents: Data(bytes), attributes: [.posixPermissions: 0o600])
+            guard
+                FileManager.default.createFile(
+                    atPath: directory + "/" + name, contents: Data(bytes), attributes: [.posixPermissions: 0o600])
             else { throw SiteError("\(name) cannot be written") }
         }
         let binary = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

@@ -7,9 +7,12 @@ import Testing
     // MARK: 33
 
     @Test func idleLimitIsExact() async throws {
-        try await withSite(SiteOptions(configuration: [("sessions", ["lifetime": 86_400, "idleTimeout": 3600])])) { (site: Site) async throws in
+        try await withSite(SiteOptions(configuration: [("sessions", ["lifetime": 86_400, "idleTimeout": 3600])])) {
+            (site: Site) async throws in
             let (early, late, seen) = (site.browser(), site.browser(), site.browser())
-            for (browser, person) in [(early, "ada"), (late, "boris"), (seen, "chie")] { try await browser.signIn(as: person) }
+            for (browser, person) in [(early, "ada"), (late, "boris"), (seen, "chie")] {
+                try await browser.signIn(as: person)
+            }
             // In the loop's cache, which must know the limit too.
             #expect(try await late.verify().status == 204)
             site.clock.advance(seconds: 1800)
@@ -25,7 +28,8 @@ import Testing
     }
 
     @Test func sessionEndsAtItsAbsoluteLimitHoweverMuchItIsUsed() async throws {
-        try await withSite(SiteOptions(configuration: [("sessions", ["lifetime": 7200, "idleTimeout": 3600])])) { (site: Site) async throws in
+        try await withSite(SiteOptions(configuration: [("sessions", ["lifetime": 7200, "idleTimeout": 3600])])) {
+            (site: Site) async throws in
             let browser = site.browser()
             let response = try await browser.signIn()
             #expect(response.setCookie(Browser.sessionName)?.attributes["max-age"] == "7200")
@@ -46,7 +50,8 @@ import Testing
 
     /// `lastSeenAt` is written lazily: a restart in between must not make a used session look unused.
     @Test func useIsRememberedAcrossARestart() async throws {
-        try await withSite(SiteOptions(configuration: [("sessions", ["lifetime": 86_400, "idleTimeout": 3600])])) { (site: Site) async throws in
+        try await withSite(SiteOptions(configuration: [("sessions", ["lifetime": 86_400, "idleTimeout": 3600])])) {
+            (site: Site) async throws in
             let browser = site.browser()
             try await browser.signIn()
             site.clock.advance(seconds: 3000)
@@ -131,7 +136,9 @@ import Testing
     @Test func everyOriginOfARequestThatEndsASession() async throws {
         try await withSite { (site: Site) async throws in
             for (fields, passes) in Self.contexts {
-                let own = fields.map { (name: $0.key, value: $0.value.replacingOccurrences(of: "OWN", with: site.origin)) }
+                let own = fields.map {
+                    (name: $0.key, value: $0.value.replacingOccurrences(of: "OWN", with: site.origin))
+                }
                 let browser = site.browser()
                 try await browser.signIn()
                 let form = try await browser.post("/logout", Form(), own, from: .program)
@@ -184,8 +191,10 @@ import Testing
             let name = Browser.sessionName
             let program = site.browser()
             for cookie in [
-                "\(name)=\(first); \(name)=\(second)", "\(name)=\(second); \(name)=\(first)", "\(name)=\(first); \(name)=\(first)",
-                "\(name)=\(first); \(name)=", "\(name)=; \(name)=\(first)", "\(name)=\(first);\(name)=x", "\(name)=\(first); \(name) =x",
+                "\(name)=\(first); \(name)=\(second)", "\(name)=\(second); \(name)=\(first)",
+                "\(name)=\(first); \(name)=\(first)",
+                "\(name)=\(first); \(name)=", "\(name)=; \(name)=\(first)", "\(name)=\(first);\(name)=x",
+                "\(name)=\(first); \(name) =x",
                 "\(name)=\(first);\t\(name)\t=x",
             ] {
                 #expect(try await program.verify([("Cookie", cookie)]).status == 401, "\(cookie)")
@@ -195,12 +204,14 @@ import Testing
             #expect(try await program.verify(fields).status == 401)
             for cookie in [
                 "bramley=\(first)", "__host-bramley=\(first)", "__Secure-bramley=\(first)", "__Host-bramley2=\(first)",
-                "\(name)=\"\(first)\"", "\(name)=\(first)x", "\(name)=\(first.dropLast())", "\(name)=\(first.lowercased())",
+                "\(name)=\"\(first)\"", "\(name)=\(first)x", "\(name)=\(first.dropLast())",
+                "\(name)=\(first.lowercased())",
                 "\(name)", "=\(name)=\(first)", "\(name)=%62\(first.dropFirst())", "\(name)=\(first) x",
             ] {
                 #expect(try await program.verify([("Cookie", cookie)]).status == 401, "\(cookie)")
             }
-            let beside = "a=b; bramley=\(second); x;;  \(name)=\(first) ; __Host-bramley-login=y; __Secure-bramley=\(second)"
+            let beside =
+                "a=b; bramley=\(second); x;;  \(name)=\(first) ; __Host-bramley-login=y; __Secure-bramley=\(second)"
             let found = try await program.verify([("Cookie", beside)])
             #expect(found.status == 204)
             #expect(found["x-auth-request-email"] == "ada@example.com")

@@ -17,7 +17,9 @@ import Testing
             let browser = site.browser()
             try await browser.signIn()
             let user = try await browser.session()?["user"]?["id"]?.string
-            for fields in [[], [("Connection", "close")], [("Authorization", "Bearer abc")]] as [[(name: String, value: String)]] {
+            for fields in [[], [("Connection", "close")], [("Authorization", "Bearer abc")]]
+                as [[(name: String, value: String)]]
+            {
                 // By the prepared answer and by the ordinary route: the same.
                 let response = try await browser.verify(fields)
                 #expect(response.status == 204)
@@ -41,7 +43,8 @@ import Testing
 
     @Test func identityFieldsOfAClientNeverComeBack() async throws {
         try await withSite(Self.trusting) { (site: Site) async throws in
-            let forged = Self.identity.map { (name: $0, value: "root") }
+            let forged =
+                Self.identity.map { (name: $0, value: "root") }
                 + [("Remote-User", "root"), ("X-Forwarded-User", "root"), ("X-Forwarded-Email", "root")]
             let nobody = site.browser()
             let browser = site.browser(source: 0x7F00_0001)
@@ -61,7 +64,9 @@ import Testing
             try await browser.signIn(as: person)
             let response = try await browser.verify()
             #expect(response.status == 204)
-            for name in Self.identity { #expect(response[name]?.utf8.allSatisfy { (0x21...0x7E).contains($0) } == true) }
+            for name in Self.identity {
+                #expect(response[name]?.utf8.allSatisfy { (0x21...0x7E).contains($0) } == true)
+            }
             // erin's address is not verified and dana has none: neither is told.
             #expect((response["x-auth-request-email"] ?? "").isEmpty == (person != "chie"))
             #expect(response["x-auth-request-preferred-username"]?.isEmpty == false)
@@ -86,7 +91,8 @@ import Testing
         try await withSite(Self.trusting) { (site: Site) async throws in
             let proxy = site.browser(source: 0x7F00_0001)
             let original = [
-                ("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "app.example.com"), ("X-Forwarded-Uri", "/a?b=c&d"),
+                ("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", "app.example.com"),
+                ("X-Forwarded-Uri", "/a?b=c&d"),
                 ("X-Forwarded-Method", "GET"),
             ]
             let location = site.publicURL + "/login?return_to=https%3A%2F%2Fapp.example.com%2Fa%3Fb%3Dc%26d"
@@ -102,7 +108,10 @@ import Testing
             #expect(try await proxy.verify(post, query: "?redirect=true").status == 401)
             let script = original + [("Sec-Fetch-Mode", "cors")]
             #expect(try await proxy.verify(script, query: "?redirect=true").status == 401)
-            for query in ["?redirect=1", "?redirect=true&redirect=true", "?redirect=TRUE", "?optional=1", "?optional=true&optional=true"] {
+            for query in [
+                "?redirect=1", "?redirect=true&redirect=true", "?redirect=TRUE", "?optional=1",
+                "?optional=true&optional=true",
+            ] {
                 #expect(try await proxy.verify(original, query: query).status == 401, "\(query)")
             }
         }
@@ -120,17 +129,20 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        [("X-Forwarded-Host", "app.example.com"), ("X-Forwarded-Host", "evil.example")],
-        [("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Host", "app.example.com")],
-        [("X-Forwarded-Host", "app.example.com, evil.example")], [("X-Forwarded-Host", "APP.example.com")],
-        [("X-Forwarded-Host", "app.example.com:")], [("X-Forwarded-Host", "app.example.com@evil.example")],
-        [("X-Forwarded-Host", "app.example.com/evil")], [("X-Forwarded-Host", "")],
-        [("X-Forwarded-Proto", "https,http")], [("X-Forwarded-Proto", "HTTPS")], [("X-Forwarded-Proto", "javascript")],
-        [("X-Forwarded-Uri", "//evil.example"), ("X-Forwarded-Uri", "/x")], [("X-Forwarded-Uri", "/a/../b")],
-        [("X-Forwarded-Uri", "/a/%2e%2e/b")], [("X-Forwarded-Uri", "http://evil.example/")], [("X-Forwarded-Uri", "/%zz")],
-        [("X-Forwarded-Method", "GET"), ("X-Forwarded-Method", "POST")], [("X-Forwarded-Method", "G T")],
-    ] as [[(String, String)]])
+    @Test(
+        arguments: [
+            [("X-Forwarded-Host", "app.example.com"), ("X-Forwarded-Host", "evil.example")],
+            [("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Host", "app.example.com")],
+            [("X-Forwarded-Host", "app.example.com, evil.example")], [("X-Forwarded-Host", "APP.example.com")],
+            [("X-Forwarded-Host", "app.example.com:")], [("X-Forwarded-Host", "app.example.com@evil.example")],
+            [("X-Forwarded-Host", "app.example.com/evil")], [("X-Forwarded-Host", "")],
+            [("X-Forwarded-Proto", "https,http")], [("X-Forwarded-Proto", "HTTPS")],
+            [("X-Forwarded-Proto", "javascript")],
+            [("X-Forwarded-Uri", "//evil.example"), ("X-Forwarded-Uri", "/x")], [("X-Forwarded-Uri", "/a/../b")],
+            [("X-Forwarded-Uri", "/a/%2e%2e/b")], [("X-Forwarded-Uri", "http://evil.example/")],
+            [("X-Forwarded-Uri", "/%zz")],
+            [("X-Forwarded-Method", "GET"), ("X-Forwarded-Method", "POST")], [("X-Forwarded-Method", "G T")],
+        ] as [[(String, String)]])
     func ambiguousOriginalRequestIsRefused(fields: [(String, String)]) async throws {
         try await withSite(Self.trusting) { (site: Site) async throws in
             let proxy = site.browser(source: 0x7F00_0001)
@@ -144,7 +156,9 @@ import Testing
     @Test func targetThatIsNotOursIsLeftOut() async throws {
         try await withSite(Self.trusting) { (site: Site) async throws in
             let proxy = site.browser(source: 0x7F00_0001)
-            for (host, uri) in [("evil.example", "/"), ("app.example.com", "//evil.example"), ("app.example.com", "/%2f%2fevil")] {
+            for (host, uri) in [
+                ("evil.example", "/"), ("app.example.com", "//evil.example"), ("app.example.com", "/%2f%2fevil"),
+            ] {
                 let response = try await proxy.verify([
                     ("X-Forwarded-Proto", "https"), ("X-Forwarded-Host", host), ("X-Forwarded-Uri", uri),
                 ])
@@ -159,12 +173,18 @@ import Testing
             let browser = site.browser()
             try await browser.signIn()
             for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"] {
-                let response = try await browser.send(WireRequest(method: method, target: "/auth/verify", context: .program))
+                let response = try await browser.send(
+                    WireRequest(method: method, target: "/auth/verify", context: .program))
                 #expect(response.status == (method == "OPTIONS" ? 204 : 405), "\(method)")
                 #expect(response["x-auth-request-user"] == nil, "\(method)")
             }
-            #expect(try await browser.send(WireRequest(method: "HEAD", target: "/auth/verify", context: .program)).status == 204)
-            for target in ["/auth/verify/", "/auth//verify", "/Auth/verify", "/auth/verify%2f", "/auth/%76erify/..", "/./auth/verify"] {
+            #expect(
+                try await browser.send(WireRequest(method: "HEAD", target: "/auth/verify", context: .program)).status
+                    == 204)
+            for target in [
+                "/auth/verify/", "/auth//verify", "/Auth/verify", "/auth/verify%2f", "/auth/%76erify/..",
+                "/./auth/verify",
+            ] {
                 #expect(try await browser.get(target, from: .program).status != 204, "\(target)")
             }
         }
@@ -226,7 +246,9 @@ import Testing
             #expect(try await browser.session() != nil)
             #expect(try await site.browser().get("/login").status == 200)
             // What a stranger claims to be forwarded for is nobody's address.
-            let forged = [("X-Forwarded-For", "203.0.113.7"), ("Forwarded", "for=203.0.113.7"), ("X-Real-IP", "203.0.113.7")]
+            let forged = [
+                ("X-Forwarded-For", "203.0.113.7"), ("Forwarded", "for=203.0.113.7"), ("X-Real-IP", "203.0.113.7"),
+            ]
             #expect(try await Self.isLimited(.get("/login", forged), of: browser))
         }
     }
@@ -260,7 +282,8 @@ import Testing
 
     /// Behind a trusted proxy it is the client who is counted.
     @Test func proxiedClientsAreCountedOneByOne() async throws {
-        try await withSite(SiteOptions(configuration: [("server", ["trustedProxies": ["127.0.0.1"]])])) { (site: Site) async throws in
+        try await withSite(SiteOptions(configuration: [("server", ["trustedProxies": ["127.0.0.1"]])])) {
+            (site: Site) async throws in
             let proxy = site.browser(source: 0x7F00_0001)
             var statuses: Set<Int> = []
             for number in 0..<150 {

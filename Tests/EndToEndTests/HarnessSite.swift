@@ -56,7 +56,9 @@ final class Site: Sendable {
 
     private let running = Mutex<Running?>(nil)
 
-    fileprivate init(options: SiteOptions, directory: String, sockets: BoundSockets, apple: Apple, clock: SiteClock) throws {
+    fileprivate init(options: SiteOptions, directory: String, sockets: BoundSockets, apple: Apple, clock: SiteClock)
+        throws
+    {
         self.options = options
         self.directory = directory
         self.clock = clock
@@ -89,10 +91,12 @@ final class Site: Sendable {
 
     /// Takes the server down in order; nothing listens until `start`.
     func stop() async throws {
-        guard let running = running.withLock({ running in
-            defer { running = nil }
-            return running
-        }) else { return }
+        guard
+            let running = running.withLock({ running in
+                defer { running = nil }
+                return running
+            })
+        else { return }
         running.server.stop(abortAfter: 500)
         try await running.task.value
         running.server.close()
@@ -149,8 +153,9 @@ final class Site: Sendable {
     }
 
     private static func write(_ bytes: [UInt8], to path: String) throws {
-        guard FileManager.default.createFile(
-            atPath: path, contents: Data(bytes), attributes: [.posixPermissions: 0o600])
+        guard
+            FileManager.default.createFile(
+                atPath: path, contents: Data(bytes), attributes: [.posixPermissions: 0o600])
         else { throw SiteError("\(path) cannot be written") }
     }
 }

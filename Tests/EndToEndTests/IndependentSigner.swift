@@ -104,6 +104,8 @@ extension Site {
 
     func publishSignersKeys() async throws {
         let signer = IndependentSigner.shared
-        try await publish([try await signer.jwk(IndependentSigner.kid), try await signer.jwk(IndependentSigner.otherKid)])
+        try await publish([
+            try await signer.jwk(IndependentSigner.kid), try await signer.jwk(IndependentSigner.otherKid),
+        ])
     }
 }

@@ -42,10 +42,11 @@ import Testing
 
     // MARK: 38
 
-    @Test(arguments: [
-        ("consent-revoked", false, 1), ("consent-revoked", true, 1000), ("account-delete", false, 1000),
-        ("account-deleted", true, 1), ("account-deleted", false, 1000),
-    ] as [(String, Bool, Int64)])
+    @Test(
+        arguments: [
+            ("consent-revoked", false, 1), ("consent-revoked", true, 1000), ("account-delete", false, 1000),
+            ("account-deleted", true, 1), ("account-deleted", false, 1000),
+        ] as [(String, Bool, Int64)])
     func everyWayOfWritingAnEndIsUnderstood(type: String, asObject: Bool, unit: Int64) async throws {
         try await withSite { (site: Site) async throws in
             try await site.publishSignersKeys()
@@ -69,7 +70,8 @@ import Testing
             let subject = try await site.apple.subject(of: "boris")
             let now = site.clock.milliseconds()
             for (type, time, forwards) in [
-                ("email-disabled", now + 1000, false), ("email-enabled", now, false), ("email-enabled", now + 2000, true),
+                ("email-disabled", now + 1000, false), ("email-enabled", now, false),
+                ("email-enabled", now + 2000, true),
             ] {
                 var event = Self.event(type, subject, at: time)
                 event["email"] = "x@privaterelay.appleid.com"
@@ -84,14 +86,17 @@ import Testing
 
     static let forgeries: [Forgery] =
         IdentityTokenValidation.algorithms + IdentityTokenValidation.keys
-        + IdentityTokenValidation.encodings.filter { !$0.name.hasPrefix("aud twice") && !$0.name.hasPrefix("sub twice") } + [
+        + IdentityTokenValidation.encodings.filter {
+            !$0.name.hasPrefix("aud twice") && !$0.name.hasPrefix("sub twice")
+        } + [
             .claims("iss missing", ["iss": .null]), .claims("iss of another", ["iss": "https://evil.example"]),
             .claims("aud missing", ["aud": .null]), .claims("aud of another", ["aud": "com.example.other"]),
             .claims("aud holds further ones", ["aud": ["com.example.app", "com.example.other"]]),
             .claims("aud empty", ["aud": []]), .claims("iat missing", ["iat": .null]),
             .claims("iat far ahead", ["iat": 99_999_999_999]), .claims("exp past", ["exp": 1]),
             .claims("exp a string", ["exp": "99999999999"]), .raw("exp 1e999", without: "exp", "\"exp\":1e999"),
-            .claims("jti missing", ["jti": .null]), .claims("jti empty", ["jti": ""]), .claims("jti a number", ["jti": 1]),
+            .claims("jti missing", ["jti": .null]), .claims("jti empty", ["jti": ""]),
+            .claims("jti a number", ["jti": 1]),
             .claims("events missing", ["events": .null]), .claims("events a list", ["events": []]),
             .claims("events a string of no object", ["events": "[]"]), .claims("events no JSON", ["events": "x"]),
             .claims("events of deep JSON", ["events": .string(String(repeating: "{\"a\":", count: 2000))]),
@@ -122,7 +127,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", "{", "null", "[]", "{}", "{\"payload\":null}", "{\"payload\":1}", "{\"payload\":\"\"}", "{\"payload\":\"a.b.c\"}",
+        "", "{", "null", "[]", "{}", "{\"payload\":null}", "{\"payload\":1}", "{\"payload\":\"\"}",
+        "{\"payload\":\"a.b.c\"}",
         "{\"payload\":\"x\",\"payload\":\"y\"}", String(repeating: "[", count: 60_000),
         String(repeating: "{\"payload\":", count: 5000), "{\"payload\":\"\\ud800\"}", "payload=x",
     ])

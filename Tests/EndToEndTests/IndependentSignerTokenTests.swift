@@ -2,79 +2,7 @@ import AppleSimulator
 import Foundation
 import Testing
 
-/// One change of an otherwise sound token.
-struct Forgery: Sendable, CustomTestStringConvertible {
-    var name: String
-    /// Texts of header and claims, changed.
-    var header: @Sendable (String) -> String = { $0 }
-    var payload: @Sendable (String) -> String = { $0 }
-    /// How it is really signed, and by whom.
-    var method = "RS256"
-    var key = IndependentSigner.kid
-    /// The compact form, changed after signing.
-    var compact: @Sendable (String) -> String = { $0 }
-
-    var testDescription: String { name }
-
-    /// Members of the claims set or (null) removed.
-    static func claims(_ name: String, _ members: JSON) -> Forgery {
-        Forgery(name: name, payload: { merge(members, into: $0) })
-    }
-
-    static func header(_ name: String, _ members: JSON) -> Forgery {
-        Forgery(name: name, header: { merge(members, into: $0) })
-    }
-
-    /// Text put at the end of the claims, after removing a member: for what no JSON writer writes.
-    static func raw(_ name: String, without member: String? = nil, _ text: String) -> Forgery {
-        Forgery(
-            name: name,
-            payload: { payload in
-                var base = payload
-                if let member { base = merge(.object([]).setting(member, .null), into: base) }
-                return base.dropLast() + "," + text + "}"
-            })
-    }
-
-    static func rawHeader(_ name: String, _ text: String) -> Forgery {
-        Forgery(name: name, header: { $0.dropLast() + "," + text + "}" })
-    }
-
-    private static func merge(_ members: JSON, into text: String) -> String {
-        var json = JSON(parsing: Array(text.utf8)) ?? [:]
-        for member in members.members ?? [] { json[member.name] = member.value == .null ? nil : member.value }
-        return json.text
-    }
-
-    func token(header: JSON, claims: JSON) async throws -> String {
-        compact(
-            try await IndependentSigner.shared.sign(
-                header: self.header(header.text), payload: payload(claims.text), key: key, method: method))
-    }
-}
-
-extension JSON {
-    /// With a member set, null included.
-    func setting(_ name: String, _ value: JSON) -> JSON {
-        guard case .object(var members) = self else { return self }
-        members.removeAll { $0.name == name }
-        var one: JSON = [:]
-        one[name] = value
-        members += one.members ?? []
-        return .object(members)
-    }
-
-    /// Header or claims of a compact token.
-    static func part(_ index: Int, of token: String) -> JSON {
-        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3 else { return .null }
-        var text = parts[index].replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/")
-        while text.utf8.count % 4 != 0 { text += "=" }
-        return Data(base64Encoded: text).flatMap { JSON(parsing: Array($0)) } ?? .null
-    }
-}
-
-/// Requirements 17–31 through the running server: identity tokens that Apple did not mint.
+/// Requirements 17–31: identity tokens of an independent signer, through the running server.
 @Suite struct IdentityTokenValidation {
     static let soundHeader: JSON = ["kid": .string(IndependentSigner.kid), "alg": "RS256"]
 
@@ -90,7 +18,10 @@ extension JSON {
         .header("typ jwt", ["typ": "jwt"]),
         .header(
             "jwk, jku, x5u and x5c of somebody else",
-            ["jwk": ["kty": "oct", "k": "AAAA"], "jku": "https://evil.example/k", "x5u": "https://evil.example/c", "x5c": ["AAAA"]]),
+            [
+                "jwk": ["kty": "oct", "k": "AAAA"], "jku": "https://evil.example/k", "x5u": "https://evil.example/c",
+                "x5c": ["AAAA"],
+            ]),
         Forgery(name: "white space in the JSON", header: { " " + $0 + "\n" }, payload: { "\r\n\t" + $0 }),
     ]
 
@@ -123,11 +54,16 @@ extension JSON {
     /// 18, 19
     static let algorithms: [Forgery] = [
         Forgery(name: "alg none, no signature", header: { _ in "{\"alg\":\"none\"}" }, method: "none"),
-        Forgery(name: "alg none with kid", header: { $0.replacingOccurrences(of: "RS256", with: "none") }, method: "none"),
+        Forgery(
+            name: "alg none with kid", header: { $0.replacingOccurrences(of: "RS256", with: "none") }, method: "none"),
         Forgery(name: "alg nOnE", header: { $0.replacingOccurrences(of: "RS256", with: "nOnE") }, method: "none"),
         Forgery(name: "alg none with a signature", header: { $0.replacingOccurrences(of: "RS256", with: "none") }),
-        Forgery(name: "HS256 by the PEM", header: { $0.replacingOccurrences(of: "RS256", with: "HS256") }, method: "HS256-pem"),
-        Forgery(name: "HS256 by the DER", header: { $0.replacingOccurrences(of: "RS256", with: "HS256") }, method: "HS256-der"),
+        Forgery(
+            name: "HS256 by the PEM", header: { $0.replacingOccurrences(of: "RS256", with: "HS256") },
+            method: "HS256-pem"),
+        Forgery(
+            name: "HS256 by the DER", header: { $0.replacingOccurrences(of: "RS256", with: "HS256") },
+            method: "HS256-der"),
         Forgery(name: "HS256 by n", header: { $0.replacingOccurrences(of: "RS256", with: "HS256") }, method: "HS256-n"),
         Forgery(name: "RS256 said, HS256 done", method: "HS256-pem"),
         Forgery(name: "ES256", header: { $0.replacingOccurrences(of: "RS256", with: "ES256") }, method: "ES256"),
@@ -148,8 +84,12 @@ extension JSON {
         .header("typ of something else", ["typ": "at+jwt"]),
         .header("typ a number", ["typ": 1]),
         .header("zip", ["zip": "DEF", "crit": ["zip"]]),
-        Forgery(name: "an empty signature", compact: { $0.components(separatedBy: ".").dropLast().joined(separator: ".") + "." }),
-        Forgery(name: "a signature of zeros", compact: { Self.replacing(2, of: $0, by: String(repeating: "A", count: 342)) }),
+        Forgery(
+            name: "an empty signature",
+            compact: { $0.components(separatedBy: ".").dropLast().joined(separator: ".") + "." }),
+        Forgery(
+            name: "a signature of zeros", compact: { Self.replacing(2, of: $0, by: String(repeating: "A", count: 342)) }
+        ),
         Forgery(name: "a signature one byte short", compact: { Self.replacing(2, of: $0, by: nil, dropping: 4) }),
     ]
 
@@ -241,10 +181,17 @@ extension JSON {
         Forgery(name: "white space at the end", compact: { $0 + "\n" }),
         Forgery(name: "white space in the middle", compact: { $0.replacingOccurrences(of: ".", with: ". ") }),
         Forgery(name: "non-canonical last bits", compact: { Self.nudgingLastCharacter(of: $0) }),
-        Forgery(name: "standard alphabet", compact: {
-            Self.replacing(2, of: $0, by: $0.components(separatedBy: ".")[2].replacingOccurrences(of: "-", with: "+").replacingOccurrences(of: "_", with: "/") + "+")
-        }),
-        Forgery(name: "longer than 16 KB", payload: { $0.dropLast() + ",\"x\":\"\(String(repeating: "x", count: 13_000))\"}" }),
+        Forgery(
+            name: "standard alphabet",
+            compact: {
+                Self.replacing(
+                    2, of: $0,
+                    by: $0.components(separatedBy: ".")[2].replacingOccurrences(of: "-", with: "+")
+                        .replacingOccurrences(of: "_", with: "/") + "+")
+            }),
+        Forgery(
+            name: "longer than 16 KB",
+            payload: { $0.dropLast() + ",\"x\":\"\(String(repeating: "x", count: 13_000))\"}" }),
         .raw("sub twice", "\"sub\":\"x\""),
         .raw("sub twice, escaped", "\"\\u0073ub\":\"x\""),
         .raw("aud twice, the same", "\"aud\":\"com.example.web\""),
@@ -252,7 +199,8 @@ extension JSON {
         .rawHeader("alg twice", "\"alg\":\"none\""),
         .rawHeader("alg twice, the same", "\"alg\":\"RS256\""),
         .rawHeader("kid twice", "\"kid\":\"x\""),
-        .raw("ten thousand levels", "\"x\":" + String(repeating: "[", count: 5000) + String(repeating: "]", count: 5000)),
+        .raw(
+            "ten thousand levels", "\"x\":" + String(repeating: "[", count: 5000) + String(repeating: "]", count: 5000)),
         .raw("levels never closed", "\"x\":" + String(repeating: "{\"a\":", count: 2000)),
         .raw("a lone surrogate", "\"x\":\"\\ud800\""),
         .raw("surrogates in the wrong order", "\"x\":\"\\udc00\\ud800\""),
@@ -295,10 +243,11 @@ extension JSON {
     }
 
     /// 25: each boundary, and one second past it.
-    @Test(arguments: [
-        ("exp", -59, true), ("exp", -60, false), ("iat", 60, true), ("iat", 61, false), ("nbf", 60, true),
-        ("nbf", 61, false),
-    ] as [(String, Int64, Bool)])
+    @Test(
+        arguments: [
+            ("exp", -59, true), ("exp", -60, false), ("iat", 60, true), ("iat", 61, false), ("nbf", 60, true),
+            ("nbf", 61, false),
+        ] as [(String, Int64, Bool)])
     func timesAreHeldToAMinute(claim: String, offset: Int64, isAccepted: Bool) async throws {
         try await withSite { (site: Site) async throws in
             try await site.publishSignersKeys()
@@ -321,7 +270,8 @@ extension JSON {
         let signer = IndependentSigner.shared
         let published: [(kid: String, bits: Int, members: JSON)] = [
             ("weak1024", 1024, [:]), ("enconly", 2048, ["use": "enc"]), ("rs512", 2048, ["alg": "RS512"]),
-            ("signonly", 2048, ["key_ops": ["sign"]]), ("typeec", 2048, ["kty": "EC"]), ("notype", 2048, ["kty": .null]),
+            ("signonly", 2048, ["key_ops": ["sign"]]), ("typeec", 2048, ["kty": "EC"]),
+            ("notype", 2048, ["kty": .null]),
             ("exponent1", 2048, ["e": "AQ"]), ("evenexp", 2048, ["e": "BA"]), ("nomodulus", 2048, ["n": .null]),
             ("padded", 2048, ["e": "AQAB=="]),
         ]
@@ -336,7 +286,8 @@ extension JSON {
             for key in published {
                 let header: JSON = ["kid": .string(key.kid), "alg": "RS256"]
                 let token = try await signer.sign(
-                    header: header.text, payload: claims.text, key: key.bits == 2048 ? key.kid : "\(key.kid)/\(key.bits)")
+                    header: header.text, payload: claims.text,
+                    key: key.bits == 2048 ? key.kid : "\(key.kid)/\(key.bits)")
                 let response = try await browser.postCallback(form.setting("id_token", token))
                 #expect([400, 503].contains(response.status), "\(key.kid)")
             }
@@ -347,9 +298,10 @@ extension JSON {
     }
 
     /// 20, 22: a set with two keys of one kid, or with a private key, is refused whole and replaces nothing.
-    @Test(arguments: [
-        ["kid": .string(IndependentSigner.kid)], ["d": "AQAB"], ["k": "AAAA"], ["kid": 1],
-    ] as [JSON])
+    @Test(
+        arguments: [
+            ["kid": .string(IndependentSigner.kid)], ["d": "AQAB"], ["k": "AAAA"], ["kid": 1],
+        ] as [JSON])
     func brokenKeySetReplacesNothing(members: JSON) async throws {
         let signer = IndependentSigner.shared
         try await withSite { (site: Site) async throws in
@@ -394,7 +346,8 @@ extension JSON {
                                 from: .otherSite("https://appleid.apple.com")
                             ).bytes(host: site.authority, cookies: "\(Browser.bindingName)=\(browser.binding ?? "")")
                         }
-                        let answers = String(decoding: try await attacker.exchange(bytes, finishing: false), as: UTF8.self)
+                        let answers = String(
+                            decoding: try await attacker.exchange(bytes, finishing: false), as: UTF8.self)
                         let statuses = answers.components(separatedBy: "HTTP/1.1 ").dropFirst().map { $0.prefix(3) }
                         #expect(statuses.count == 100)
                         #expect(statuses.allSatisfy { $0 == "503" || $0 == "400" })
@@ -425,11 +378,13 @@ extension JSON {
     }
 
     /// 22
-    @Test(arguments: [
-        ("PUT", "keys", ["mode": "empty"]), ("PUT", "keys", ["mode": "otherTypes"]), ("PUT", "keys", ["mode": "duplicateKid"]),
-        ("PUT", "faults/keys", ["status": 503, "body": "html"]), ("PUT", "faults/keys", ["body": "garbage"]),
-        ("PUT", "faults/keys", ["body": "empty"]), ("PUT", "faults/keys", ["close": "half"]),
-    ] as [(String, String, JSON)])
+    @Test(
+        arguments: [
+            ("PUT", "keys", ["mode": "empty"]), ("PUT", "keys", ["mode": "otherTypes"]),
+            ("PUT", "keys", ["mode": "duplicateKid"]),
+            ("PUT", "faults/keys", ["status": 503, "body": "html"]), ("PUT", "faults/keys", ["body": "garbage"]),
+            ("PUT", "faults/keys", ["body": "empty"]), ("PUT", "faults/keys", ["close": "half"]),
+        ] as [(String, String, JSON)])
     func uselessKeySetKeepsTheLastGoodOne(method: String, path: String, change: JSON) async throws {
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
@@ -487,7 +442,8 @@ extension JSON {
         try await withSite { (site: Site) async throws in
             let (ada, other) = (site.browser(), site.browser())
             try await ada.signIn(as: "ada")
-            try await site.apple.control("POST", "people", ["id": "twin", "email": "ada@example.com", "emailVerified": true])
+            try await site.apple.control(
+                "POST", "people", ["id": "twin", "email": "ada@example.com", "emailVerified": true])
             try await other.signIn(as: "twin")
             let (first, second) = (try await ada.session()?["user"], try await other.session()?["user"])
             #expect(first?["email"]?.string == "ada@example.com")
@@ -497,14 +453,17 @@ extension JSON {
     }
 
     /// 28
-    @Test(arguments: [
-        (true, true), ("true", true), (false, false), ("false", false), ("TRUE", false), ("True", false), ("1", false),
-        (1, false), ("yes", false), (["true"], false), ("true ", false), (.null, false),
-    ] as [(JSON, Bool)])
+    @Test(
+        arguments: [
+            (true, true), ("true", true), (false, false), ("false", false), ("TRUE", false), ("True", false),
+            ("1", false),
+            (1, false), ("yes", false), (["true"], false), ("true ", false), (.null, false),
+        ] as [(JSON, Bool)])
     func onlyTrueIsVerified(flag: JSON, isVerified: Bool) async throws {
         try await withSite { (site: Site) async throws in
             try await site.apple.control(
-                "PUT", "tokens", ["claims": JSON.object([]).setting("email_verified", flag).setting("is_private_email", flag)])
+                "PUT", "tokens",
+                ["claims": JSON.object([]).setting("email_verified", flag).setting("is_private_email", flag)])
             let browser = site.browser()
             try await browser.signIn()
             let user = try await browser.session()?["user"]
@@ -516,49 +475,16 @@ extension JSON {
         }
     }
 
-    // MARK: 17: the token endpoint's token
-
-    @Test(arguments: ["iss", "aud", "sub", "exp", "iat", "nonce", "atHash", "signature", "kid", "noKid", "algNone"])
-    func flawedTokenOfTheTokenEndpointMakesNoSession(flaw: String) async throws {
-        try await withSite { (site: Site) async throws in
-            let browser = site.browser()
-            let form = try await browser.consent()
-            try await site.apple.control("PUT", "tokens", ["on": "token", "wrong": [.string(flaw)]])
-            let response = try await browser.postCallback(form)
-            #expect([400, 503].contains(response.status))
-            #expect(browser.sessionToken == nil)
-            #expect(try await site.count("session") == 0)
-        }
-    }
-
-    @Test(arguments: ["noNonce", "noATHash"])
-    func tokenEndpointMayLeaveOut(what: String) async throws {
-        try await withSite { (site: Site) async throws in
-            try await site.apple.control("PUT", "tokens", ["on": "token", "wrong": [.string(what)]])
-            #expect(try await site.browser().signIn().status == 303)
-        }
-    }
-
-    @Test(arguments: ["noCHash", "cHash", "noNonce", "nonce", "aud", "iss", "sub"])
-    func flawedTokenBesideTheCodeMakesNoSession(flaw: String) async throws {
-        try await withSite { (site: Site) async throws in
-            try await site.apple.control("PUT", "tokens", ["on": "authorize", "wrong": [.string(flaw)]])
-            let browser = site.browser()
-            #expect([400, 503].contains(try await browser.postCallback(browser.consent()).status))
-            #expect(try await site.count("session") == 0)
-        }
-    }
-
     // MARK: Shaping
 
-    private static func replacing(_ index: Int, of token: String, by text: String?, dropping count: Int = 0) -> String {
+    static func replacing(_ index: Int, of token: String, by text: String?, dropping count: Int = 0) -> String {
         var parts = token.components(separatedBy: ".")
         parts[index] = text ?? String(parts[index].dropLast(count))
         return parts.joined(separator: ".")
     }
 
     /// 256 bytes leave four unused bits in the last character: changed, the bytes are the same.
-    private static func nudgingLastCharacter(of token: String) -> String {
+    static func nudgingLastCharacter(of token: String) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         guard let last = token.last, let index = alphabet.firstIndex(of: last) else { return token }
         return token.dropLast() + String(alphabet[index ^ 1])

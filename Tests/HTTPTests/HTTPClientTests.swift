@@ -106,11 +106,16 @@ private final class Counter: Sendable {
     static let failures = [
         Failure(name: "silence", script: .silence, error: .timeout),
         Failure(
-            name: "drip within bounds", script: .drip("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n"), error: .timeout),
-        Failure(name: "announced too large", script: .answer("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n"), error: .tooLarge),
+            name: "drip within bounds", script: .drip("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n"), error: .timeout
+        ),
+        Failure(
+            name: "announced too large", script: .answer("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n"),
+            error: .tooLarge),
         Failure(
             name: "chunked too large",
-            script: .answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n\(String(repeating: "a", count: 1001))\r\n0\r\n\r\n"),
+            script: .answer(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n\(String(repeating: "a", count: 1001))\r\n0\r\n\r\n"
+            ),
             error: .tooLarge),
         Failure(
             name: "endless until close",
@@ -119,9 +124,12 @@ private final class Counter: Sendable {
             name: "endless head", script: .answer("HTTP/1.1 200 OK\r\nA: \(String(repeating: "a", count: 100_000))"),
             error: .tooLarge),
         Failure(name: "closed without a word", script: .answerAndClose(""), error: .closed),
-        Failure(name: "closed half-way", script: .answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"), error: .closed),
         Failure(
-            name: "chunks cut", script: .answerAndClose("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"),
+            name: "closed half-way", script: .answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"),
+            error: .closed),
+        Failure(
+            name: "chunks cut",
+            script: .answerAndClose("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"),
             error: .closed),
     ]
 
@@ -145,14 +153,18 @@ private final class Counter: Sendable {
         #expect(connections == 1)
     }
 
-    @Test(arguments: [
-        ("https://appleid.apple.com/auth/token", ClientURL(isSecure: true, host: "appleid.apple.com", port: 443, target: "/auth/token")),
-        ("http://localhost:8080", ClientURL(isSecure: false, host: "localhost", port: 8080, target: "/")),
-        ("https://[::1]:9/a?b", ClientURL(isSecure: true, host: "::1", port: 9, target: "/a?b")),
-        ("https://a?b", ClientURL(isSecure: true, host: "a", port: 443, target: "/?b")),
-        ("ftp://a/", nil), ("https://", nil), ("https://u@a/", nil), ("https://a/#f", nil), ("https://a:0/", nil),
-        ("https://a:99999/", nil), ("https://a:/", nil), ("https://[::1]x/", nil),
-    ] as [(String, ClientURL?)])
+    @Test(
+        arguments: [
+            (
+                "https://appleid.apple.com/auth/token",
+                ClientURL(isSecure: true, host: "appleid.apple.com", port: 443, target: "/auth/token")
+            ),
+            ("http://localhost:8080", ClientURL(isSecure: false, host: "localhost", port: 8080, target: "/")),
+            ("https://[::1]:9/a?b", ClientURL(isSecure: true, host: "::1", port: 9, target: "/a?b")),
+            ("https://a?b", ClientURL(isSecure: true, host: "a", port: 443, target: "/?b")),
+            ("ftp://a/", nil), ("https://", nil), ("https://u@a/", nil), ("https://a/#f", nil), ("https://a:0/", nil),
+            ("https://a:99999/", nil), ("https://a:/", nil), ("https://[::1]x/", nil),
+        ] as [(String, ClientURL?)])
     func urlIsTakenApart(text: String, expected: ClientURL?) {
         #expect(ClientURL(text) == expected)
     }

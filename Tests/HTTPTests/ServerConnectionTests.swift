@@ -24,7 +24,8 @@ import Testing
             response: response("POST /p abc")),
         Case(
             name: "POST in chunks",
-            request: "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nT: v\r\n\r\n",
+            request:
+                "POST /p HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;x=y\r\nc\r\n0\r\nT: v\r\n\r\n",
             response: response("POST /p abc")),
         Case(
             name: "HEAD has no body",
@@ -48,7 +49,8 @@ import Testing
                 + "4\r\none \r\n4\r\ntwo \r\n5\r\nthree\r\n0\r\n\r\n"),
         Case(
             name: "stream to HTTP/1.0", request: "GET /stream HTTP/1.0\r\n\r\n",
-            response: "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nConnection: close\r\n\r\none two three"),
+            response: "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nConnection: close\r\n\r\none two three"
+        ),
         Case(
             name: "stream that breaks off has no last chunk", request: "GET /cut HTTP/1.1\r\nHost: x\r\n\r\n",
             response: "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -114,10 +116,18 @@ import Testing
     }
 
     static let refusals = [
-        Refusal(name: "both framings", request: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", status: 400),
-        Refusal(name: "two lengths", request: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", status: 400),
-        Refusal(name: "signed length", request: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\na", status: 400),
-        Refusal(name: "unknown coding", request: "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", status: 501),
+        Refusal(
+            name: "both framings",
+            request: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            status: 400),
+        Refusal(
+            name: "two lengths",
+            request: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", status: 400),
+        Refusal(
+            name: "signed length", request: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\na", status: 400),
+        Refusal(
+            name: "unknown coding", request: "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+            status: 501),
         Refusal(name: "bare LF", request: "GET / HTTP/1.1\nHost: x\n\n", status: 400),
         Refusal(name: "bare CR", request: "GET / HTTP/1.1\r\nHost: x\rA: b\r\n\r\n", status: 400),
         Refusal(name: "obs-fold", request: "GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n", status: 400),
@@ -125,11 +135,20 @@ import Testing
         Refusal(name: "NUL", request: "GET / HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n", status: 400),
         Refusal(name: "no Host", request: "GET / HTTP/1.1\r\n\r\n", status: 400),
         Refusal(name: "two Hosts", request: "GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", status: 400),
-        Refusal(name: "bad chunk size", request: "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n", status: 400),
+        Refusal(
+            name: "bad chunk size",
+            request: "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n",
+            status: 400),
         Refusal(name: "HTTP/2.0", request: "GET / HTTP/2.0\r\nHost: x\r\n\r\n", status: 505),
-        Refusal(name: "long target", request: "GET /\(String(repeating: "a", count: 9000)) HTTP/1.1\r\nHost: x\r\n\r\n", status: 414),
-        Refusal(name: "long head", request: "GET / HTTP/1.1\r\nHost: x\r\nA: \(String(repeating: "a", count: 20_000))\r\n\r\n", status: 431),
-        Refusal(name: "many fields", request: "GET / HTTP/1.1\r\nHost: x\r\n\(String(repeating: "a: b\r\n", count: 101))\r\n", status: 431),
+        Refusal(
+            name: "long target", request: "GET /\(String(repeating: "a", count: 9000)) HTTP/1.1\r\nHost: x\r\n\r\n",
+            status: 414),
+        Refusal(
+            name: "long head",
+            request: "GET / HTTP/1.1\r\nHost: x\r\nA: \(String(repeating: "a", count: 20_000))\r\n\r\n", status: 431),
+        Refusal(
+            name: "many fields",
+            request: "GET / HTTP/1.1\r\nHost: x\r\n\(String(repeating: "a: b\r\n", count: 101))\r\n", status: 431),
     ]
 
     @Test(arguments: refusals) func refusedAndClosed(_ test: Refusal) async throws {

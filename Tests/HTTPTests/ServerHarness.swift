@@ -76,20 +76,25 @@ struct EchoHandler: RequestHandler {
     func respond(to request: ServerRequest) async -> ServerResponse {
         switch request.path {
         case "/stream":
-            return ServerResponse(status: .ok, body: .stream { writer in
-                for part in ["one ", "two ", "three"] { try await writer.write(Array(part.utf8)) }
-            })
+            return ServerResponse(
+                status: .ok,
+                body: .stream { writer in
+                    for part in ["one ", "two ", "three"] { try await writer.write(Array(part.utf8)) }
+                })
         case "/cut":
-            return ServerResponse(status: .ok, body: .stream { writer in
-                try await writer.write(Array("part".utf8))
-                throw StreamError.aborted
-            })
+            return ServerResponse(
+                status: .ok,
+                body: .stream { writer in
+                    try await writer.write(Array("part".utf8))
+                    throw StreamError.aborted
+                })
         case "/204":
             return ServerResponse(status: .noContent, body: .bytes(Array("no content may follow".utf8)))
         case "/client":
             return ServerResponse(status: .ok, body: .bytes(Array("\(request.client)".utf8)))
         default:
-            let text = "\(request.method.rawValue) \(request.head.path ?? "") \(String(decoding: request.body, as: UTF8.self))"
+            let text =
+                "\(request.method.rawValue) \(request.head.path ?? "") \(String(decoding: request.body, as: UTF8.self))"
             return ServerResponse(status: .ok, fields: [.contentType: "text/plain"], body: .bytes(Array(text.utf8)))
         }
     }

@@ -54,7 +54,6 @@ import Testing
         #expect(isFresh || bench.apple.verifications == 0)
     }
 
-
     @Test("every changed character of state is refused, before anything is asked or written")
     func stateIsAuthentic() async throws {
         let bench = SignInBench()

@@ -68,10 +68,12 @@ import Testing
         let user: UserID = RandomIdentifier(random: SystemRandom()).make()
         #expect(user.rawValue.hasPrefix("usr_"))
         #expect(UserID(parsing: user.rawValue) == user)
-        #expect(RandomIdentifier(random: Fixed(byte: 0)).make(SessionID.self).rawValue
-            == "ses_" + String(repeating: "0", count: 26))
-        #expect(RandomIdentifier(random: Fixed(byte: 0xFF)).make(EventID.self).rawValue
-            == "evt_" + String(repeating: "z", count: 26))
+        #expect(
+            RandomIdentifier(random: Fixed(byte: 0)).make(SessionID.self).rawValue
+                == "ses_" + String(repeating: "0", count: 26))
+        #expect(
+            RandomIdentifier(random: Fixed(byte: 0xFF)).make(EventID.self).rawValue
+                == "evt_" + String(repeating: "z", count: 26))
         // 10000100 10000100 … in fives: 10000 10010 00010 01000 …
         #expect(RandomIdentifier(random: Fixed(byte: 0b1000_0100)).make(UserID.self).rawValue.hasPrefix("usr_gj28"))
     }

@@ -25,7 +25,9 @@ import Testing
                 let other = group.loops[1]
                 for _ in 0..<count {
                     other.spawn {
-                        let now = ran.withLock { $0 += 1; return $0 }
+                        let now = ran.withLock {
+                            $0 += 1; return $0
+                        }
                         if now == count { done.resume() }
                     }
                 }

@@ -1,7 +1,8 @@
 import Glibc
-@testable import Sockets
 import Synchronization
 import Testing
+
+@testable import Sockets
 
 @Suite struct ListenerTests {
     @Test func secondBindOfOneAddressFails_ThoughTheFirstSharesItAmongLoops() throws {
@@ -35,7 +36,9 @@ import Testing
             let admission = AdmissionControl(maximum: 10, maximumPerAddress: 10)
             _ = try Listener.start(sockets, on: loop, admission: admission) { descriptor in
                 // One failure; whoever waits then is turned away through the reserve, the next one is served.
-                let call = calls.withLock { $0 += 1; return $0 }
+                let call = calls.withLock {
+                    $0 += 1; return $0
+                }
                 return call == 1 ? .exhausted(EMFILE) : SystemCalls.accept(descriptor)
             }
             let first = try await connect(sockets.address, on: loop)

@@ -116,7 +116,9 @@ import Testing
         let arrivals = Mutex(0)
         let answer = try await onLoop(
             serving: { stream in
-                let number = arrivals.withLock { $0 += 1; return $0 }
+                let number = arrivals.withLock {
+                    $0 += 1; return $0
+                }
                 stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
                 if number == 1 {
                     var buffer = [UInt8](repeating: 0, count: 1)

@@ -1,5 +1,6 @@
-@testable import Sockets
 import Testing
+
+@testable import Sockets
 
 @Suite struct TimerHeapTests {
     @Test(arguments: [1, 2, 3, 10, 1000]) func entriesComeOutInOrder(count: Int) {

@@ -2,8 +2,9 @@ import Coding
 import Crypto
 import GRDB
 import RelyingParty
-@testable import Storage
 import Testing
+
+@testable import Storage
 
 /// Two databases on one file stand for two processes.
 @Suite struct ForeignChangesTests {

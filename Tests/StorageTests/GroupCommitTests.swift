@@ -2,8 +2,9 @@ import Coding
 import Crypto
 import GRDB
 import RelyingParty
-@testable import Storage
 import Testing
+
+@testable import Storage
 
 @Suite struct GroupCommitTests {
     /// Queues `writes` behind a lock another connection holds, so that all but the first share one transaction.

@@ -234,8 +234,9 @@ enum StoreKind: String, CaseIterable, Sendable {
         try await subject.store.touch(session.id, at: subject.now)
         subject.clock.advance(milliseconds: 3_599_999)
         #expect(try await subject.isLive(session))
-        #expect(try reader.signedIn(token: session.tokenHash, at: subject.now)?.session.lastSeenAt
-            == session.createdAt.adding(milliseconds: 3_599_999))
+        #expect(
+            try reader.signedIn(token: session.tokenHash, at: subject.now)?.session.lastSeenAt
+                == session.createdAt.adding(milliseconds: 3_599_999))
         subject.clock.advance(milliseconds: 1)
         #expect(try await !subject.isLive(session))
         #expect(try reader.signedIn(token: session.tokenHash, at: subject.now) == nil)

@@ -29,11 +29,13 @@ import Web
         #expect(response.location == "/login?return_to=%2Faccount")
     }
 
-    @Test("Hostile names stay text", arguments: [
-        "<script>alert(1)</script>", "{{t.account.title}}", "{{{site.name}}}", "\"><img src=x onerror=alert(1)>",
-        "' onmouseover='alert(1)", "&lt;b&gt;", "\u{202E}gnp.exe", "a\u{0000}b\u{0007}",
-        "\"\u{0301} onmouseover=\u{0301}alert(1) x=\"", "<\u{0301}script>",
-    ])
+    @Test(
+        "Hostile names stay text",
+        arguments: [
+            "<script>alert(1)</script>", "{{t.account.title}}", "{{{site.name}}}", "\"><img src=x onerror=alert(1)>",
+            "' onmouseover='alert(1)", "&lt;b&gt;", "\u{202E}gnp.exe", "a\u{0000}b\u{0007}",
+            "\"\u{0301} onmouseover=\u{0301}alert(1) x=\"", "<\u{0301}script>",
+        ])
     func hostileNames(_ name: String) async throws {
         let site = try Site(name: "Site \(name)")
         site.signIn(PersonName(given: name, family: nil), agent: name)
@@ -82,9 +84,11 @@ import Web
         #expect(await site.get("/account", cookie: site.cookie).text.contains("not verified"))
     }
 
-    @Test("Users who may not be here are told why", arguments: [
-        (User.State.pending, "Waiting for approval"), (.disabled, "switched off"),
-    ])
+    @Test(
+        "Users who may not be here are told why",
+        arguments: [
+            (User.State.pending, "Waiting for approval"), (.disabled, "switched off"),
+        ])
     func states(_ state: User.State, title: String) async throws {
         let site = try Site()
         site.signIn(state: state)
@@ -140,20 +144,22 @@ import Web
 }
 
 @Suite struct LogoutRouteTests {
-    @Test("A sign-out comes from our own pages or not at all", arguments: [
-        (["Sec-Fetch-Site": "same-origin"], true),
-        (["Sec-Fetch-Site": "same-origin", "Origin": "https://evil.example"], true),
-        (["Origin": "https://login.example.com"], true),
-        (["Sec-Fetch-Site": "same-site", "Origin": "https://login.example.com"], false),
-        (["Sec-Fetch-Site": "cross-site"], false),
-        (["Sec-Fetch-Site": "none"], false),
-        (["Sec-Fetch-Site": "Same-Origin"], false),
-        (["Origin": "null"], false),
-        (["Origin": "https://login.example.com.evil.example"], false),
-        (["Origin": "https://login.example.com:444"], false),
-        (["Origin": "http://login.example.com"], false),
-        ([:], false),
-    ] as [([String: String], Bool)])
+    @Test(
+        "A sign-out comes from our own pages or not at all",
+        arguments: [
+            (["Sec-Fetch-Site": "same-origin"], true),
+            (["Sec-Fetch-Site": "same-origin", "Origin": "https://evil.example"], true),
+            (["Origin": "https://login.example.com"], true),
+            (["Sec-Fetch-Site": "same-site", "Origin": "https://login.example.com"], false),
+            (["Sec-Fetch-Site": "cross-site"], false),
+            (["Sec-Fetch-Site": "none"], false),
+            (["Sec-Fetch-Site": "Same-Origin"], false),
+            (["Origin": "null"], false),
+            (["Origin": "https://login.example.com.evil.example"], false),
+            (["Origin": "https://login.example.com:444"], false),
+            (["Origin": "http://login.example.com"], false),
+            ([:], false),
+        ] as [([String: String], Bool)])
     func crossSite(_ values: [String: String], passes: Bool) async throws {
         for (method, target) in [(HTTPRequest.Method.post, "/logout"), (.delete, "/api/v1/session")] {
             let site = try Site()

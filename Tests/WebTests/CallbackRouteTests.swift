@@ -38,13 +38,15 @@ import Web
         #expect(await site.get("/api/v1/session", cookie: planted).status == .unauthorized)
     }
 
-    @Test("Only the form Apple posts is read", arguments: [
-        ("application/x-www-form-urlencoded", HTTPResponse.Status.badRequest),
-        ("application/x-www-form-urlencoded; charset=UTF-8", .badRequest),
-        ("Application/X-WWW-Form-Urlencoded", .badRequest),
-        ("application/json", .unsupportedMediaType), ("multipart/form-data; boundary=x", .unsupportedMediaType),
-        ("text/plain", .unsupportedMediaType), ("", .unsupportedMediaType),
-    ])
+    @Test(
+        "Only the form Apple posts is read",
+        arguments: [
+            ("application/x-www-form-urlencoded", HTTPResponse.Status.badRequest),
+            ("application/x-www-form-urlencoded; charset=UTF-8", .badRequest),
+            ("Application/X-WWW-Form-Urlencoded", .badRequest),
+            ("application/json", .unsupportedMediaType), ("multipart/form-data; boundary=x", .unsupportedMediaType),
+            ("text/plain", .unsupportedMediaType), ("", .unsupportedMediaType),
+        ])
     func contentType(_ type: String, status: HTTPResponse.Status) async throws {
         let site = try Site()
         let response = await site.send(.post, "/apple/callback", [.contentType: type], body: "state=x")
@@ -100,9 +102,11 @@ import Web
         #expect(response.policy.contains("form-action 'self' https://app.example.com;"))
     }
 
-    @Test("The flagged re-post passes from our own origin with the cookie, and fails otherwise", arguments: [
-        (true, true, 303), (true, false, 400), (false, true, 400), (false, false, 400),
-    ])
+    @Test(
+        "The flagged re-post passes from our own origin with the cookie, and fails otherwise",
+        arguments: [
+            (true, true, 303), (true, false, 400), (false, true, 400), (false, false, 400),
+        ])
     func repost(sameOrigin: Bool, withCookie: Bool, code: Int) async throws {
         let site = try Site()
         let state = try await site.state()
@@ -115,12 +119,14 @@ import Web
         #expect(response.setCookies.isEmpty == (code != 303))
     }
 
-    @Test("Another browser's attempt is refused", arguments: [
-        "__Host-bramley-login=" + String(repeating: "C", count: 42) + "A",
-        "__Host-bramley-login=nonsense",
-        "\(binding); \(binding)",
-        "bramley-login=\(Site.binding)x; __Host-bramley-login=",
-    ])
+    @Test(
+        "Another browser's attempt is refused",
+        arguments: [
+            "__Host-bramley-login=" + String(repeating: "C", count: 42) + "A",
+            "__Host-bramley-login=nonsense",
+            "\(binding); \(binding)",
+            "bramley-login=\(Site.binding)x; __Host-bramley-login=",
+        ])
     func wrongBrowser(_ cookie: String) async throws {
         let site = try Site()
         let state = try await site.state()
@@ -195,10 +201,12 @@ import Web
         #expect(response.setCookies.isEmpty)
     }
 
-    @Test("Those who may not come in get a page and no session", arguments: [
-        (SignInResult.pending(UserID(unchecked: "usr_x")), "Waiting for approval"),
-        (.disabled(UserID(unchecked: "usr_x")), "switched off"), (.closed, "No new accounts"),
-    ])
+    @Test(
+        "Those who may not come in get a page and no session",
+        arguments: [
+            (SignInResult.pending(UserID(unchecked: "usr_x")), "Waiting for approval"),
+            (.disabled(UserID(unchecked: "usr_x")), "switched off"), (.closed, "No new accounts"),
+        ])
     func notAdmitted(_ result: SignInResult, title: String) async throws {
         let site = try Site()
         let state = try await site.state()
@@ -223,9 +231,11 @@ import Web
 }
 
 @Suite struct NotificationRouteTests {
-    @Test("Status by outcome", arguments: [
-        (nil, 200), (NotificationFailure.refused("x"), 400), (.keysUnavailable("x"), 503), (.storage("x"), 503),
-    ] as [(NotificationFailure?, Int)])
+    @Test(
+        "Status by outcome",
+        arguments: [
+            (nil, 200), (NotificationFailure.refused("x"), 400), (.keysUnavailable("x"), 503), (.storage("x"), 503),
+        ] as [(NotificationFailure?, Int)])
     func status(_ failure: NotificationFailure?, code: Int) async throws {
         let site = try Site()
         site.apple.notificationFailure.withLock { $0 = failure }

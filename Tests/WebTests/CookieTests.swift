@@ -10,27 +10,29 @@ import Web
 @Suite struct CookieTests {
     static let token = Site.browserToken
 
-    @Test("Who is signed in, by what the Cookie field says", arguments: [
-        ("__Host-bramley=\(token)", true),
-        ("a=1; __Host-bramley=\(token); b=2", true),
-        ("  __Host-bramley=\(token)  ", true),
-        ("__Host-bramley-login=x; __Host-bramley=\(token)", true),
-        ("junk; __Host-bramley=\(token)", true),
-        ("__Host-bramley=\(token); __Host-bramley=\(token)", false),
-        ("__Host-bramley=\(token); __Host-bramley=other", false),
-        ("__Host-bramley=; __Host-bramley=\(token)", false),
-        ("__Host-bramley=\(token);__Host-bramley =x", false),
-        ("__Host-bramley=\"\(token)\"", false),
-        ("__host-bramley=\(token)", false),
-        ("__Secure-bramley=\(token)", false),
-        ("bramley=\(token)", false),
-        ("x__Host-bramley=\(token)", false),
-        ("__Host-bramley=\(token)x", false),
-        ("__Host-bramley=\(token.dropLast())", false),
-        ("__Host-bramley=brk_\(token.dropFirst(4))", false),
-        ("__Host-bramley", false),
-        ("", false),
-    ])
+    @Test(
+        "Who is signed in, by what the Cookie field says",
+        arguments: [
+            ("__Host-bramley=\(token)", true),
+            ("a=1; __Host-bramley=\(token); b=2", true),
+            ("  __Host-bramley=\(token)  ", true),
+            ("__Host-bramley-login=x; __Host-bramley=\(token)", true),
+            ("junk; __Host-bramley=\(token)", true),
+            ("__Host-bramley=\(token); __Host-bramley=\(token)", false),
+            ("__Host-bramley=\(token); __Host-bramley=other", false),
+            ("__Host-bramley=; __Host-bramley=\(token)", false),
+            ("__Host-bramley=\(token);__Host-bramley =x", false),
+            ("__Host-bramley=\"\(token)\"", false),
+            ("__host-bramley=\(token)", false),
+            ("__Secure-bramley=\(token)", false),
+            ("bramley=\(token)", false),
+            ("x__Host-bramley=\(token)", false),
+            ("__Host-bramley=\(token)x", false),
+            ("__Host-bramley=\(token.dropLast())", false),
+            ("__Host-bramley=brk_\(token.dropFirst(4))", false),
+            ("__Host-bramley", false),
+            ("", false),
+        ])
     func sessionCookie(_ field: String, isSignedIn: Bool) async throws {
         let site = try Site()
         site.signIn()
@@ -63,12 +65,14 @@ import Web
         #expect(page.setCookies.first?.hasPrefix("__Host-bramley-login=") == true)
     }
 
-    @Test("The binding cookie is kept when sound and replaced when not", arguments: [
-        ("__Host-bramley-login=\(Site.binding)", true),
-        ("__Host-bramley-login=short", false),
-        ("__Host-bramley-login=\(Site.binding); __Host-bramley-login=\(Site.binding)", false),
-        ("", false),
-    ])
+    @Test(
+        "The binding cookie is kept when sound and replaced when not",
+        arguments: [
+            ("__Host-bramley-login=\(Site.binding)", true),
+            ("__Host-bramley-login=short", false),
+            ("__Host-bramley-login=\(Site.binding); __Host-bramley-login=\(Site.binding)", false),
+            ("", false),
+        ])
     func binding(_ field: String, isKept: Bool) async throws {
         let site = try Site()
         for target in ["/login", "/login/attempt", "/login/apple"] {

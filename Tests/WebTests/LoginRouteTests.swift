@@ -69,20 +69,25 @@ import Web
         #expect(await with.get("/login").text.contains("href=\"https://example.com/password?a=1&amp;b=2\""))
     }
 
-    @Test("What is said to be shared follows the scopes", arguments: [
-        ([], "learns neither your name nor"), (["name"], "asks for your name, which"), (["email"], "choose to hide it"),
-        (["name", "email"], "change the name and hide the address"),
-    ])
+    @Test(
+        "What is said to be shared follows the scopes",
+        arguments: [
+            ([], "learns neither your name nor"), (["name"], "asks for your name, which"),
+            (["email"], "choose to hide it"),
+            (["name", "email"], "change the name and hide the address"),
+        ])
     func sharing(_ scopes: [String], text: String) async throws {
         #expect(await (try Site(scopes: scopes)).get("/login").text.contains(text))
     }
 
-    @Test("return_to outside is refused and goes nowhere", arguments: [
-        "//evil.example", "/\\evil.example", "https:evil.example", "\t//evil.example", "/%2f/evil.example",
-        "%2f%2fevil.example", "https://evil.example/", "https://app.example.com.evil.example/",
-        "https://app.example.com@evil.example/", "javascript:alert(1)", "/a\r\nSet-Cookie: x=1",
-        "http://app.example.com/",
-    ])
+    @Test(
+        "return_to outside is refused and goes nowhere",
+        arguments: [
+            "//evil.example", "/\\evil.example", "https:evil.example", "\t//evil.example", "/%2f/evil.example",
+            "%2f%2fevil.example", "https://evil.example/", "https://app.example.com.evil.example/",
+            "https://app.example.com@evil.example/", "javascript:alert(1)", "/a\r\nSet-Cookie: x=1",
+            "http://app.example.com/",
+        ])
     func returnTo(_ target: String) async throws {
         let site = try Site()
         let query = "?return_to=" + PercentEncoding.encodeComponent(target)

@@ -47,10 +47,12 @@ import Web
         }
     }
 
-    @Test("Broken overrides are one clear line", arguments: [
-        ("templates/login.mustache", "{{#open}}", "templates/login.mustache"),
-        ("strings/en.json", "{", "strings/en.json"), ("strings/en.json", #"{"a":1}"#, "strings/en.json"),
-    ])
+    @Test(
+        "Broken overrides are one clear line",
+        arguments: [
+            ("templates/login.mustache", "{{#open}}", "templates/login.mustache"),
+            ("strings/en.json", "{", "strings/en.json"), ("strings/en.json", #"{"a":1}"#, "strings/en.json"),
+        ])
     func broken(_ path: String, content: String, mention: String) throws {
         let error = #expect(throws: PagesError.self) {
             _ = try Site(adjust: { $0.pageOverrides[path] = Array(content.utf8) })
@@ -65,23 +67,27 @@ import Web
         #expect(await site.get("/assets/login.js").status == .ok)
     }
 
-    @Test("publicURL taken apart", arguments: [
-        ("https://login.example.com", "https://login.example.com", ""),
-        ("https://login.example.com/", "https://login.example.com", ""),
-        ("https://example.com/a/b/", "https://example.com", "/a/b"),
-        ("http://localhost:8080", "http://localhost:8080", ""), ("http://[::1]:8080/x", "http://[::1]:8080", "/x"),
-    ])
+    @Test(
+        "publicURL taken apart",
+        arguments: [
+            ("https://login.example.com", "https://login.example.com", ""),
+            ("https://login.example.com/", "https://login.example.com", ""),
+            ("https://example.com/a/b/", "https://example.com", "/a/b"),
+            ("http://localhost:8080", "http://localhost:8080", ""), ("http://[::1]:8080/x", "http://[::1]:8080", "/x"),
+        ])
     func publicURL(_ text: String, origin: String, path: String) throws {
         let url = try #require(PublicURL(text))
         #expect(url.origin == origin)
         #expect(url.basePath == path)
     }
 
-    @Test("publicURL refused", arguments: [
-        "", "example.com", "ftp://example.com", "https://", "https://Example.com", "https://example.com:443",
-        "http://example.com:80", "https://u@example.com", "https://example.com/?a", "https://example.com/#a",
-        "https://example.com/a b", "https://exämple.com",
-    ])
+    @Test(
+        "publicURL refused",
+        arguments: [
+            "", "example.com", "ftp://example.com", "https://", "https://Example.com", "https://example.com:443",
+            "http://example.com:80", "https://u@example.com", "https://example.com/?a", "https://example.com/#a",
+            "https://example.com/a b", "https://exämple.com",
+        ])
     func publicURLRefused(_ text: String) {
         #expect(PublicURL(text) == nil)
     }

@@ -32,9 +32,11 @@ import Web
         #expect(response.json?["title"]?.stringValue?.isEmpty == false)
     }
 
-    @Test("Problems below /api are documents, not pages", arguments: [
-        ("/api/v1/nothing", 404, "not_found"), ("/api/v1/session/x", 404, "not_found"),
-    ])
+    @Test(
+        "Problems below /api are documents, not pages",
+        arguments: [
+            ("/api/v1/nothing", 404, "not_found"), ("/api/v1/session/x", 404, "not_found"),
+        ])
     func problems(_ target: String, status: Int, code: String) async throws {
         let response = await (try Site()).get(target)
         #expect(response.status.code == status)
@@ -59,9 +61,11 @@ import Web
         #expect(!response.text.contains("disk"))
     }
 
-    @Test("A browser session works by cookie, an app's as Bearer, and neither the other way", arguments: [
-        (SessionKind.browser, true, true), (.browser, false, false), (.native, true, false), (.native, false, true),
-    ])
+    @Test(
+        "A browser session works by cookie, an app's as Bearer, and neither the other way",
+        arguments: [
+            (SessionKind.browser, true, true), (.browser, false, false), (.native, true, false), (.native, false, true),
+        ])
     func kinds(_ kind: SessionKind, byCookie: Bool, works: Bool) async throws {
         let site = try Site()
         site.signIn(kind: kind)

@@ -6,7 +6,6 @@ import Logging
 import RelyingParty
 import Sockets
 import Synchronization
-
 import Web
 
 /// The whole web side over fakes, and a browser's worth of conveniences to talk to it.

@@ -49,15 +49,17 @@ import Web
     static let token = Site.browserToken
     static let cookie = "Cookie: __Host-bramley=\(token)"
 
-    @Test("Leaves to the route what is not plain", arguments: [
-        [], ["Cookie: a=1"], [cookie, cookie], ["Cookie: __Host-bramley=\(token); __Host-bramley=\(token)"],
-        ["Cookie: __Host-bramley=\(token); __Host-bramley =x"], ["Cookie: __Host-bramley=\(token); __Host-bramley"],
-        ["Cookie: __Host-bramley=\(token)x"], ["Cookie: __Host-bramley=\"\(token)\""],
-        ["Cookie: __Host-bramley=brs_\(String(repeating: "Z", count: 43))"],
-        ["Cookie: __Secure-bramley=\(token)"], ["Cookie: __host-bramley=\(token)"],
-        [cookie, "Authorization: Bearer x"], [cookie, "Connection: close"], [cookie, "Content-Length: 5"],
-        ["Cookie: __Host-bramley=\(Site.nativeToken)"],
-    ])
+    @Test(
+        "Leaves to the route what is not plain",
+        arguments: [
+            [], ["Cookie: a=1"], [cookie, cookie], ["Cookie: __Host-bramley=\(token); __Host-bramley=\(token)"],
+            ["Cookie: __Host-bramley=\(token); __Host-bramley =x"], ["Cookie: __Host-bramley=\(token); __Host-bramley"],
+            ["Cookie: __Host-bramley=\(token)x"], ["Cookie: __Host-bramley=\"\(token)\""],
+            ["Cookie: __Host-bramley=brs_\(String(repeating: "Z", count: 43))"],
+            ["Cookie: __Secure-bramley=\(token)"], ["Cookie: __host-bramley=\(token)"],
+            [cookie, "Authorization: Bearer x"], [cookie, "Connection: close"], [cookie, "Content-Length: 5"],
+            ["Cookie: __Host-bramley=\(Site.nativeToken)"],
+        ])
     func unusual(_ lines: [String]) throws {
         let site = try Site()
         site.signIn()
@@ -65,21 +67,25 @@ import Web
         #expect(try answer(site, path(site), lines) == nil)
     }
 
-    @Test("Cookie fields it reads", arguments: [
-        cookie, cookie + "; x", "Cookie: \t __Host-bramley=\(token)",
-        "Cookie: __Host-bramley-login=x;__Host-bramley=\(token)",
-        "Cookie: x__Host-bramley=y; __Host-bramley=\(token)",
-    ])
+    @Test(
+        "Cookie fields it reads",
+        arguments: [
+            cookie, cookie + "; x", "Cookie: \t __Host-bramley=\(token)",
+            "Cookie: __Host-bramley-login=x;__Host-bramley=\(token)",
+            "Cookie: x__Host-bramley=y; __Host-bramley=\(token)",
+        ])
     func plain(_ line: String) throws {
         let site = try Site()
         site.signIn()
         #expect(try answer(site, path(site), [line]) != nil)
     }
 
-    @Test("Other requests are not its business", arguments: [
-        "HEAD /auth/verify HTTP/1.1", "POST /auth/verify HTTP/1.1", "GET /auth/verify/ HTTP/1.1",
-        "GET /auth/verif%79 HTTP/1.1", "GET /account HTTP/1.1", "GET /auth/verify HTTP/1.0",
-    ])
+    @Test(
+        "Other requests are not its business",
+        arguments: [
+            "HEAD /auth/verify HTTP/1.1", "POST /auth/verify HTTP/1.1", "GET /auth/verify/ HTTP/1.1",
+            "GET /auth/verif%79 HTTP/1.1", "GET /account HTTP/1.1", "GET /auth/verify HTTP/1.0",
+        ])
     func otherRequests(_ line: String) throws {
         let site = try Site()
         site.signIn()
@@ -88,15 +94,17 @@ import Web
         #expect(try answer(site, path(site), [Self.cookie], request: query) != nil)
     }
 
-    @Test("The proxy's description is passed when plain and left to the route when not", arguments: [
-        ("X-Forwarded-Uri: /a/b.c?x=%20&y=1", true), ("X-Forwarded-Host: app.example.com", true),
-        ("X-Forwarded-Proto: https", true), ("X-Forwarded-Method: GET", true),
-        ("X-Original-URL: https://app.example.com/x?y=z", true),
-        ("X-Forwarded-Uri: /a/../b", false), ("X-Forwarded-Uri: /%2e", false), ("X-Forwarded-Uri: //x", false),
-        ("X-Forwarded-Uri: x", false), ("X-Forwarded-Host: APP", false), ("X-Forwarded-Proto: gopher", false),
-        ("X-Forwarded-Uri: /x\r\nX-Forwarded-Uri: /x", false), ("X-Original-URL: https:///x", false),
-        ("X-Original-URL: gopher://x/", false),
-    ])
+    @Test(
+        "The proxy's description is passed when plain and left to the route when not",
+        arguments: [
+            ("X-Forwarded-Uri: /a/b.c?x=%20&y=1", true), ("X-Forwarded-Host: app.example.com", true),
+            ("X-Forwarded-Proto: https", true), ("X-Forwarded-Method: GET", true),
+            ("X-Original-URL: https://app.example.com/x?y=z", true),
+            ("X-Forwarded-Uri: /a/../b", false), ("X-Forwarded-Uri: /%2e", false), ("X-Forwarded-Uri: //x", false),
+            ("X-Forwarded-Uri: x", false), ("X-Forwarded-Host: APP", false), ("X-Forwarded-Proto: gopher", false),
+            ("X-Forwarded-Uri: /x\r\nX-Forwarded-Uri: /x", false), ("X-Original-URL: https:///x", false),
+            ("X-Original-URL: gopher://x/", false),
+        ])
     func description(_ line: String, isPlain: Bool) throws {
         let site = try Site()
         site.signIn()

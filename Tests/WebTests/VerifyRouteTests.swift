@@ -28,10 +28,12 @@ import Web
         #expect(response.fields[.location] == nil)
     }
 
-    @Test("Only a verified address of visible ASCII is passed on", arguments: [
-        ("anna@example.com", true, true), ("anna@example.com", false, false), ("zoë@example.com", true, false),
-        ("a b@example.com", true, false), ("a\r\nX-Evil: 1", true, false),
-    ])
+    @Test(
+        "Only a verified address of visible ASCII is passed on",
+        arguments: [
+            ("anna@example.com", true, true), ("anna@example.com", false, false), ("zoë@example.com", true, false),
+            ("a b@example.com", true, false), ("a\r\nX-Evil: 1", true, false),
+        ])
     func address(_ address: String, isVerified: Bool, isPassedOn: Bool) async throws {
         let site = try Site()
         site.signIn(email: EmailAddress(address: address, isVerified: isVerified, isPrivate: false))
@@ -55,9 +57,12 @@ import Web
         #expect(values(response) == ["", "", "", "", ""])
     }
 
-    @Test("Location carries the original request from a trusted proxy only", arguments: [
-        (WebConfiguration.ForwardAuthStyle.forwarded, true), (.forwarded, false), (.original, true), (.original, false),
-    ])
+    @Test(
+        "Location carries the original request from a trusted proxy only",
+        arguments: [
+            (WebConfiguration.ForwardAuthStyle.forwarded, true), (.forwarded, false), (.original, true),
+            (.original, false),
+        ])
     func location(_ style: WebConfiguration.ForwardAuthStyle, isTrusted: Bool) async throws {
         let site = try Site(adjust: { $0.forwardAuth = style })
         let fields = Self.original(style, "https", "app.example.com", "/a%20b?x=1&y=é%20")
@@ -115,12 +120,14 @@ import Web
         #expect(await site.get("/auth/verify", fields, trusted: true).status == .forbidden)
     }
 
-    @Test("redirect=true sends navigations to the login and nothing else", arguments: [
-        (["Sec-Fetch-Mode": "navigate"], 302), ([:], 302), (["X-Forwarded-Method": "GET"], 302),
-        (["X-Forwarded-Method": "HEAD"], 302), (["X-Forwarded-Method": "POST"], 401),
-        (["X-Forwarded-Method": "DELETE"], 401), (["Sec-Fetch-Mode": "cors"], 401),
-        (["Sec-Fetch-Mode": "no-cors"], 401), (["X-Requested-With": "XMLHttpRequest"], 401),
-    ] as [([String: String], Int)])
+    @Test(
+        "redirect=true sends navigations to the login and nothing else",
+        arguments: [
+            (["Sec-Fetch-Mode": "navigate"], 302), ([:], 302), (["X-Forwarded-Method": "GET"], 302),
+            (["X-Forwarded-Method": "HEAD"], 302), (["X-Forwarded-Method": "POST"], 401),
+            (["X-Forwarded-Method": "DELETE"], 401), (["Sec-Fetch-Mode": "cors"], 401),
+            (["Sec-Fetch-Mode": "no-cors"], 401), (["X-Requested-With": "XMLHttpRequest"], 401),
+        ] as [([String: String], Int)])
     func redirect(_ values: [String: String], code: Int) async throws {
         let site = try Site()
         var fields = Self.original(.forwarded, "https", "app.example.com", "/x")
@@ -148,12 +155,14 @@ import Web
         #expect(response.location == nil)
     }
 
-    @Test("Authorization beside the cookie", arguments: [
-        ("Bearer somebody-elses", HTTPResponse.Status.noContent), ("Basic QWxhZGRpbg==", .noContent),
-        ("Bearer brk_\(String(repeating: "A", count: 43))", .noContent),
-        ("Bearer brs_\(String(repeating: "Z", count: 43))", .unauthorized), ("Bearer brs_", .unauthorized),
-        ("bearer  \(Site.nativeToken)", .unauthorized),
-    ])
+    @Test(
+        "Authorization beside the cookie",
+        arguments: [
+            ("Bearer somebody-elses", HTTPResponse.Status.noContent), ("Basic QWxhZGRpbg==", .noContent),
+            ("Bearer brk_\(String(repeating: "A", count: 43))", .noContent),
+            ("Bearer brs_\(String(repeating: "Z", count: 43))", .unauthorized), ("Bearer brs_", .unauthorized),
+            ("bearer  \(Site.nativeToken)", .unauthorized),
+        ])
     func authorization(_ value: String, status: HTTPResponse.Status) async throws {
         let site = try Site()
         site.signIn()

@@ -27,8 +27,10 @@ package enum Server {
         defer { prepared.close() }
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(
-                services: [ServiceGroupConfiguration.ServiceConfiguration(
-                    service: prepared.service, successTerminationBehavior: .gracefullyShutdownGroup)],
+                services: [
+                    ServiceGroupConfiguration.ServiceConfiguration(
+                        service: prepared.service, successTerminationBehavior: .gracefullyShutdownGroup)
+                ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         ).run()
         logger.info("stopped")

@@ -160,7 +160,8 @@ struct ResponseReader {
             guard try await fill() else { throw .closed }
         }
         var response = ClientResponse(
-            status: HTTPResponse.Status(code: parser.head.status), fields: parser.head.makeFields(input.storage.span.extracting(input.range)))
+            status: HTTPResponse.Status(code: parser.head.status),
+            fields: parser.head.makeFields(input.storage.span.extracting(input.range)))
         input.consume(length ?? 0)
         response.body = try await readBody(parser.head.framing)
         mayReuse = parser.head.keepAlive && input.isEmpty

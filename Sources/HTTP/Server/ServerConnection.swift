@@ -108,7 +108,8 @@ final class ServerConnection {
         if mayStay, parser.head.framing == .none, parser.head.minorVersion == 1, let immediate = server.immediate {
             let (now, date) = server.currentTime()
             let isAnswered = immediate.respond(
-                to: parser.head, in: input.storage.span.extracting(input.range), peer: stream.peer.ip, now: now, date: date, into: &output)
+                to: parser.head, in: input.storage.span.extracting(input.range), peer: stream.peer.ip, now: now,
+                date: date, into: &output)
             if isAnswered {
                 input.consume(headLength)
                 return true
@@ -289,7 +290,8 @@ final class ServerConnection {
             status: response.status, fields: response.fields, framing: framing, date: server.currentTime().date,
             connection: !stays ? .close : version == 0 ? .keepAliveHTTP10 : .keepAlive, into: &output)
         if refused > 0 {
-            server.logger.error("fields with line breaks were left out of a response", metadata: ["count": "\(refused)"])
+            server.logger.error(
+                "fields with line breaks were left out of a response", metadata: ["count": "\(refused)"])
         }
     }
 
