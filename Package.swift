@@ -81,13 +81,15 @@ let package = Package(
             ],
             swiftSettings: house),
 
+        // The stores in memory, for the tests of more than one target.
+        library("MemoryStores", ["RelyingParty", "Crypto", "Coding"], path: "Tests/MemoryStores"),
         tests("CodingTests", ["Coding"], data: ["Vectors"]),
         tests("CryptoTests", ["Crypto", "Coding"], data: ["Vectors", "independent.py"]),
         tests("SocketsTests", ["Sockets"]),
         tests("HTTPTests", ["HTTP", "Sockets", httpTypes]),
-        tests("RelyingPartyTests", ["RelyingParty", "Crypto", "Coding"]),
+        tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "Crypto", "Coding"]),
         tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes, logging]),
-        tests("StorageTests", ["Storage", "RelyingParty", "Crypto", "Coding", grdb]),
+        tests("StorageTests", ["Storage", "MemoryStores", "RelyingParty", "Crypto", "Coding", grdb]),
         tests(
             "WebTests", ["Web", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public", httpTypes, logging]),
         tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging], data: ["Broken"]),

@@ -1,4 +1,5 @@
 import Crypto
+import MemoryStores
 import RelyingParty
 import Testing
 

@@ -1,5 +1,6 @@
 package import Coding
 package import Crypto
+package import RelyingParty
 import Synchronization
 
 extension MemoryStore: SignInStore {

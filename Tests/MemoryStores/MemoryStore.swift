@@ -1,5 +1,6 @@
 package import Coding
 package import Crypto
+package import RelyingParty
 import Synchronization
 
 /// The stores in memory: what the ports mean, in the shortest form that is right. For tests and nothing else; the
