@@ -62,7 +62,8 @@ package struct ReturnTargets: Sendable {
             }
         }
         let path = encoded.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
-        guard isWellFormed(encoded, path: path) else { return nil }
+        // As it will be sealed and sent: escaping triples what is not ASCII, and a longer state would never open.
+        guard encoded.count <= maximumLength, isWellFormed(encoded, path: path) else { return nil }
         // What a decoder on the way would see: no second slash in front, no dot segment, no control.
         let decoded = decodingPercents(Array(path))
         guard decoded.first == UInt8(ascii: "/") else { return nil }

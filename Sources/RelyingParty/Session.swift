@@ -72,6 +72,12 @@ package struct SessionLimits: Hashable, Sendable {
         self.idleTimeout = idleTimeout
     }
 
+    /// How old `lastSeenAt` may become while a session is used, in milliseconds: a minute, and with a short idle limit
+    /// a quarter of that, since a session seen less often than it may be idle would end in use.
+    package var touchInterval: Int64 {
+        min(60_000, max(1, Timestamp(seconds: idleTimeout).milliseconds / 4))
+    }
+
     /// The moment after which this session is refused: the absolute end or the idle end, whichever is sooner.
     package func end(of session: Session) -> Timestamp {
         min(session.expiresAt, session.lastSeenAt.adding(seconds: idleTimeout))

@@ -31,7 +31,13 @@ package final class Listener: Channel, @unchecked Sendable {
         self.accept = accept
         reserve = Self.openReserve()
         super.init(loop: loop)
-        try loop.register(self, descriptor: self.descriptor, events: EPOLLIN.rawValue)
+        do throws(SystemError) {
+            try loop.register(self, descriptor: self.descriptor, events: EPOLLIN.rawValue)
+        } catch {
+            // `descriptor` closes it; see `SocketStream`.
+            isClosed = true
+            throw error
+        }
         _ = descriptor.release()
     }
 

@@ -58,7 +58,13 @@ package enum StreamError: Error, Hashable, Sendable {
         isWritable = !isConnecting
         super.init(loop: loop)
         let events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
-        try loop.register(self, descriptor: self.descriptor, events: events)
+        do throws(SystemError) {
+            try loop.register(self, descriptor: self.descriptor, events: events)
+        } catch {
+            // `descriptor` closes it. A second close by `deinit` could hit whoever got the number meanwhile.
+            isClosed = true
+            throw error
+        }
         _ = descriptor.release()
     }
 

@@ -46,7 +46,7 @@ struct SignedInReader: Sendable {
         let now = clock.now()
         guard var found = try await sessions.signedIn(token: token.hash, at: now) else { return nil }
         guard found.session.kind == kind, now < limits.end(of: found.session) else { return nil }
-        if now >= found.session.lastSeenAt.adding(seconds: 60) {
+        if now >= found.session.lastSeenAt.adding(milliseconds: limits.touchInterval) {
             // Being seen is a courtesy: a store that cannot write must not sign anybody out.
             try? await sessions.touch(found.session.id, at: now)
             found.session.lastSeenAt = now

@@ -92,4 +92,12 @@ import Testing
         #expect(Self.targets.validate(longest)?.location == longest)
         #expect(Self.targets.validate(longest + "a") == nil)
     }
+
+    @Test("length is bounded as it is sealed, where one byte beyond ASCII takes three")
+    func boundsLengthOnceEscaped() {
+        let longest = "/" + String(repeating: "é", count: 333) + "a"
+        #expect(Self.targets.validate(longest)?.location.utf8.count == 2_000)
+        #expect(Self.targets.validate(longest + "a") == nil)
+        #expect(Self.targets.validate("https://app.example.com/" + String(repeating: "é", count: 400)) == nil)
+    }
 }

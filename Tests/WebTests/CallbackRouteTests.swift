@@ -261,6 +261,19 @@ import Web
         #expect(await site.send(.post, "/apple/notifications", body: "{}", client: .v4(9)).status == .badRequest)
     }
 
+    @Test func unknownKeysAreChargedToo_SoThatNobodyFillsTheLogWithThem() async throws {
+        let site = try Site(adjust: { $0.limits.failedNotificationsPerMinute = 2 })
+        site.apple.notificationFailure.withLock { $0 = .keysUnavailable("unknown kid within the cool-down") }
+        for _ in 0..<2 { #expect(await site.send(.post, "/apple/notifications").status == .serviceUnavailable) }
+        #expect(await site.send(.post, "/apple/notifications").status == .tooManyRequests)
+    }
+
+    @Test func storeFailuresAreNotTheSendersFault() async throws {
+        let site = try Site(adjust: { $0.limits.failedNotificationsPerMinute = 2 })
+        site.store.state.withLock { $0.fails = true }
+        for _ in 0..<9 { #expect(await site.send(.post, "/apple/notifications").status == .serviceUnavailable) }
+    }
+
     @Test func bodyBeyondItsLimitIsRefused() async throws {
         let site = try Site(adjust: { $0.limits.notificationBody = 2 })
         #expect(await site.send(.post, "/apple/notifications", body: "{}").status == .ok)

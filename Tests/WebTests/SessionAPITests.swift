@@ -95,4 +95,16 @@ import Web
         #expect(response.setCookies.isEmpty)
         #expect(await site.get("/api/v1/session", fields).status == .unauthorized)
     }
+
+    /// Being seen every minute only would end it at the minute, whatever it does.
+    @Test func sessionInUseOutlivesAShortIdleLimit() async throws {
+        let site = try Site(adjust: { $0.sessions.limits = SessionLimits(lifetime: 3600, idleTimeout: 60) })
+        site.signIn()
+        site.clock.advance(seconds: 14)
+        _ = await site.get("/api/v1/session", cookie: site.cookie)
+        #expect(site.store.state.withLock { $0.touched.count } == 0)
+        site.clock.advance(seconds: 1)
+        _ = await site.get("/api/v1/session", cookie: site.cookie)
+        #expect(site.store.state.withLock { $0.touched.count } == 1)
+    }
 }

@@ -99,7 +99,9 @@ import Web
         arguments: [
             ("X-Forwarded-Uri: /a/b.c?x=%20&y=1", true), ("X-Forwarded-Host: app.example.com", true),
             ("X-Forwarded-Proto: https", true), ("X-Forwarded-Method: GET", true),
-            ("X-Original-URL: https://app.example.com/x?y=z", true),
+            ("X-Original-URL: https://app.example.com/x?y=z", true), ("X-Original-URI: /x?y=z", true),
+            ("X-Original-URI: /x\r\nX-Original-URI: /x", false), ("X-Original-URI: /a/../b", false),
+            ("X-Original-URL: https://app.example.com/x\r\nX-Original-URI: /x", false),
             ("X-Forwarded-Uri: /a/../b", false), ("X-Forwarded-Uri: /%2e", false), ("X-Forwarded-Uri: //x", false),
             ("X-Forwarded-Uri: x", false), ("X-Forwarded-Host: APP", false), ("X-Forwarded-Proto: gopher", false),
             ("X-Forwarded-Uri: /x\r\nX-Forwarded-Uri: /x", false), ("X-Original-URL: https:///x", false),

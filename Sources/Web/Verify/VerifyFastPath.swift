@@ -77,9 +77,11 @@ package final class VerifyFastPath {
                 // Whether it is ours to read is for the ordinary route to say.
                 return nil
             case .xForwardedProto, .xForwardedHost, .xForwardedURI, .xForwardedMethod, .xOriginalURL,
-                .xOriginalMethod:
+                .xOriginalURI, .xOriginalMethod:
                 guard peerIsTrusted else { continue }
-                let bit: UInt64 = 1 << UInt64(field.known.rawValue & 63)
+                // The two names of the original URL exclude each other, so they share a bit.
+                let name = field.known == .xOriginalURI ? KnownField.xOriginalURL : field.known
+                let bit: UInt64 = 1 << UInt64(name.rawValue & 63)
                 guard seen & bit == 0, OriginalFieldCheck.isPlain(field.known, bytes, field.value) else { return nil }
                 seen |= bit
             default: continue
@@ -182,7 +184,7 @@ enum OriginalFieldCheck {
         case .xForwardedHost: return isHost(bytes, range)
         case .xForwardedURI: return isTarget(bytes, range)
         case .xForwardedMethod, .xOriginalMethod: return isMethod(bytes, range)
-        case .xOriginalURL: return isURL(bytes, range)
+        case .xOriginalURL, .xOriginalURI: return isURL(bytes, range) || isTarget(bytes, range)
         default: return false
         }
     }
