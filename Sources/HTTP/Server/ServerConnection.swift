@@ -132,7 +132,12 @@ final class ServerConnection {
                 return false
             }
         }
-        let response = await server.handler.respond(to: request)
+        // In a child task, whose memory goes when it ends: a task keeps the stack of its deepest call for as long as
+        // it lives, and this one may live, waiting, for an hour. (Ten thousand of them: 100 MB or 30.)
+        let handler = server.handler
+        let whole = request
+        async let answer = handler.respond(to: whole)
+        let response = await answer
         let stays = mayStay && !stream.loop.isDraining
         return try await send(response, isHead: request.method == .head, version: version, mayStay: stays)
     }
