@@ -56,7 +56,10 @@ package final class CallbackAnswers: Sendable {
     }
 
     /// The answer for `key`: from memory, from the work in flight, or from `work`.
-    package func answer(for key: Digest256, work: () async -> SignInOutcome) async -> SignInOutcome {
+    /// - Returns: the answer, and whether it is another post's.
+    package func answer(
+        for key: Digest256, work: () async -> SignInOutcome
+    ) async -> (outcome: SignInOutcome, isRemembered: Bool) {
         // The place is found and the waiter enlisted under one lock, so no answer can slip between the two.
         let place = await withCheckedContinuation { continuation in
             let now = clock.now()
@@ -67,12 +70,12 @@ package final class CallbackAnswers: Sendable {
             if let immediate { continuation.resume(returning: immediate) }
         }
         switch place {
-        case .answered(let outcome): return outcome
-        case .alone: return await work()
+        case .answered(let outcome): return (outcome, true)
+        case .alone: return (await work(), false)
         case .owner:
             let outcome = await work()
             finish(key, with: outcome)
-            return outcome
+            return (outcome, false)
         }
     }
 

@@ -83,6 +83,7 @@ extension SignIn {
         case .pending(let user): return .pending(user)
         case .disabled(let user): return .disabled(user)
         case .closed: return .closed
+        case .revoked: throw .revoked
         }
     }
 

@@ -31,6 +31,8 @@ package enum SignInFailure: Error, Hashable, Sendable {
     case codeRefused(String)
     /// Apple refused us (`invalid_client`, …): the operator's configuration.
     case clientRefused(String)
+    /// The person withdrew consent, or deleted their Apple Account, while the sign-in was under way.
+    case revoked
     /// The database did not take the write.
     case storage(String)
 
@@ -52,6 +54,7 @@ package enum SignInFailure: Error, Hashable, Sendable {
         case .providerUnavailable: "provider_unavailable"
         case .codeRefused: "code_refused"
         case .clientRefused: "client_refused"
+        case .revoked: "revoked"
         case .storage: "storage"
         }
     }
@@ -63,7 +66,7 @@ package enum SignInFailure: Error, Hashable, Sendable {
             .tokenMismatch(let text), .clock(let text), .keysUnavailable(let text), .providerUnavailable(let text),
             .codeRefused(let text), .clientRefused(let text), .storage(let text):
             text
-        case .invalidState, .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled: nil
+        case .invalidState, .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled, .revoked: nil
         }
     }
 }

@@ -140,6 +140,9 @@ package enum SignInResult: Hashable, Sendable {
     case disabled(UserID)
     /// Sign-up is closed and this person is not known; the attempt is used, nobody was created.
     case closed
+    /// Apple has meanwhile told us that the person withdrew consent, or is gone, at or after the `iat` of this very
+    /// sign-in; the attempt is used, nothing else was written.
+    case revoked
 }
 
 package struct UsedAttempt: Hashable, Sendable {

@@ -101,9 +101,14 @@ package final class SignIn: Sendable {
             return .failed(cancelled ? .cancelled : .providerError(error), retry: opened.returnTo)
         }
         let key = Self.key(of: form, binding: browser)
-        return await answers.answer(for: key) {
+        let (outcome, isRemembered) = await answers.answer(for: key) {
             await self.work(form: form, opened: opened, device: device)
         }
+        if isRemembered, case .signedIn = outcome {
+            // The session may have ended since: then its cookie is not handed out again.
+            return await stillSignedIn(outcome, opened)
+        }
+        return outcome
     }
 
     /// The state of a callback, opened: authentic, its age known, its return target validated again.
@@ -137,6 +142,16 @@ package final class SignIn: Sendable {
             bytes += text
         }
         return SHA256.hash(bytes)
+    }
+
+    /// The remembered answer while its session lives; else what a replay gets.
+    private func stillSignedIn(_ outcome: SignInOutcome, _ opened: OpenedState) async -> SignInOutcome {
+        do {
+            if let used = try await store.usedAttempt(opened.id, at: clock.now()), used.sessionIsLive { return outcome }
+            return .failed(.replayed, retry: opened.returnTo)
+        } catch {
+            return .failed(.storage(error.text), retry: opened.returnTo)
+        }
     }
 
     /// The answer to an attempt that was used before, or that is too old: 303 while its session lives.

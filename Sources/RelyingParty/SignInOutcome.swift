@@ -23,7 +23,7 @@ extension SignInFailure {
         switch self {
         case .keysUnavailable, .providerUnavailable, .storage: true
         case .malformedCallback, .invalidState, .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled,
-            .providerError, .identityToken, .tokenMismatch, .clock, .codeRefused, .clientRefused:
+            .providerError, .identityToken, .tokenMismatch, .clock, .codeRefused, .clientRefused, .revoked:
             false
         }
     }

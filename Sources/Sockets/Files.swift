@@ -54,6 +54,13 @@ package enum Files {
     }
 }
 
+extension Files {
+    /// From now on this process makes files that only its own user can read, whatever makes them.
+    package static func keepNewFilesPrivate() {
+        _ = umask(0o077)
+    }
+}
+
 /// An exclusive advisory lock on a file, held until the value goes, or the process, however it ends.
 package struct FileLock: ~Copyable, Sendable {
     private let descriptor: Descriptor

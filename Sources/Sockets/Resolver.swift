@@ -26,7 +26,10 @@ package final class Resolver: Sendable {
         }
         guard isAdmitted else { return [] }
         let timer = TimerChannel(loop: loop)
-        guard (try? loop.register(timer)) != nil else { return [] }
+        guard (try? loop.register(timer)) != nil else {
+            running.withLock { $0 -= 1 }
+            return []
+        }
         timer.setDeadline(deadline)
         let answer = Answer()
         let lookup = Lookup(host: host, port: port) { [self] addresses in

@@ -30,6 +30,10 @@ extension Database: SignInStore {
             if let used = try connection.usedAttempt(record.attempt, limits: limits, at: record.now) {
                 return .alreadyUsed(used)
             }
+            if try connection.wasRevoked(record) {
+                try connection.markUsed(record, session: nil)
+                return .revoked
+            }
             guard
                 let person = try connection.admit(record, identifiers: identifiers, effects: &effects)
             else {
@@ -79,6 +83,16 @@ extension SQLiteConnection {
             sessionIsLive: isLive)
     }
 
+    /// Whether Apple has told of the end of this person's consent at or after this sign-in's `iat`: a notification that
+    /// arrived while the code was being exchanged ended what there was, and must end what comes of it too.
+    fileprivate func wasRevoked(_ record: SignInRecord) throws -> Bool {
+        try integer(
+            """
+            SELECT 1 FROM notification WHERE subject = ? AND event_time >= ?
+            AND type IN ('consent-revoked', 'account-delete', 'account-deleted') LIMIT 1
+            """, [record.claims.subject.rawValue, record.claims.issuedAt.milliseconds]) != nil
+    }
+
     fileprivate func markUsed(_ record: SignInRecord, session: SessionID?) throws {
         try run(
             "INSERT INTO used_attempt (attempt, binding_hash, session, expires_at) VALUES (?, ?, ?, ?)",
@@ -98,7 +112,11 @@ extension SQLiteConnection {
             SELECT \(UserColumns.list), i.id FROM apple_identity i JOIN user u ON u.id = i.user
             WHERE i.team = ? AND i.subject = ?
             """, key)
-        if known == nil, record.policy == .closed { return nil }
+        if known == nil, record.policy == .closed {
+            // A stranger who is turned away leaves no name behind.
+            try run("DELETE FROM first_consent WHERE team = ? AND subject = ?", key)
+            return nil
+        }
         let consent = try firstRow(
             "SELECT given_name, family_name FROM first_consent WHERE team = ? AND subject = ?", key
         ).map { PersonName(given: $0[0] as String?, family: $0[1] as String?) }

@@ -92,7 +92,7 @@ enum WebFailure: Error, Sendable {
     private static func level(of failure: SignInFailure) -> Logger.Level {
         switch failure {
         case .malformedCallback, .invalidState: .debug
-        case .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled, .providerError: .info
+        case .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled, .providerError, .revoked: .info
         case .identityToken, .tokenMismatch, .clock, .keysUnavailable, .providerUnavailable, .codeRefused: .warning
         case .clientRefused, .storage: .error
         }

@@ -31,6 +31,8 @@ package final class MemoryStore: Sendable {
         var firstConsents: [IdentityKey: PersonName] = [:]
         var credentials: [IdentityKey: [ClientID: Credential]] = [:]
         var notifications: Set<String> = []
+        /// The latest end of consent Apple has told of, known person or not.
+        var revocations: [AppleSubject: Timestamp] = [:]
         var journal: [JournalEntry] = []
         /// The next failures to answer with, oldest first.
         var failures: [StoreError] = []

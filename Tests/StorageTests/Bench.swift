@@ -98,8 +98,16 @@ func randomDigest() -> Digest256 { SHA256.hash(SystemRandom().bytes(32)) }
 func notification(
     _ kind: AppleNotification.Kind, id: String = UUID().uuidString, subject: String? = "ann", time: Timestamp
 ) -> AppleNotification {
-    AppleNotification(
-        id: id, kind: kind, type: "\(kind)", clientID: Bench.web, subject: subject.map { AppleSubject($0) },
+    let type =
+        switch kind {
+        case .emailDisabled: "email-disabled"
+        case .emailEnabled: "email-enabled"
+        case .consentRevoked: "consent-revoked"
+        case .accountDeleted: "account-delete"
+        case .unknown(let text): text
+        }
+    return AppleNotification(
+        id: id, kind: kind, type: type, clientID: Bench.web, subject: subject.map { AppleSubject($0) },
         eventTime: time, payload: "{\"sub\":\"\(subject ?? "")\"}")
 }
 

@@ -274,6 +274,27 @@ enum StoreKind: String, CaseIterable, Sendable {
     }
 
     @Test(
+        "a sign-in that Apple's end of consent overtook makes nothing, a later one is a first one again",
+        arguments: StoreKind.allCases, [AppleNotification.Kind.consentRevoked, .accountDeleted])
+    func refusesOvertakenSignIn(kind: StoreKind, end: AppleNotification.Kind) async throws {
+        let subject = try Subject(kind)
+        let time = subject.now
+        // As during a slow exchange: the person may be known by an earlier sign-in, or not at all.
+        let earlier = try await subject.signIn("ann", issuedAt: time.adding(seconds: -60))
+        for name in ["ann", "stranger"] {
+            _ = try await subject.store.apply(
+                notification(end, subject: name, time: time), team: Bench.team, at: subject.now)
+            let tie = record(name, issuedAt: time, at: subject.now)
+            #expect(try await subject.store.completeSignIn(tie) == .revoked)
+            #expect(try await subject.store.usedAttempt(tie.attempt, at: subject.now)?.sessionIsLive == false)
+            #expect(try await subject.store.signedIn(token: tie.session.tokenHash, at: subject.now) == nil)
+        }
+        #expect(try await subject.isLive(earlier) == false)
+        let later = try await subject.signIn("stranger", issuedAt: time.adding(seconds: 1))
+        #expect(try await subject.isLive(later))
+    }
+
+    @Test(
         "consent-revoked ends sign-ins up to its time, ties included, and no later one",
         arguments: StoreKind.allCases)
     func revokesConsent(kind: StoreKind) async throws {
@@ -308,9 +329,11 @@ enum StoreKind: String, CaseIterable, Sendable {
         _ = try await subject.signIn(issuedAt: time.adding(seconds: -10))
         let first = notification(.consentRevoked, id: "j1", time: time)
         #expect(try await subject.store.apply(first, team: Bench.team, at: subject.now) == .applied)
-        let session = try await subject.signIn(issuedAt: time.adding(seconds: -5))
+        let session = try await subject.signIn(issuedAt: time.adding(seconds: 1))
+        let before = try await subject.journal()
         #expect(try await subject.store.apply(first, team: Bench.team, at: subject.now) == .duplicate)
         #expect(try await subject.isLive(session))
+        #expect(try await subject.journal() == before)
     }
 
     @Test("account-deleted erases the user when so configured", arguments: StoreKind.allCases)
@@ -340,7 +363,8 @@ enum StoreKind: String, CaseIterable, Sendable {
         #expect(user?.state == .disabled)
         #expect(user?.credentialState == .notFound)
         #expect(try await !subject.isLive(session))
-        #expect(try await subject.store.completeSignIn(record(at: subject.now)) == .disabled(session.user))
+        #expect(try await subject.store.completeSignIn(
+            record(issuedAt: subject.now.adding(seconds: 1), at: subject.now)) == .disabled(session.user))
     }
 
     @Test("a deletion older than the latest sign-in ends the older sessions only", arguments: StoreKind.allCases)

@@ -24,6 +24,8 @@ package final class PreparedServer: Sendable {
         configuration: Configuration, visitors: BoundSockets? = nil, admin: BoundSockets? = nil,
         clock: any WallClock = SystemClock(), random: any RandomSource = SystemRandom(), logger: Logger
     ) throws {
+        // SQLite and Foundation make files readable and close them to others afterwards: not a moment too late here.
+        Files.keepNewFilesPrivate()
         let keyring = try SealingKeyFile.load(configuration, random: random)
         parts = try ServerParts(
             configuration: configuration, keyring: keyring, clock: clock, random: random, logger: logger)

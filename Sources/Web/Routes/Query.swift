@@ -5,7 +5,7 @@ import HTTP
 struct Query: Sendable {
     private let fields: [FormField]
 
-    /// Parameters beyond the first 32 are not looked at.
+    /// More than 32 parameters, or 16 KiB of them, are nobody's: none is looked at.
     init(_ request: ServerRequest) {
         self.init(Array((request.query ?? "").utf8))
     }
