@@ -34,7 +34,8 @@ internal import Glibc
                 throw .tls(TLSContext.lastError())
             }
         } else {
-            unsafe SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
+            unsafe SSL_set_hostflags(
+                ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT))
             guard unsafe SSL_set1_host(ssl, name) == 1, unsafe bramley_SSL_set_tlsext_host_name(ssl, name) == 1 else {
                 throw .tls(TLSContext.lastError())
             }

@@ -94,7 +94,8 @@ extension MemoryStore: NotificationStore {
             guard let subject = notification.subject else { return .unknownSubject }
             let key = IdentityKey(team: team, subject: subject)
             if notification.kind == .consentRevoked || notification.kind == .accountDeleted {
-                state.revocations[subject] = max(state.revocations[subject] ?? notification.eventTime, notification.eventTime)
+                state.revocations[subject] = max(
+                    state.revocations[subject] ?? notification.eventTime, notification.eventTime)
             }
             guard let person = state.people[key] else { return .unknownSubject }
             let effect = NotificationEffect(

@@ -363,8 +363,9 @@ enum StoreKind: String, CaseIterable, Sendable {
         #expect(user?.state == .disabled)
         #expect(user?.credentialState == .notFound)
         #expect(try await !subject.isLive(session))
-        #expect(try await subject.store.completeSignIn(
-            record(issuedAt: subject.now.adding(seconds: 1), at: subject.now)) == .disabled(session.user))
+        #expect(
+            try await subject.store.completeSignIn(
+                record(issuedAt: subject.now.adding(seconds: 1), at: subject.now)) == .disabled(session.user))
     }
 
     @Test("a deletion older than the latest sign-in ends the older sessions only", arguments: StoreKind.allCases)
