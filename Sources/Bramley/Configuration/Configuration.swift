@@ -1,6 +1,7 @@
 package import Crypto
 package import RelyingParty
 package import Sockets
+package import Web
 
 /// The whole configuration: validated, plain values. `ConfigurationLoader` is its only maker outside of tests.
 package struct Configuration: Sendable {
@@ -98,18 +99,10 @@ package struct Configuration: Sendable {
 
     /// Apple's button, in the words of its `data-` attributes.
     package struct Button: Hashable, Sendable {
-        package enum Color: String, Sendable, CaseIterable { case black, white }
-        package enum Label: String, Sendable, CaseIterable {
-            case signIn = "sign-in"
-            case `continue`
-            case signUp = "sign-up"
-        }
-        package enum Mode: String, Sendable, CaseIterable {
-            case centerAlign = "center-align"
-            case leftAlign = "left-align"
-            case logoOnly = "logo-only"
-        }
-        package enum LogoSize: String, Sendable, CaseIterable { case small, medium, large }
+        package typealias Color = SignInButton.Color
+        package typealias Label = SignInButton.Kind
+        package typealias Mode = SignInButton.Mode
+        package typealias LogoSize = SignInButton.LogoSize
         package enum Length: Hashable, Sendable, CustomStringConvertible {
             case pixels(Int)
             case full

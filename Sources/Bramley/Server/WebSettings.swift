@@ -40,15 +40,15 @@ extension Configuration {
 extension Configuration.Button {
     fileprivate var web: SignInButton {
         var button = SignInButton()
-        button.color = color.flatMap { SignInButton.Color(rawValue: $0.rawValue) }
-        button.kind = SignInButton.Kind(rawValue: label.rawValue) ?? .signIn
-        button.mode = SignInButton.Mode(rawValue: mode.rawValue) ?? .centerAlign
+        button.color = color
+        button.kind = label
+        button.mode = mode
         button.border = border
         button.borderRadius = borderRadius
         if case .pixels(let width) = width { button.width = width } else { button.width = nil }
         if case .pixels(let height) = height { button.height = height }
         button.size = size
-        button.logoSize = SignInButton.LogoSize(rawValue: logoSize.rawValue)
+        button.logoSize = logoSize
         button.logoPosition = logoPosition
         button.labelPosition = labelPosition
         return button
