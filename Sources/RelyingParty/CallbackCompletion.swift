@@ -68,6 +68,7 @@ extension SignIn {
         let attemptEnd = opened.attempt.issuedAt.adding(seconds: configuration.attemptLifetime)
         let record = SignInRecord(
             attempt: opened.id, bindingHash: opened.attempt.bindingHash,
+            attemptIssuedAt: opened.attempt.issuedAt,
             attemptExpiresAt: attemptEnd.adding(seconds: RetentionPolicy.usedAttempts),
             team: provider.team, claims: identity.claims,
             sealedRefreshToken: seal(identity.refreshToken, claims: identity.claims),

@@ -83,6 +83,8 @@ package enum SignUpPolicy: String, Sendable, CaseIterable {
 package struct SignInRecord: Sendable {
     package var attempt: Digest256
     package var bindingHash: Digest256
+    /// When the attempt began, by our clock: what Apple told us before it cannot be about this sign-in.
+    package var attemptIssuedAt: Timestamp
     /// When the attempt's row may go: the attempt's end plus the time replays are told apart.
     package var attemptExpiresAt: Timestamp
     package var team: TeamID
@@ -95,12 +97,14 @@ package struct SignInRecord: Sendable {
     package var now: Timestamp
 
     package init(
-        attempt: Digest256, bindingHash: Digest256, attemptExpiresAt: Timestamp, team: TeamID, claims: IdentityClaims,
+        attempt: Digest256, bindingHash: Digest256, attemptIssuedAt: Timestamp, attemptExpiresAt: Timestamp,
+        team: TeamID, claims: IdentityClaims,
         sealedRefreshToken: [UInt8]?, policy: SignUpPolicy, newUser: UserID, session: NewSession,
         replacing: SessionID?, now: Timestamp
     ) {
         self.attempt = attempt
         self.bindingHash = bindingHash
+        self.attemptIssuedAt = attemptIssuedAt
         self.attemptExpiresAt = attemptExpiresAt
         self.team = team
         self.claims = claims
@@ -140,8 +144,8 @@ package enum SignInResult: Hashable, Sendable {
     case disabled(UserID)
     /// Sign-up is closed and this person is not known; the attempt is used, nobody was created.
     case closed
-    /// Apple has meanwhile told us that the person withdrew consent, or is gone, at or after the `iat` of this very
-    /// sign-in; the attempt is used, nothing else was written.
+    /// Since the attempt began, Apple has told us that the person withdrew consent, or is gone, at or after the `iat` of
+    /// this very sign-in; the attempt is used, nothing else was written.
     case revoked
 }
 

@@ -83,14 +83,19 @@ extension SQLiteConnection {
             sessionIsLive: isLive)
     }
 
-    /// Whether Apple has told of the end of this person's consent at or after this sign-in's `iat`: a notification that
-    /// arrived while the code was being exchanged ended what there was, and must end what comes of it too.
+    /// Whether Apple has told, since the attempt began, of the end of this person's consent at or after this sign-in's
+    /// `iat`: a notification that arrived while the code was being exchanged ended what there was, and must end what
+    /// comes of it too. One that arrived earlier is about earlier sign-ins, though `iat` has whole seconds and may tie.
     fileprivate func wasRevoked(_ record: SignInRecord) throws -> Bool {
         try integer(
             """
-            SELECT 1 FROM notification WHERE subject = ? AND event_time >= ?
+            SELECT 1 FROM notification WHERE subject = ? AND event_time >= ? AND received_at >= ?
             AND type IN ('consent-revoked', 'account-delete', 'account-deleted') LIMIT 1
-            """, [record.claims.subject.rawValue, record.claims.issuedAt.milliseconds]) != nil
+            """,
+            [
+                record.claims.subject.rawValue, record.claims.issuedAt.milliseconds,
+                record.attemptIssuedAt.milliseconds,
+            ]) != nil
     }
 
     fileprivate func markUsed(_ record: SignInRecord, session: SessionID?) throws {

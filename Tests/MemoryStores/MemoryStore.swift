@@ -32,7 +32,7 @@ package final class MemoryStore: Sendable {
         var credentials: [IdentityKey: [ClientID: Credential]] = [:]
         var notifications: Set<String> = []
         /// The latest end of consent Apple has told of, known person or not.
-        var revocations: [AppleSubject: Timestamp] = [:]
+        var revocations: [AppleSubject: (eventTime: Timestamp, receivedAt: Timestamp)] = [:]
         var journal: [JournalEntry] = []
         /// The next failures to answer with, oldest first.
         var failures: [StoreError] = []

@@ -29,7 +29,11 @@ extension MemoryStore: SignInStore {
             if let used = used(record.attempt, at: record.now, in: state) { return .alreadyUsed(used) }
             state.usedAttempts[record.attempt] = (record.bindingHash, nil)
             let key = IdentityKey(team: record.team, subject: record.claims.subject)
-            if let revoked = state.revocations[key.subject], revoked >= record.claims.issuedAt { return .revoked }
+            if let revoked = state.revocations[key.subject], revoked.eventTime >= record.claims.issuedAt,
+                revoked.receivedAt >= record.attemptIssuedAt
+            {
+                return .revoked
+            }
             guard let (user, isNew) = admit(record, key: key, in: &state, effects: &effects) else { return .closed }
             switch user.state {
             case .pending: return .pending(user.id)
@@ -94,8 +98,7 @@ extension MemoryStore: NotificationStore {
             guard let subject = notification.subject else { return .unknownSubject }
             let key = IdentityKey(team: team, subject: subject)
             if notification.kind == .consentRevoked || notification.kind == .accountDeleted {
-                state.revocations[subject] = max(
-                    state.revocations[subject] ?? notification.eventTime, notification.eventTime)
+                state.revocations[subject] = (notification.eventTime, now)
             }
             guard let person = state.people[key] else { return .unknownSubject }
             let effect = NotificationEffect(
