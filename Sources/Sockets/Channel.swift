@@ -50,6 +50,8 @@ package class Channel: @unchecked Sendable {
 }
 
 /// A deadline without a descriptor: what `EventLoop.sleep` and a name lookup wait on.
+///
+/// Proof for `@unchecked Sendable`: see `Channel`.
 @safe final class TimerChannel: Channel, @unchecked Sendable {
     private var waiter: UnsafeContinuation<Bool, Never>?
     private var outcome: Bool?
@@ -87,6 +89,8 @@ package class Channel: @unchecked Sendable {
 }
 
 /// The end of draining: when it expires, what is still open is closed.
+///
+/// Proof for `@unchecked Sendable`: see `Channel`; it adds no state.
 final class GracePeriod: Channel, @unchecked Sendable {
     override func expired() {
         loop.unregister(self)
