@@ -11,6 +11,7 @@ package struct JournalEntry: Hashable, Sendable {
         case accountDeleted = "account.deleted"
         case emailDisabled = "email.disabled"
         case emailEnabled = "email.enabled"
+        case userTransferred = "user.transferred"
     }
 
     package var id: EventID
@@ -41,13 +42,4 @@ package struct JournalEntry: Hashable, Sendable {
 package protocol EventJournal: Sendable {
     /// At most `limit` entries after `id` in the order they were committed; from the first when nil or no longer kept.
     func events(after id: EventID?, limit: Int) async throws(StoreError) -> [JournalEntry]
-}
-
-/// Users as the operator's commands and the API see them.
-package protocol UserStore: Sendable {
-    /// The user with the identity they were created by; nil when unknown.
-    func user(_ id: UserID) async throws(StoreError) -> User?
-    /// Approves, disables or enables; disabling ends every session. False when unknown; nothing is written when the
-    /// state is the same.
-    func setState(_ state: User.State, of id: UserID, at now: Timestamp) async throws(StoreError) -> Bool
 }

@@ -6,7 +6,7 @@ package import Crypto
 package struct SessionToken: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package static let prefix = "brs_"
     /// Characters after the prefix: 32 bytes in unpadded base64url.
-    package static let characterCount = 43
+    package static let characterCount = TokenSyntax.characterCount
 
     private let text: String
 
@@ -16,17 +16,7 @@ package struct SessionToken: Sendable, CustomStringConvertible, CustomDebugStrin
 
     /// A token as a request carries it: the prefix and 43 characters of the base64url alphabet; nil for anything else.
     package init?(parsing text: String) {
-        guard text.utf8.count == Self.prefix.utf8.count + Self.characterCount, text.hasPrefix(Self.prefix) else {
-            return nil
-        }
-        for byte in text.utf8.dropFirst(Self.prefix.utf8.count) {
-            switch byte {
-            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-                continue
-            default: return nil
-            }
-        }
+        guard TokenSyntax.matches(text, prefix: Self.prefix) else { return nil }
         self.init(trusted: text)
     }
 

@@ -15,6 +15,7 @@ package final class Database: Sendable {
 
     let options: DatabaseOptions
     let identifiers: RandomIdentifier
+    let subjectHashes: SubjectHashes
     let commits: GroupCommit
     let connections: Connections
     let foreignChanges: ForeignChanges
@@ -73,6 +74,7 @@ package final class Database: Sendable {
         self.options = options
         self.connections = connections
         identifiers = RandomIdentifier(random: random)
+        subjectHashes = SubjectHashes(keyring: keyring)
         commits = GroupCommit(writer: writer, invalidations: invalidations, maximumBatch: options.maximumBatch)
     }
 

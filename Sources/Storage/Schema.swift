@@ -17,6 +17,7 @@ enum Schema {
         SchemaStep(name: "0002-sessions", sql: sessions),
         SchemaStep(name: "0003-notifications", sql: notifications),
         SchemaStep(name: "0004-operations", sql: operations),
+        SchemaStep(name: "0005-applications", sql: applications),
     ]
 
     private static let people = """
@@ -159,5 +160,26 @@ enum Schema {
             document BLOB NOT NULL,
             fetched_at INTEGER NOT NULL
         ) STRICT;
+        """
+
+    private static let applications = """
+        ALTER TABLE api_key ADD COLUMN scopes TEXT NOT NULL DEFAULT '[]';
+        CREATE INDEX user_created ON user (created_at, id);
+        CREATE INDEX event_user ON event (user, sequence);
+
+        -- Refresh tokens of deleted users, to be revoked at Apple. subject_hash is keyed and names nobody; the token is
+        -- null once the entry is given up, and kept for the operator to see.
+        CREATE TABLE revocation (
+            id INTEGER PRIMARY KEY,
+            subject_hash BLOB NOT NULL,
+            client_id TEXT NOT NULL,
+            sealed_refresh_token BLOB,
+            queued_at INTEGER NOT NULL,
+            next_attempt_at INTEGER,
+            attempts INTEGER NOT NULL DEFAULT 0,
+            failure TEXT
+        ) STRICT;
+        CREATE INDEX revocation_due ON revocation (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
+        CREATE INDEX revocation_subject ON revocation (subject_hash);
         """
 }

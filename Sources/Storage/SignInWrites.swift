@@ -26,6 +26,7 @@ extension Database: SignInStore {
     package func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {
         let identifiers = identifiers
         let limits = options.sessionLimits
+        let subjectHashes = subjectHashes
         return try await commits.write { connection, effects in
             if let used = try connection.usedAttempt(record.attempt, limits: limits, at: record.now) {
                 return .alreadyUsed(used)
@@ -39,6 +40,9 @@ extension Database: SignInStore {
             else {
                 try connection.markUsed(record, session: nil)
                 return .closed
+            }
+            if person.isNew {
+                try connection.cancelRevocations(subjectHashes.all(record.team, record.claims.subject))
             }
             switch person.user.state {
             case .pending:

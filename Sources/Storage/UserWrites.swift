@@ -1,6 +1,6 @@
-package import Coding
+import Coding
 import GRDB
-package import RelyingParty
+import RelyingParty
 
 extension SQLiteConnection {
     /// Writes every column of a user that can change.
@@ -43,22 +43,6 @@ extension SQLiteConnection {
             try endSessions(
                 where: "s.user = ?", [user.id.rawValue], cause: cause, at: now, identifiers: identifiers,
                 effects: &effects)
-        }
-    }
-}
-
-extension Database: UserStore {
-    package func user(_ id: UserID) async throws(StoreError) -> User? {
-        try await read { connection in try connection.user(id) }
-    }
-
-    package func setState(_ state: User.State, of id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
-        let identifiers = identifiers
-        return try await commits.write { connection, effects in
-            guard let user = try connection.user(id) else { return false }
-            try connection.setState(
-                state, of: user, cause: .userDisabled, at: now, identifiers: identifiers, effects: &effects)
-            return true
         }
     }
 }

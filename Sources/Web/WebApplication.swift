@@ -10,6 +10,9 @@ package final class WebApplication: RequestHandler {
     package struct Services: Sendable {
         package var signIn: SignIn
         package var sessions: any SessionStore
+        package var users: any UserDirectory
+        package var journal: any EventJournal
+        package var apiKeys: any APIKeyStore
         package var notifications: Notifications
         package var returnTargets: ReturnTargets
         package var clock: any WallClock
@@ -17,11 +20,15 @@ package final class WebApplication: RequestHandler {
         package var logger: Logger
 
         package init(
-            signIn: SignIn, sessions: any SessionStore, notifications: Notifications, returnTargets: ReturnTargets,
+            signIn: SignIn, sessions: any SessionStore, users: any UserDirectory, journal: any EventJournal,
+            apiKeys: any APIKeyStore, notifications: Notifications, returnTargets: ReturnTargets,
             clock: any WallClock, random: any RandomSource, logger: Logger
         ) {
             self.signIn = signIn
             self.sessions = sessions
+            self.users = users
+            self.journal = journal
+            self.apiKeys = apiKeys
             self.notifications = notifications
             self.returnTargets = returnTargets
             self.clock = clock
@@ -43,9 +50,9 @@ package final class WebApplication: RequestHandler {
         }
         let table = RouteTable(configuration: configuration, pages: pages, responses: responses, services: services)
         for route in table.routes {
-            router.add(route.method, route.pattern) { request, _ in
+            router.add(route.method, route.pattern) { request, parameters in
                 do throws(WebFailure) {
-                    return try await route.handle(request)
+                    return try await route.handle(request, parameters)
                 } catch {
                     return responses.failure(error, route: route.pattern, request: request)
                 }

@@ -149,23 +149,11 @@ extension MemoryStore: SessionStore, SessionDirectory {
     package func makeReader() throws(StoreError) -> any SessionReader { Reader(store: self) }
 }
 
-extension MemoryStore: EventJournal, UserStore {
+extension MemoryStore: EventJournal {
     package func events(after id: EventID?, limit: Int) async throws(StoreError) -> [JournalEntry] {
         state.withLock { state in
             let start = id.flatMap { id in state.journal.firstIndex { $0.id == id } }.map { $0 + 1 } ?? 0
             return Array(state.journal[start...].prefix(limit))
-        }
-    }
-
-    package func user(_ id: UserID) async throws(StoreError) -> User? {
-        state.withLock { state in state.people.values.first { $0.user.id == id }?.user }
-    }
-
-    package func setState(_ new: User.State, of id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
-        try write { state, effects in
-            guard let key = state.people.first(where: { $0.value.user.id == id })?.key else { return false }
-            set(new, of: key, cause: .userDisabled, at: now, in: &state, effects: &effects)
-            return true
         }
     }
 

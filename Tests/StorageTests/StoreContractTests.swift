@@ -6,7 +6,7 @@ import Storage
 import Testing
 
 /// Every port of the domain at once.
-typealias Store = SignInStore & SessionStore & NotificationStore & SessionDirectory & EventJournal & UserStore
+typealias Store = SignInStore & SessionStore & NotificationStore & SessionDirectory & EventJournal & UserDirectory
 
 enum StoreKind: String, CaseIterable, Sendable {
     case memory, sqlite

@@ -14,6 +14,8 @@ final class FakeStore: SignInStore, SessionStore, NotificationStore, SessionDire
         var fails = false
         var touchFails = false
         var result: SignInResult?
+        var events: [JournalEntry] = []
+        var keys: [Digest256: APIKey] = [:]
     }
 
     let state = Mutex(State())
@@ -26,7 +28,7 @@ final class FakeStore: SignInStore, SessionStore, NotificationStore, SessionDire
         }
     }
 
-    private func check() throws(StoreError) {
+    func check() throws(StoreError) {
         if state.withLock({ $0.fails }) { throw .unavailable("disk full") }
     }
 

@@ -54,8 +54,8 @@ struct Site {
         application = WebApplication(
             configuration: configuration, pages: try Pages(configuration: configuration),
             services: .init(
-                signIn: signIn, sessions: store, notifications: notifications, returnTargets: targets, clock: clock,
-                random: random, logger: logger))
+                signIn: signIn, sessions: store, users: store, journal: store, apiKeys: store,
+                notifications: notifications, returnTargets: targets, clock: clock, random: random, logger: logger))
     }
 
     // MARK: People

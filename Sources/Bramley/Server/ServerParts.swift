@@ -62,7 +62,7 @@ final class ServerParts: Sendable {
         application = WebApplication(
             configuration: webConfiguration, pages: pages,
             services: WebApplication.Services(
-                signIn: signIn, sessions: database,
+                signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
                 notifications: Notifications(provider: provider, store: database, clock: clock, logger: logger),
                 returnTargets: targets, clock: clock, random: random, logger: logger))
         httpConfiguration = configuration.http(refusalFields: WebApplication.refusalFields(webConfiguration))

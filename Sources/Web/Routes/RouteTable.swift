@@ -8,7 +8,26 @@ struct RouteTable: Sendable {
         var method: HTTPRequest.Method
         /// Below the base path; also the route's name in logs.
         var pattern: String
-        var handle: @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
+        var handle: @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
+
+        /// A route whose pattern has no parameters.
+        init(
+            method: HTTPRequest.Method, pattern: String,
+            handle: @escaping @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
+        ) {
+            self.init(method: method, pattern: pattern) { request, _ throws(WebFailure) in
+                try await handle(request)
+            }
+        }
+
+        init(
+            method: HTTPRequest.Method, pattern: String,
+            handle: @escaping @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
+        ) {
+            self.method = method
+            self.pattern = pattern
+            self.handle = handle
+        }
     }
 
     let routes: [Entry]

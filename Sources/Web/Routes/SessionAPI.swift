@@ -14,7 +14,7 @@ struct SessionAPI: Sendable {
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let signedIn = try await active(reader.credential(in: request.fields))
-        return responses.json(SessionDocument.encode(signedIn, limits: reader.limits))
+        return responses.json(SessionDocument.encode(signedIn))
     }
 
     func delete(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
@@ -53,49 +53,5 @@ struct SessionAPI: Sendable {
         case .pending: throw .userPending
         case .disabled: throw .userDisabled
         }
-    }
-}
-
-/// The document of `GET /api/v1/session`.
-enum SessionDocument {
-    static func encode(_ signedIn: SignedIn, limits: SessionLimits) -> [UInt8] {
-        var writer = JSONWriter(reserving: 1024)
-        writer.beginObject()
-        writer.name("user")
-        write(signedIn.user, to: &writer)
-        writer.name("session")
-        let session = signedIn.session
-        writer.beginObject()
-        writer.member("id", session.id.rawValue)
-        writer.member("createdAt", session.createdAt)
-        writer.member("lastSeenAt", session.lastSeenAt)
-        writer.member("expiresAt", session.expiresAt)
-        writer.endObject()
-        writer.endObject()
-        return writer.bytes
-    }
-
-    private static func write(_ user: User, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("id", user.id.rawValue)
-        writer.member("externalID", user.externalID)
-        writer.member("appleSubject", user.appleSubject.rawValue)
-        writer.member("email", user.email?.address)
-        writer.member("emailVerified", user.email?.isVerified ?? false)
-        writer.member("isPrivateEmail", user.email?.isPrivate ?? false)
-        writer.member("emailForwarding", user.emailForwarding)
-        writer.name("name")
-        writer.beginObject()
-        writer.member("given", user.name.given)
-        writer.member("family", user.name.family)
-        writer.endObject()
-        writer.member("realUserStatus", user.realUserStatus?.rawValue)
-        writer.member("credentialState", user.credentialState.rawValue)
-        writer.name("groups")
-        writer.beginArray()
-        for group in user.groups { writer.write(group) }
-        writer.endArray()
-        writer.member("createdAt", user.createdAt)
-        writer.endObject()
     }
 }

@@ -1,0 +1,33 @@
+package import Coding
+
+/// A refresh token of somebody who is deleted here, waiting to be revoked at Apple. Names nobody: the person is a keyed
+/// hash, so that a sign-in meanwhile can take it out of the queue.
+package struct QueuedRevocation: Hashable, Sendable {
+    package var id: Int64
+    package var clientID: ClientID
+    /// Under `SealingPurpose.refreshToken`, as the sign-in sealed it.
+    package var sealedRefreshToken: [UInt8]
+    package var queuedAt: Timestamp
+    package var attempts: Int
+
+    package init(id: Int64, clientID: ClientID, sealedRefreshToken: [UInt8], queuedAt: Timestamp, attempts: Int) {
+        self.id = id
+        self.clientID = clientID
+        self.sealedRefreshToken = sealedRefreshToken
+        self.queuedAt = queuedAt
+        self.attempts = attempts
+    }
+
+    /// How long a revocation is tried, in seconds: 7 days.
+    package static let lifetime: Int64 = 7 * 86_400
+}
+
+/// The queue of revocations.
+package protocol RevocationQueue: Sendable {
+    /// At most `limit` entries that are due, oldest first.
+    func dueRevocations(at now: Timestamp, limit: Int) async throws(StoreError) -> [QueuedRevocation]
+    /// Apple answered: the token is gone from here too. False when a sign-in took it out meanwhile.
+    func finishRevocation(_ id: Int64) async throws(StoreError) -> Bool
+    /// Apple did not answer: tried again at `next`; or, with nil, given up and kept for the operator without its token.
+    func postponeRevocation(_ id: Int64, until next: Timestamp?, failure: String) async throws(StoreError)
+}

@@ -1,0 +1,66 @@
+package import Coding
+package import Crypto
+import GRDB
+package import RelyingParty
+
+extension Database: APIKeyStore {
+    private static let columns = "k.id, k.name, k.scopes, k.created_at, k.last_used_at, k.revoked_at"
+
+    package func createAPIKey(_ key: APIKey, hash: Digest256) async throws(StoreError) {
+        try await commits.write { connection, _ in
+            try connection.run(
+                "INSERT INTO api_key (id, hash, name, scopes, created_at) VALUES (?, ?, ?, ?, ?)",
+                [
+                    key.id.rawValue, blob(hash), key.name, StringList.encode(key.scopes.map(\.rawValue)),
+                    key.createdAt.milliseconds,
+                ])
+        }
+    }
+
+    package func apiKeys() async throws(StoreError) -> [APIKey] {
+        try await read { connection in
+            try connection.rows("SELECT \(Self.columns) FROM api_key k ORDER BY k.created_at, k.id").map {
+                try APIKey(row: $0)
+            }
+        }
+    }
+
+    package func apiKey(hash: Digest256) async throws(StoreError) -> APIKey? {
+        try await read { connection in
+            try connection.firstRow(
+                "SELECT \(Self.columns) FROM api_key k WHERE k.hash = ? AND k.revoked_at IS NULL", [blob(hash)]
+            ).map { try APIKey(row: $0) }
+        }
+    }
+
+    package func revokeAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError) -> Bool {
+        try await commits.write { connection, _ in
+            try connection.run(
+                "UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL",
+                [now.milliseconds, id.rawValue])
+            return connection.changesCount > 0
+        }
+    }
+
+    package func touchAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError) {
+        try await commits.write { connection, _ in
+            try connection.run(
+                "UPDATE api_key SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at < ?1)",
+                [now.milliseconds, id.rawValue])
+        }
+    }
+}
+
+extension APIKey {
+    init(row: Row) throws(StoreError) {
+        var scopes: [APIScope] = []
+        for text in try StringList.decode(try row.text(2)) {
+            // A scope this version does not know allows nothing here.
+            if let scope = APIScope(rawValue: text) { scopes.append(scope) }
+        }
+        self.init(
+            id: APIKeyID(unchecked: try row.text(0)), name: try row.text(1), scopes: scopes,
+            createdAt: try row.moment(3), lastUsedAt: (row[4] as Int64?).map { Timestamp(milliseconds: $0) },
+            revokedAt: (row[5] as Int64?).map { Timestamp(milliseconds: $0) })
+    }
+}

@@ -1,0 +1,95 @@
+package import Coding
+import Crypto
+import GRDB
+package import RelyingParty
+
+extension Database: UserDirectory {
+    package func patchUser(
+        _ id: UserID, _ patch: UserPatch, at now: Timestamp
+    ) async throws(StoreError) -> UserPatchResult {
+        let identifiers = identifiers
+        return try await commits.write { connection, effects in
+            guard let before = try connection.user(id) else { return .unknown }
+            var after = before
+            if let externalID = patch.externalID {
+                if let externalID, let owner = try connection.owner(ofExternalID: externalID), owner != id {
+                    return .externalIDTaken(by: owner)
+                }
+                after.externalID = externalID
+            }
+            if let groups = patch.groups { after.groups = groups }
+            if let state = patch.state { after.state = state }
+            let fields = before.changedFields(comparedWith: after)
+            guard !fields.isEmpty else { return .patched(before) }
+            try connection.write(after, at: now)
+            try connection.record(.userUpdated, user: id, fields: fields, at: now, identifiers: identifiers)
+            effects.invalidations.append(.user(id))
+            if after.state == .disabled, before.state != .disabled {
+                try connection.endSessions(
+                    where: "s.user = ?", [id.rawValue], cause: .userDisabled, at: now, identifiers: identifiers,
+                    effects: &effects)
+            }
+            return .patched(after)
+        }
+    }
+
+    package func endSessions(
+        of user: UserID, except kept: SessionID?, cause: SessionEndCause, at now: Timestamp
+    ) async throws(StoreError) -> Int {
+        let identifiers = identifiers
+        return try await commits.write { connection, effects in
+            try connection.endSessions(
+                where: "s.user = ? AND s.id IS NOT ?", [user.rawValue, kept?.rawValue], cause: cause, at: now,
+                identifiers: identifiers, effects: &effects)
+        }
+    }
+
+    package func endSession(
+        _ id: SessionID, of user: UserID, cause: SessionEndCause, at now: Timestamp
+    ) async throws(StoreError) -> Bool {
+        let identifiers = identifiers
+        return try await commits.write { connection, effects in
+            try connection.endSessions(
+                where: "s.id = ? AND s.user = ?", [id.rawValue, user.rawValue], cause: cause, at: now,
+                identifiers: identifiers, effects: &effects) > 0
+        }
+    }
+
+    package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
+        let identifiers = identifiers
+        let subjectHashes = subjectHashes
+        return try await commits.write { connection, effects in
+            guard try connection.integer("SELECT 1 FROM user WHERE id = ?", [id.rawValue]) != nil else { return false }
+            try connection.endSessions(
+                where: "s.user = ?", [id.rawValue], cause: .accountDeleted, at: now, identifiers: identifiers,
+                effects: &effects)
+            try connection.record(.accountDeleted, user: id, at: now, identifiers: identifiers)
+            effects.invalidations.append(.user(id))
+            for row in try connection.rows(
+                "SELECT id, team, subject FROM apple_identity WHERE user = ?", [id.rawValue])
+            {
+                let (team, subject) = (TeamID(try row.text(1)), AppleSubject(try row.text(2)))
+                try connection.queueRevocations(
+                    identity: row[0] as Int64? ?? 0, subjectHash: subjectHashes.current(team, subject), at: now)
+                try connection.eraseTraces(of: subject, team: team)
+            }
+            // Identities, credentials and sessions go with it.
+            try connection.run("DELETE FROM user WHERE id = ?", [id.rawValue])
+            return true
+        }
+    }
+}
+
+extension SQLiteConnection {
+    fileprivate func owner(ofExternalID externalID: String) throws -> UserID? {
+        try firstRow("SELECT id FROM user WHERE external_id = ?", [externalID]).map {
+            UserID(unchecked: try $0.text(0))
+        }
+    }
+
+    /// What is kept of a person outside of their own rows: the name of an unfinished sign-in, and notifications.
+    fileprivate func eraseTraces(of subject: AppleSubject, team: TeamID) throws {
+        try run("DELETE FROM first_consent WHERE team = ? AND subject = ?", [team.rawValue, subject.rawValue])
+        try run("UPDATE notification SET payload = NULL, subject = NULL WHERE subject = ?", [subject.rawValue])
+    }
+}

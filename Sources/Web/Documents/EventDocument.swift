@@ -1,0 +1,30 @@
+package import Coding
+package import RelyingParty
+
+/// An entry of the journal as JSON: ids and names of changed fields, never personal values.
+package enum EventDocument {
+    package static func write(_ entry: JournalEntry, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("id", entry.id.rawValue)
+        writer.member("type", entry.kind.rawValue)
+        writer.member("time", entry.time)
+        writer.name("data")
+        writeData(entry, to: &writer)
+        writer.endObject()
+    }
+
+    /// What an event is about: `user`, and where they apply `session`, `cause` and `fields`.
+    package static func writeData(_ entry: JournalEntry, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("user", entry.user.rawValue)
+        if let session = entry.session { writer.member("session", session.rawValue) }
+        if let cause = entry.cause { writer.member("cause", cause.rawValue) }
+        if !entry.fields.isEmpty {
+            writer.name("fields")
+            writer.beginArray()
+            for field in entry.fields { writer.write(field) }
+            writer.endArray()
+        }
+        writer.endObject()
+    }
+}

@@ -1,0 +1,37 @@
+package import Coding
+package import RelyingParty
+
+/// A session as JSON. Never its token, nor the token's hash.
+package enum SessionDocument {
+    /// The document of `GET /api/v1/session`.
+    static func encode(_ signedIn: SignedIn) -> [UInt8] {
+        var writer = JSONWriter(reserving: 1024)
+        writer.beginObject()
+        writer.name("user")
+        UserDocument.write(signedIn.user, includingState: false, to: &writer)
+        writer.name("session")
+        writer.beginObject()
+        writeTimes(signedIn.session, to: &writer)
+        writer.endObject()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// With what it was made from: for its owner, and for the operator.
+    package static func write(_ session: Session, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writeTimes(session, to: &writer)
+        writer.member("kind", session.kind.rawValue)
+        writer.member("clientID", session.clientID.rawValue)
+        writer.member("userAgent", session.device.userAgent)
+        writer.member("address", session.device.address)
+        writer.endObject()
+    }
+
+    private static func writeTimes(_ session: Session, to writer: inout JSONWriter) {
+        writer.member("id", session.id.rawValue)
+        writer.member("createdAt", session.createdAt)
+        writer.member("lastSeenAt", session.lastSeenAt)
+        writer.member("expiresAt", session.expiresAt)
+    }
+}
