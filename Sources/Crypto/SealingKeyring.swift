@@ -66,13 +66,15 @@ package struct SealingKeyring: Sendable {
         throw isKnown ? .notAuthentic : .unknownKey
     }
 
-    /// HMAC-SHA-256 of `message` under a key of this purpose, for each key of the ring, the current one's first: to store
-    /// the first, and to find what was stored under an older key. Not for a purpose that also seals.
-    package func keyedHashes(of message: [UInt8], purpose: SealingPurpose) -> [Digest256] {
-        keys.compactMap { key in
-            Digest256(
-                bytes: HMACSHA256.authenticate(key: key.key(for: purpose, keeping: true), message: message))
-        }
+    /// HMAC-SHA-256 of `message` under the current key of this purpose: 32 bytes to store. Not for a purpose that also
+    /// seals.
+    package func keyedHash(of message: [UInt8], purpose: SealingPurpose) -> [UInt8] {
+        HMACSHA256.authenticate(key: current.key(for: purpose, keeping: true), message: message)
+    }
+
+    /// The same under every key of the ring, the current one's first: to find what was stored under an older key.
+    package func keyedHashes(of message: [UInt8], purpose: SealingPurpose) -> [[UInt8]] {
+        keys.map { HMACSHA256.authenticate(key: $0.key(for: purpose, keeping: true), message: message) }
     }
 
     /// The length of the purpose goes first, so that no purpose and context run together as another pair.

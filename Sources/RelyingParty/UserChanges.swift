@@ -30,8 +30,11 @@ extension User {
     package func changedFields(comparedWith other: User) -> [String] {
         var fields: [String] = []
         if state != other.state { fields.append("state") }
-        if externalID != other.externalID { fields.append("externalID") }
-        if groups != other.groups { fields.append("groups") }
+        // By bytes: to an application two spellings of one text are two ids.
+        if externalID.map({ Array($0.utf8) }) != other.externalID.map({ Array($0.utf8) }) {
+            fields.append("externalID")
+        }
+        if groups.map({ Array($0.utf8) }) != other.groups.map({ Array($0.utf8) }) { fields.append("groups") }
         if name != other.name { fields.append("name") }
         if email?.address != other.email?.address { fields.append("email") }
         if email?.isVerified != other.email?.isVerified { fields.append("emailVerified") }

@@ -10,22 +10,24 @@ struct SubjectHashes: Sendable {
     let keyring: SealingKeyring
 
     /// Under the current key: what is stored.
-    func current(_ team: TeamID, _ subject: AppleSubject) -> Digest256 {
-        let hashes = all(team, subject)
-        precondition(!hashes.isEmpty, "a key ring holds its current key")
-        return hashes[0]
+    func current(_ team: TeamID, _ subject: AppleSubject) -> [UInt8] {
+        keyring.keyedHash(of: message(team, subject), purpose: Self.purpose)
     }
 
-    /// Under each key, the current one first: what may be stored.
-    func all(_ team: TeamID, _ subject: AppleSubject) -> [Digest256] {
-        // Team IDs hold no slash.
-        keyring.keyedHashes(of: Array("\(team.rawValue)/\(subject.rawValue)".utf8), purpose: Self.purpose)
+    /// Under each key: what may be stored.
+    func all(_ team: TeamID, _ subject: AppleSubject) -> [[UInt8]] {
+        keyring.keyedHashes(of: message(team, subject), purpose: Self.purpose)
+    }
+
+    /// Team IDs hold no slash.
+    private func message(_ team: TeamID, _ subject: AppleSubject) -> [UInt8] {
+        Array("\(team.rawValue)/\(subject.rawValue)".utf8)
     }
 }
 
 extension SQLiteConnection {
     /// Queues each live refresh token of an identity.
-    func queueRevocations(identity: Int64, subjectHash: Digest256, at now: Timestamp) throws {
+    func queueRevocations(identity: Int64, subjectHash: [UInt8], at now: Timestamp) throws {
         try run(
             """
             INSERT INTO revocation (subject_hash, client_id, sealed_refresh_token, queued_at, next_attempt_at)
@@ -35,7 +37,7 @@ extension SQLiteConnection {
     }
 
     /// A person who was deleted is back: what they consented to now must not be revoked.
-    func cancelRevocations(_ subjectHashes: [Digest256]) throws {
+    func cancelRevocations(_ subjectHashes: [[UInt8]]) throws {
         for hash in subjectHashes { try run("DELETE FROM revocation WHERE subject_hash = ?", [blob(hash)]) }
     }
 }

@@ -65,6 +65,13 @@ struct Bench {
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
+    /// After `secrets.sealingKeyFile` was replaced, and the old key named as a previous one.
+    func openAfterKeyRotation() throws(StorageOpenError) -> Storage.Database {
+        try Database(
+            options: options(), keyring: SealingKeyring(current: .generate(), previous: [Self.key]), clock: clock,
+            random: SystemRandom(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
     /// Another program's connection to the same file.
     func stranger() throws -> DatabaseQueue {
         var configuration = Configuration()
