@@ -16,6 +16,7 @@ package enum EmbeddedFiles {
         "templates/message.mustache": PackageResources.message_mustache,
         "templates/notice.mustache": PackageResources.notice_mustache,
         "templates/repost.mustache": PackageResources.repost_mustache,
+        "templates/standalone.mustache": PackageResources.standalone_mustache,
     ]
 
     /// The content of one file, nil when there is none of that path.

@@ -114,6 +114,8 @@ package struct WebConfiguration: Sendable {
     package var button: SignInButton
     package var sessions: Sessions
     package var forwardAuth: ForwardAuthStyle
+    /// `forwardAuth.rulesFile`; nil lets everybody in who is signed in.
+    package var accessRules: AccessRules?
     /// `pages.locales`: languages of the pages as BCP 47 tags, the first being the default.
     package var locales: [String]
     /// Files of `pages.directory` that replace embedded ones: path below `Public/` → content.
@@ -122,8 +124,8 @@ package struct WebConfiguration: Sendable {
 
     package init(
         publicURL: PublicURL, site: Site, apple: Apple, login: Login = Login(), button: SignInButton = SignInButton(),
-        sessions: Sessions, forwardAuth: ForwardAuthStyle = .forwarded, locales: [String] = ["en"],
-        pageOverrides: [String: [UInt8]] = [:], limits: Limits = Limits()
+        sessions: Sessions, forwardAuth: ForwardAuthStyle = .forwarded, accessRules: AccessRules? = nil,
+        locales: [String] = ["en"], pageOverrides: [String: [UInt8]] = [:], limits: Limits = Limits()
     ) {
         self.publicURL = publicURL
         self.site = site
@@ -132,6 +134,7 @@ package struct WebConfiguration: Sendable {
         self.button = button
         self.sessions = sessions
         self.forwardAuth = forwardAuth
+        self.accessRules = accessRules
         self.locales = locales
         self.pageOverrides = pageOverrides
         self.limits = limits

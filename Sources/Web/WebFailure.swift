@@ -25,6 +25,8 @@ enum WebFailure: Error, Sendable {
     /// A session whose user waits for approval, or is switched off.
     case userPending
     case userDisabled
+    /// The access rules let other people in. `rule` counts from 1; `target` is what was asked for, when it is ours.
+    case notAllowed(rule: Int?, target: ReturnTarget?)
 
     var status: HTTPResponse.Status {
         switch self {
@@ -33,7 +35,7 @@ enum WebFailure: Error, Sendable {
         case .notification, .store: .serviceUnavailable
         case .routing(let failure): failure.status
         case .badRequest, .returnToRefused: .badRequest
-        case .crossSite, .originalRequest, .userPending, .userDisabled: .forbidden
+        case .crossSite, .originalRequest, .userPending, .userDisabled, .notAllowed: .forbidden
         case .contentTooLarge: .contentTooLarge
         case .unsupportedMediaType: .unsupportedMediaType
         case .tooManyRequests: .tooManyRequests
@@ -60,6 +62,7 @@ enum WebFailure: Error, Sendable {
         case .signedOut: "signed_out"
         case .userPending: "user_pending"
         case .userDisabled: "user_disabled"
+        case .notAllowed: "not_allowed"
         }
     }
 
@@ -72,6 +75,7 @@ enum WebFailure: Error, Sendable {
             text
         case .store(let error): error.text
         case .originalRequest(let refusal): "\(refusal)"
+        case .notAllowed(let rule?, _): "rule \(rule)"
         default: nil
         }
     }
@@ -82,7 +86,7 @@ enum WebFailure: Error, Sendable {
         case .signIn(let failure, _): Self.level(of: failure)
         case .store: .error
         case .originalRequest: .warning
-        case .returnToRefused, .crossSite, .tooManyRequests, .userPending, .userDisabled: .info
+        case .returnToRefused, .crossSite, .tooManyRequests, .userPending, .userDisabled, .notAllowed: .info
         // `Notifications` writes the one line of these itself.
         case .notification: .debug
         case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut: .debug
@@ -113,7 +117,7 @@ enum WebFailure: Error, Sendable {
     /// Whether the page has a number to pass on: somebody will look it up, so only what the log shows by default.
     var showsErrorID: Bool {
         switch self {
-        case .signIn(.cancelled, _), .tooManyRequests, .userPending, .userDisabled: false
+        case .signIn(.cancelled, _), .tooManyRequests, .userPending, .userDisabled, .notAllowed: false
         default: level > .debug
         }
     }

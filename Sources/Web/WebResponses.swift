@@ -59,13 +59,30 @@ struct WebResponses: Sendable {
         if isForPrograms(route: route, request: request) { return problem(failure, errorID: errorID) }
         let locale = pages.locale(acceptLanguage: request.fields[.acceptLanguage])
         let message = MessagePage(failure, locale: locale, pages: pages, configuration: configuration)
-        if route == "/auth/verify" { return plain(message, failure) }
+        if VerifyRoute.patterns.contains(route) {
+            return throughProxy(message, failure, errorID: errorID, locale: locale, request)
+        }
         return page(
             message.render(pages, locale: locale, errorID: failure.showsErrorID ? errorID : nil), locale: locale,
             status: failure.status, fields: failure.fields)
     }
 
-    /// In words alone: some proxies show a visitor what `/auth/verify` answers, on a site that has none of our styles.
+    /// What a proxy may pass on to whoever asked, on a site that has none of our styles: to a visitor a page that needs
+    /// no other file, to a program a problem document or words alone.
+    private func throughProxy(
+        _ message: MessagePage, _ failure: WebFailure, errorID: String, locale: String, _ request: ServerRequest
+    ) -> ServerResponse {
+        guard Navigation.wantsPage(request.fields) else {
+            let wantsJSON = (request.fields[.accept] ?? "").lowercased().contains("json")
+            return wantsJSON ? problem(failure, errorID: errorID) : plain(message, failure)
+        }
+        let page = message.absolute(configuration.publicURL).render(
+            pages, locale: locale, errorID: failure.showsErrorID ? errorID : nil, template: "standalone")
+        return self.page(
+            page, locale: locale, status: failure.status,
+            policy: policy.standalone(styleHash: pages.inlineStyle.hash), fields: failure.fields)
+    }
+
     private func plain(_ message: MessagePage, _ failure: WebFailure) -> ServerResponse {
         var fields = failure.fields
         fields[.contentType] = "text/plain; charset=utf-8"

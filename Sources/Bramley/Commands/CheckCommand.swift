@@ -1,4 +1,5 @@
 package import ArgumentParser
+import Web
 
 /// `bramley check`
 package struct CheckCommand: ParsableCommand {
@@ -36,6 +37,9 @@ package struct CheckCommand: ParsableCommand {
         lines.append(
             "  notifications from      \(apple.isSimulated ? "the simulator" : "Apple") at "
                 + configuration.publicURL.notificationURL)
+        if let rules = configuration.forwardAuth.rules?.rules {
+            lines.append("  access rules            \(rules.count); elsewhere whoever is signed in")
+        }
         if apple.isSimulated { lines.append("  Apple is simulated by   \(apple.endpoint)") }
         return lines
     }

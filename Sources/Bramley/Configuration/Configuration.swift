@@ -90,6 +90,8 @@ package struct Configuration: Sendable {
 
     package struct ForwardAuth: Sendable {
         package var style: ForwardStyle
+        /// Nil lets everybody in who is signed in.
+        package var rules: AccessRules?
     }
 
     /// `forwardAuth.style`: `X-Forwarded-*` or `X-Original-*`.

@@ -14,7 +14,7 @@ struct ConfigurationBuilder {
         let admin = listener("admin")
         let apple = apple(publicURL)
         let login = login(publicURL)
-        let forward = values.choice("forwardAuth.style", Configuration.ForwardStyle.self)
+        let forward = forwardAuth(server)
         let button = button()
         let site = site(publicURL)
         let sessions = sessions(publicURL)
@@ -28,7 +28,7 @@ struct ConfigurationBuilder {
         return Configuration(
             publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple,
             login: login,
-            forwardAuth: .init(style: forward), button: button, site: site, sessions: sessions, storage: storage,
+            forwardAuth: forward, button: button, site: site, sessions: sessions, storage: storage,
             secrets: secrets, log: log)
     }
 

@@ -88,11 +88,14 @@ extension ConfigurationTable {
                 The header family in which the proxy tells `/auth/verify` what was asked for: `X-Forwarded-*` or \
                 `X-Original-*`.
                 """),
-        later(
-            "forwardAuth.rulesFile", .text, twin: "forwardAuth.rules", meaning: "Who may open what.",
-            advice: "Remove it; every signed-in person passes, so decide by X-Auth-Request-User behind the proxy."),
-        later(
-            "forwardAuth.rules", .text, twin: "forwardAuth.rulesFile", meaning: "The same, inline.",
-            advice: "Remove it; every signed-in person passes, so decide by X-Auth-Request-User behind the proxy."),
+        ConfigurationKey(
+            name: "forwardAuth.rulesFile", type: .text, presence: .optional, twin: "forwardAuth.rules",
+            meaning: """
+                A JSON file that says who may open what, by host and path: [access rules](proxies/rules.md). Read at \
+                start. Without it, everybody passes `/auth/verify` who is signed in.
+                """),
+        ConfigurationKey(
+            name: "forwardAuth.rules", type: .text, presence: .optional, twin: "forwardAuth.rulesFile",
+            meaning: "The text of that file instead, on one line."),
     ]
 }

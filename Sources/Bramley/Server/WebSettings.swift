@@ -19,7 +19,7 @@ extension Configuration {
                 attemptLifetime: Int64(login.attemptLifetime), passwordURL: login.passwordURL),
             button: button.web,
             sessions: WebConfiguration.Sessions(limits: sessions.limits, cookieDomain: sessions.cookieDomain),
-            forwardAuth: forwardAuth.style == .original ? .original : .forwarded,
+            forwardAuth: forwardAuth.style == .original ? .original : .forwarded, accessRules: forwardAuth.rules,
             limits: WebConfiguration.Limits(callbackBody: server.limits.body))
     }
 

@@ -16,6 +16,8 @@ package struct OriginalRequest: Hashable, Sendable {
         case duplicated
         /// A value is not exactly what a proxy of ours sends: wrong scheme, odd host, path that is not canonical.
         case notCanonical
+        /// What has to be known was not said, or not by a trusted proxy.
+        case incomplete
     }
 
     /// `http` or `https`.

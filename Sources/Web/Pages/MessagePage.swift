@@ -24,6 +24,15 @@ struct MessagePage: Sendable {
         switch failure {
         case .userPending: self.init(page: "pending", strings, [signOut])
         case .userDisabled: self.init(page: "disabled", strings, [signOut])
+        case .notAllowed(_, let target):
+            let query = target.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
+            self.init(
+                title: text("errors.not_allowed.title"), what: text("errors.not_allowed.what"),
+                next: text("errors.not_allowed.next"),
+                actions: [
+                    Action(text: text("forbidden.somebodyElse"), link: signOut.link + query),
+                    Action(text: text("forbidden.account"), link: configuration.publicURL.path("/account")),
+                ])
         default:
             self.init(
                 title: text("errors.\(failure.code).title"), what: text("errors.\(failure.code).what"),
@@ -40,6 +49,15 @@ struct MessagePage: Sendable {
         self.what = what
         self.next = next
         self.actions = actions
+    }
+
+    /// The same with links that lead to us from anywhere.
+    func absolute(_ url: PublicURL) -> MessagePage {
+        var page = self
+        page.actions = actions.map { action in
+            Action(text: action.text, link: action.link.hasPrefix("/") ? url.origin + action.link : action.link)
+        }
+        return page
     }
 
     /// What a visitor does next.
@@ -65,9 +83,12 @@ struct MessagePage: Sendable {
         self.actions = actions
     }
 
-    func render(_ pages: Pages, locale: String, errorID: String? = nil) -> [UInt8] {
+    /// - Parameter template: `message`, or `standalone` for one that needs no other file.
+    func render(
+        _ pages: Pages, locale: String, errorID: String? = nil, template: String = "message"
+    ) -> [UInt8] {
         pages.render(
-            "message", locale: locale,
+            template, locale: locale,
             [
                 "message": [
                     "title": .text(title), "what": .text(what), "next": .optional(next.isEmpty ? nil : next),

@@ -1,4 +1,5 @@
 import Coding
+import Crypto
 import Mustache
 
 /// Every page of the server: templates parsed once, texts filled in once, one rendering per request.
@@ -12,6 +13,7 @@ package struct Pages: Sendable {
 
     let locales: [String]
     let assets: AssetLinks
+    let inlineStyle: InlineStyle
     private let library: MustacheLibrary
     private let languages: [String: Language]
 
@@ -21,6 +23,7 @@ package struct Pages: Sendable {
         guard let first = configuration.locales.first else { throw .noLocale }
         locales = configuration.locales
         assets = try AssetLinks(files: files, publicURL: configuration.publicURL)
+        inlineStyle = try InlineStyle(files: files)
         let library = try Self.parse(files)
         self.library = library
 
@@ -33,6 +36,7 @@ package struct Pages: Sendable {
         for locale in configuration.locales {
             let strings = try Strings(locale: locale, files: files, fallback: fallback, values: values)
             let base = Self.base(locale: locale, strings: strings, assets: assets, configuration: configuration)
+                .merging(["assets": ["inline": .html(inlineStyle.text)]])
             let login = try LoginPage(locale: locale, base: base, library: library, configuration: configuration)
             languages[locale] = Language(strings: strings, base: base, login: login)
         }
@@ -104,6 +108,22 @@ package struct Pages: Sendable {
                 "session": .text(url.path("/api/v1/session")), "password": .optional(configuration.login.passwordURL),
             ],
         ]
+    }
+}
+
+/// The style sheet as it stands inside a page that is shown where none of our addresses can be reached.
+struct InlineStyle: Sendable {
+    let text: String
+    /// For `style-src`: standard base64 of its SHA-256.
+    let hash: String
+
+    init(files: PageFiles) throws(PagesError) {
+        let path = "assets/bramley.css"
+        // Browsers turn CR LF into LF before they compare the hash.
+        text = try files.text(path).replacing("\r\n", with: "\n")
+        guard !text.lowercased().contains("</style") else { throw .template(path, "it would end its own element") }
+        let digest = Base64URL.encode(SHA256.hash(utf8: text).bytes)
+        hash = digest.replacing("-", with: "+").replacing("_", with: "/") + "="
     }
 }
 

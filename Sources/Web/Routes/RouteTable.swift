@@ -59,7 +59,17 @@ struct RouteTable: Sendable {
             clock: clock)
         let verify = VerifyRoute(
             configuration: configuration, responses: responses, reader: reader, targets: services.returnTargets)
-        routes = [
+        let oauth2Proxy = OAuth2ProxyRoutes(
+            configuration: configuration, verify: verify, responses: responses, targets: services.returnTargets)
+        let proxyRoutes = [
+            Entry(method: .get, pattern: "/auth/verify", handle: verify.get),
+            Entry(method: .get, pattern: "/auth/forbidden", handle: verify.forbidden),
+            Entry(method: .get, pattern: "/oauth2/auth", handle: oauth2Proxy.auth),
+            Entry(method: .get, pattern: "/oauth2/sign_in", handle: oauth2Proxy.signIn),
+            Entry(method: .get, pattern: "/oauth2/start", handle: oauth2Proxy.signIn),
+            Entry(method: .get, pattern: "/oauth2/sign_out", handle: oauth2Proxy.signOut),
+        ]
+        routes = proxyRoutes + [
             Entry(method: .get, pattern: "/", handle: account.root),
             Entry(method: .get, pattern: "/login", handle: signIns.limiting(login.page)),
             Entry(method: .get, pattern: "/login/attempt", handle: signIns.limiting(login.attempt)),
@@ -69,7 +79,6 @@ struct RouteTable: Sendable {
             Entry(method: .get, pattern: "/account", handle: account.account),
             Entry(method: .get, pattern: "/logout", handle: account.logoutPage),
             Entry(method: .post, pattern: "/logout", handle: account.logout),
-            Entry(method: .get, pattern: "/auth/verify", handle: verify.get),
             Entry(method: .get, pattern: "/api/v1/session", handle: session.get),
             Entry(method: .delete, pattern: "/api/v1/session", handle: session.delete),
         ]

@@ -29,6 +29,13 @@ struct ContentSecurityPolicy: Sendable {
     /// A page whose own scripts carry this nonce.
     func scripted(nonce: String) -> String { scriptPrefix + nonce + scriptSuffix }
 
+    /// A page that is shown on another site's address, with nothing but its own inline style.
+    /// - Parameter styleHash: standard base64 of the SHA-256 of that style.
+    func standalone(styleHash: String) -> String {
+        "default-src 'none'; style-src 'sha256-\(styleHash)'; base-uri 'none'; form-action 'none'; "
+            + "frame-ancestors 'none'"
+    }
+
     /// The login page: also Apple's script, styles and pictures.
     func login(nonce: String) -> String { scriptPrefix + nonce + loginSuffix }
 }

@@ -46,6 +46,7 @@ extension HTTPField.Name {
     static let authRequestEmail = known("X-Auth-Request-Email")
     static let authRequestPreferredUsername = known("X-Auth-Request-Preferred-Username")
     static let authRequestName = known("X-Auth-Request-Name")
+    static let authRequestRedirect = known("X-Auth-Request-Redirect")
     static let authRequestGroups = known("X-Auth-Request-Groups")
 
     /// A name written in this file: a token, so the fallback is never taken.

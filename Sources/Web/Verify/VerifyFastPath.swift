@@ -13,10 +13,13 @@ package final class VerifyFastPath {
     private let path: [UInt8]
     private let cookieName: [UInt8]
     private let style: WebConfiguration.ForwardAuthStyle
+    private let rules: AccessRules?
     private let cache: SessionCache<[UInt8]>
     private let hasher = SHA256Hasher()
     /// Status line and security fields, the same in every answer.
     private let prefix: [UInt8]
+    /// The five fields, empty.
+    private let nobody = VerifyAnswer.fields(.nobody)
 
     /// - Parameter capacity: sessions whose answers are kept.
     /// - Throws: when the store gives this loop no reader.
@@ -26,6 +29,7 @@ package final class VerifyFastPath {
         path = Array(configuration.publicURL.path("/auth/verify").utf8)
         cookieName = Array(Cookies(configuration).sessionName.utf8)
         style = configuration.forwardAuth
+        rules = configuration.accessRules
         cache = SessionCache(
             reader: try directory.makeReader(), invalidations: directory.invalidations,
             limits: configuration.sessions.limits, capacity: capacity)
@@ -43,9 +47,18 @@ package final class VerifyFastPath {
         guard head.method == .get, head.minorVersion == 1, head.keepAlive, case .none = head.framing,
             equals(bytes, head.path, path)
         else { return false }
-        guard let cookie = plainCookie(of: head, bytes, peerIsTrusted),
-            let token = token(in: bytes, cookie), let answer = look(up: token, bytes, now)
-        else { return false }
+        var plain = PlainFields()
+        guard read(head, bytes, peerIsTrusted, into: &plain) else { return false }
+        let access = rules.map { decide($0, plain, bytes) } ?? .signedIn
+        let answer: [UInt8]
+        if let cookie = plain.cookie {
+            guard access != .restricted, let token = token(in: bytes, cookie), let found = look(up: token, bytes, now)
+            else { return false }
+            answer = found
+        } else {
+            guard access == .open else { return false }
+            answer = nobody
+        }
         output.append(contentsOf: prefix)
         output.append(contentsOf: answer)
         output.append(contentsOf: "Date: ".utf8)
@@ -64,30 +77,85 @@ package final class VerifyFastPath {
         return found.value
     }
 
-    /// The one `Cookie` field; nil when there is none or several, or when another field needs a closer look.
-    private func plainCookie(of head: RequestHead, _ bytes: Span<UInt8>, _ peerIsTrusted: Bool) -> ByteRange? {
+    /// The fields that count, by their places.
+    private struct PlainFields {
         var cookie: ByteRange?
+        var host = ByteRange.empty
+        /// Path and query.
+        var target = ByteRange.empty
+        var method = ByteRange.empty
+    }
+
+    /// What the rules say, as far as it can be said here.
+    private enum Access {
+        /// Nobody has to be signed in.
+        case open
+        case signedIn
+        /// People are picked out, or the description does not suffice: for the route to decide.
+        case restricted
+    }
+
+    /// What the rules say of the request the proxy described. Allocates nothing.
+    private func decide(_ rules: AccessRules, _ plain: PlainFields, _ bytes: Span<UInt8>) -> Access {
+        let host = bytes.extracting(plain.host.range)
+        guard !plain.target.isEmpty, AccessRules.isCanonicalHost(host) else { return .restricted }
+        var end = plain.target.range.lowerBound
+        while end < plain.target.range.upperBound, bytes[end] != UInt8(ascii: "?") { end &+= 1 }
+        // A plain path has no escapes, so it is decoded already.
+        let path = bytes.extracting(plain.target.range.lowerBound..<end)
+        switch rules.access(rules.verdict(host: host, path: path, method: bytes.extracting(plain.method.range))) {
+        case .everyone, .optional: return .open
+        case .signedIn: return .signedIn
+        case .listed, nil: return .restricted
+        }
+    }
+
+    /// Finds the one `Cookie` field and the description; false when either needs a closer look.
+    private func read(
+        _ head: RequestHead, _ bytes: Span<UInt8>, _ peerIsTrusted: Bool, into plain: inout PlainFields
+    ) -> Bool {
         var seen: UInt64 = 0
         for field in head.fields {
             switch field.known {
             case .cookie:
-                guard cookie == nil else { return nil }
-                cookie = field.value
+                guard plain.cookie == nil else { return false }
+                plain.cookie = field.value
             case .authorization:
                 // Whether it is ours to read is for the ordinary route to say.
-                return nil
+                return false
             case .xForwardedProto, .xForwardedHost, .xForwardedURI, .xForwardedMethod, .xOriginalURL,
                 .xOriginalURI, .xOriginalMethod:
                 guard peerIsTrusted else { continue }
                 // The two names of the original URL exclude each other, so they share a bit.
                 let name = field.known == .xOriginalURI ? KnownField.xOriginalURL : field.known
                 let bit: UInt64 = 1 << UInt64(name.rawValue & 63)
-                guard seen & bit == 0, OriginalFieldCheck.isPlain(field.known, bytes, field.value) else { return nil }
+                guard seen & bit == 0, OriginalFieldCheck.isPlain(field.known, bytes, field.value) else { return false }
                 seen |= bit
+                if rules != nil { note(field.known, bytes, field.value, in: &plain) }
             default: continue
             }
         }
-        return cookie
+        return true
+    }
+
+    /// Keeps the place of a plain value of the configured family.
+    private func note(_ known: KnownField, _ bytes: Span<UInt8>, _ value: ByteRange, in plain: inout PlainFields) {
+        switch (style, known) {
+        case (.forwarded, .xForwardedHost): plain.host = value
+        case (.forwarded, .xForwardedURI): plain.target = value
+        case (.forwarded, .xForwardedMethod), (.original, .xOriginalMethod): plain.method = value
+        case (.original, .xOriginalURL), (.original, .xOriginalURI):
+            // `https://host/…`; a path alone names no host, and no rule can be judged.
+            guard bytes[value.range.lowerBound] != UInt8(ascii: "/") else { return }
+            var start = value.range.lowerBound
+            while bytes[start] != UInt8(ascii: "/") { start &+= 1 }
+            start &+= 2
+            var slash = start
+            while bytes[slash] != UInt8(ascii: "/") { slash &+= 1 }
+            plain.host = ByteRange(start, slash)
+            plain.target = ByteRange(slash, value.range.upperBound)
+        default: return
+        }
     }
 
     /// The place of the session token in the cookie field; nil unless our name is there exactly once, written plainly,
@@ -161,8 +229,12 @@ enum VerifyAnswer {
     /// The five fields of a person; empty for a session this path may not answer.
     static func fields(_ signedIn: SignedIn) -> [UInt8] {
         guard signedIn.session.kind == .browser, signedIn.user.state == .active else { return [] }
+        return fields(VerifiedUser(signedIn.user))
+    }
+
+    static func fields(_ user: VerifiedUser) -> [UInt8] {
         var bytes: [UInt8] = []
-        for (name, value) in VerifiedUser(signedIn.user).fields { append(name.rawName, value, to: &bytes) }
+        for (name, value) in user.fields { append(name.rawName, value, to: &bytes) }
         return bytes
     }
 

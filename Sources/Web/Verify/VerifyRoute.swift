@@ -6,32 +6,88 @@ import RelyingParty
 /// `GET /auth/verify`, in full: asked by a reverse proxy before it serves a page. `VerifyFastPath` answers the usual
 /// request from prepared bytes; what it leaves comes here. Never rate-limited.
 struct VerifyRoute: Sendable {
+    /// Where a proxy asks: what goes wrong there is shown to a visitor on another site, or to a program.
+    static let patterns: Set<String> = ["/auth/verify", "/auth/forbidden", "/oauth2/auth"]
+
     let configuration: WebConfiguration
     let responses: WebResponses
     let reader: SignedInReader
     let targets: ReturnTargets
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let original: OriginalRequest
+        try await answer(request, demands: [])
+    }
+
+    /// `GET /auth/forbidden`: why the person was turned away, as a page, for proxies that drop the content of what
+    /// `/auth/verify` answers (nginx). 403 always, whatever has changed meanwhile.
+    func forbidden(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let original = try original(request)
+        _ = try await answer(request, demands: [])
+        throw .notAllowed(rule: nil, target: target(original))
+    }
+
+    /// - Parameter demands: further lists of people; who comes in is on each of them.
+    func answer(
+        _ request: ServerRequest, demands: [AccessRules.Listed]
+    ) async throws(WebFailure) -> ServerResponse {
+        let original = try original(request)
+        let (access, rule) = try access(original)
+        let signedIn: SignedIn?
+        do {
+            signedIn = try await reader.signedIn(reader.credential(in: request.fields))
+        } catch {
+            // What is public stays so while nobody can be told apart.
+            guard access == .everyone, demands.isEmpty else { throw .store(error) }
+            return answer(.nobody)
+        }
+        switch signedIn?.user.state {
+        case .active?: return try answer(signedIn, access, rule, demands, original)
+        case nil:
+            // Where rules are, they alone decide; the proxy's own `optional` opens nothing they close.
+            let isOptional = configuration.accessRules == nil && Query(request).isTrue("optional")
+            let isOpen = access == .everyone || access == .optional || isOptional
+            return isOpen && demands.isEmpty ? answer(.nobody) : signedOut(request, original)
+        case _ where access == .everyone && demands.isEmpty: return answer(.nobody)
+        case .pending?: throw .userPending
+        case .disabled?: throw .userDisabled
+        }
+    }
+
+    private func original(_ request: ServerRequest) throws(WebFailure) -> OriginalRequest {
         do throws(OriginalRequest.Refusal) {
-            original = try OriginalRequest(
+            return try OriginalRequest(
                 fields: request.fields, style: configuration.forwardAuth.fieldFamily,
                 isFromTrustedProxy: request.isFromTrustedProxy)
         } catch {
             throw .originalRequest(error)
         }
-        let signedIn: SignedIn?
-        do {
-            signedIn = try await reader.signedIn(reader.credential(in: request.fields))
-        } catch {
-            throw .store(error)
+    }
+
+    /// Whom the rules let in, and the number of the rule that says so. A request that cannot be judged is refused:
+    /// nobody can tell which rule it would slip past.
+    private func access(_ original: OriginalRequest) throws(WebFailure) -> (AccessRules.Access, rule: Int?) {
+        guard let rules = configuration.accessRules else { return (.signedIn, nil) }
+        guard let authority = original.host, let target = original.target else { throw .originalRequest(.incomplete) }
+        let host = RulePath.host(of: authority)
+        guard let path = RulePath.decode(target), AccessRules.isCanonicalHost(host.span) else {
+            throw .originalRequest(.notCanonical)
         }
-        switch signedIn?.user.state {
-        case .active: return answer(signedIn.map { VerifiedUser($0.user) } ?? .nobody)
-        case .pending: throw .userPending
-        case .disabled: throw .userDisabled
-        case nil: return signedOut(request, original)
-        }
+        let method = Array((original.method?.rawValue ?? "").utf8)
+        let verdict = rules.verdict(host: host.span, path: path.span, method: method.span)
+        guard let access = rules.access(verdict) else { throw .originalRequest(.incomplete) }
+        if case .rule(let index) = verdict { return (access, index + 1) }
+        return (access, nil)
+    }
+
+    private func answer(
+        _ signedIn: SignedIn?, _ access: AccessRules.Access, _ rule: Int?, _ demands: [AccessRules.Listed],
+        _ original: OriginalRequest
+    ) throws(WebFailure) -> ServerResponse {
+        guard let user = signedIn?.user else { return answer(.nobody) }
+        var lists = demands
+        if case .listed(let listed) = access { lists.append(listed) }
+        guard lists.allSatisfy({ $0.admits(user) }) else { throw .notAllowed(rule: rule, target: target(original)) }
+        return answer(VerifiedUser(user))
     }
 
     private func answer(_ user: VerifiedUser, status: HTTPResponse.Status = .noContent) -> ServerResponse {
@@ -41,12 +97,10 @@ struct VerifyRoute: Sendable {
     }
 
     private func signedOut(_ request: ServerRequest, _ original: OriginalRequest) -> ServerResponse {
-        let query = Query(request)
-        if query.isTrue("optional") { return answer(.nobody) }
         var response = answer(.nobody, status: .unauthorized)
         response.fields[.location] = loginURL(original)
         response.fields[.wwwAuthenticate] = "Bearer"
-        if query.isTrue("redirect"), isNavigation(request, original) { response.status = .found }
+        if Query(request).isTrue("redirect"), isNavigation(request, original) { response.status = .found }
         return response
     }
 
@@ -54,18 +108,35 @@ struct VerifyRoute: Sendable {
     /// the proxy named none, or one that is not ours to return to.
     private func loginURL(_ original: OriginalRequest) -> String {
         let login = configuration.publicURL.absolute + "/login"
-        guard let scheme = original.scheme, let host = original.host, let target = original.target,
-            let returnTo = targets.validate("\(scheme)://\(host)\(target)")
-        else { return login }
-        return login + "?return_to=" + PercentEncoding.encodeComponent(returnTo.location)
+        guard let target = target(original) else { return login }
+        return login + "?return_to=" + PercentEncoding.encodeComponent(target.location)
+    }
+
+    /// Where to come back to; nil when the proxy named nothing, or what is not ours to return to.
+    private func target(_ original: OriginalRequest) -> ReturnTarget? {
+        guard let scheme = original.scheme, let host = original.host, let target = original.target else { return nil }
+        return targets.validate("\(scheme)://\(host)\(target)")
     }
 
     /// A GET or HEAD that loads a page: a script's request could do nothing with a login page.
     private func isNavigation(_ request: ServerRequest, _ original: OriginalRequest) -> Bool {
         let method = original.method ?? request.method
         guard method == .get || method == .head else { return false }
-        if let mode = request.fields[.secFetchMode] { return mode.isExactly("navigate") }
-        return request.fields[.requestedWith] == nil
+        return Navigation.holds(request.fields)
+    }
+}
+
+/// Whether a request loads a page, by what browsers and scripts say of it.
+enum Navigation {
+    /// `Sec-Fetch-Mode: navigate`, or, without that field, no `X-Requested-With`.
+    static func holds(_ fields: HTTPFields) -> Bool {
+        if let mode = fields[.secFetchMode] { return mode.isExactly("navigate") }
+        return fields[.requestedWith] == nil
+    }
+
+    /// Whether a page is what its sender can show: it loads one and takes HTML.
+    static func wantsPage(_ fields: HTTPFields) -> Bool {
+        holds(fields) && (fields[.accept] ?? "").lowercased().contains("text/html")
     }
 }
 

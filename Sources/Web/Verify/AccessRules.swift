@@ -1,0 +1,213 @@
+import Coding
+import RelyingParty
+
+/// Who may open what, in the operator's order: the first rule whose host, path and methods fit decides; without one,
+/// being signed in is needed. `forwardAuth.rulesFile` holds them, `AccessRulesFile` reads them.
+///
+/// Both readers of `/auth/verify` ask here, with bytes that are canonical already: a host in lower case without port
+/// and without empty labels, a decoded path without empty or dot segments (`RulePath`).
+package struct AccessRules: Hashable, Sendable {
+    /// Whom a rule lets in.
+    package enum Access: Hashable, Sendable {
+        /// `public`: everyone, also who waits for approval or is disabled, and while the database does not answer.
+        case everyone
+        /// `optional`: everyone, but for people who wait for approval or are disabled.
+        case optional
+        case signedIn
+        case listed(Listed)
+    }
+
+    /// People picked out: any one of these fits.
+    package struct Listed: Hashable, Sendable {
+        package var groups: [String]
+        /// Bramley's ids.
+        package var users: [String]
+        /// Verified addresses, in lower case.
+        package var addresses: [String]
+        /// What stands behind the `@` of a verified address of the person's own, in lower case.
+        package var domains: [String]
+
+        package init(
+            groups: [String] = [], users: [String] = [], addresses: [String] = [], domains: [String] = []
+        ) {
+            self.groups = groups
+            self.users = users
+            self.addresses = addresses
+            self.domains = domains
+        }
+
+        /// An address counts only when Apple verified it, and its domain only when it is no relay address: that domain
+        /// is everybody's who hides theirs.
+        func admits(_ person: User) -> Bool {
+            if users.contains(where: { $0.isExactly(person.id.rawValue) }) { return true }
+            if groups.contains(where: { group in person.groups.contains { $0.isExactly(group) } }) { return true }
+            let address = VerifiedUser(person).email.lowercased()
+            guard !address.isEmpty else { return false }
+            if addresses.contains(where: { $0.isExactly(address) }) { return true }
+            guard person.email?.isPrivate == false, let at = address.lastIndex(of: "@") else { return false }
+            let domain = String(address[address.index(after: at)...])
+            return domains.contains { $0.isExactly(domain) }
+        }
+    }
+
+    package enum HostPattern: Hashable, Sendable {
+        /// `*`
+        case any
+        case exact([UInt8])
+        /// `*.example.com` as `.example.com`: at least one label before it.
+        case below([UInt8])
+
+        func matches(_ host: Span<UInt8>) -> Bool {
+            switch self {
+            case .any: true
+            case .exact(let name): host.count == name.count && AccessRules.holds(host, name, at: 0)
+            case .below(let suffix):
+                host.count > suffix.count && AccessRules.holds(host, suffix, at: host.count - suffix.count)
+            }
+        }
+
+        /// Whether everything the other matches is matched.
+        func covers(_ other: HostPattern) -> Bool {
+            switch other {
+            case .any: self == .any
+            case .exact(let name): matches(name.span)
+            case .below(let suffix):
+                if case .below(let own) = self { suffix.suffix(own.count).elementsEqual(own) } else { self == .any }
+            }
+        }
+    }
+
+    package enum PathPattern: Hashable, Sendable {
+        case exact([UInt8])
+        /// `/a/*` as `/a`: itself, and everything below it. `/*` as nothing: every path.
+        case below([UInt8])
+
+        func matches(_ path: Span<UInt8>) -> Bool {
+            switch self {
+            case .exact(let text): path.count == text.count && AccessRules.holds(path, text, at: 0)
+            case .below(let text):
+                path.count >= text.count && AccessRules.holds(path, text, at: 0)
+                    && (path.count == text.count || path[text.count] == UInt8(ascii: "/"))
+            }
+        }
+
+        func covers(_ other: PathPattern) -> Bool {
+            switch other {
+            case .exact(let text): matches(text.span)
+            case .below(let text): if case .below = self { matches(text.span) } else { false }
+            }
+        }
+    }
+
+    package struct Rule: Hashable, Sendable {
+        package var host: HostPattern
+        package var path: PathPattern
+        /// Empty means every method. GET stands for HEAD as well.
+        package var methods: [[UInt8]]
+        package var access: Access
+
+        package init(host: HostPattern, path: PathPattern, methods: [[UInt8]], access: Access) {
+            self.host = host
+            self.path = path
+            self.methods = methods
+            self.access = access
+        }
+
+        func covers(_ other: Rule) -> Bool {
+            host.covers(other.host) && path.covers(other.path)
+                && (methods.isEmpty || !other.methods.isEmpty && other.methods.allSatisfy(methods.contains))
+        }
+    }
+
+    /// What the rules say of one request.
+    enum Verdict: Hashable, Sendable {
+        /// The index of the first rule that fits.
+        case rule(Int)
+        /// None fits.
+        case none
+        /// A rule that fits host and path asks for the method, which nobody named.
+        case methodUnknown
+    }
+
+    package let rules: [Rule]
+
+    package init(_ rules: [Rule]) {
+        self.rules = rules
+    }
+
+    /// Allocates nothing.
+    /// - Parameter method: empty when the proxy did not name it.
+    func verdict(host: Span<UInt8>, path: Span<UInt8>, method: Span<UInt8>) -> Verdict {
+        for index in rules.indices {
+            guard rules[index].host.matches(host), rules[index].path.matches(path) else { continue }
+            guard !rules[index].methods.isEmpty else { return .rule(index) }
+            if method.isEmpty { return .methodUnknown }
+            for name in rules[index].methods where method.count == name.count && Self.holds(method, name, at: 0) {
+                return .rule(index)
+            }
+        }
+        return .none
+    }
+
+    func access(_ verdict: Verdict) -> Access? {
+        switch verdict {
+        case .rule(let index): rules[index].access
+        case .none: .signedIn
+        case .methodUnknown: nil
+        }
+    }
+
+    /// Indices of rules that nothing reaches, each with that of the earlier rule that takes it all.
+    package var unreachable: [(rule: Int, behind: Int)] {
+        rules.indices.compactMap { later in
+            rules[..<later].firstIndex { $0.covers(rules[later]) }.map { (later, $0) }
+        }
+    }
+
+    /// Labels that are none could be read as another host.
+    static func isCanonicalHost(_ host: Span<UInt8>) -> Bool {
+        var isLabelStart = true
+        for index in host.indices {
+            let isDot = host[index] == UInt8(ascii: ".")
+            if isDot, isLabelStart { return false }
+            isLabelStart = isDot
+        }
+        return !isLabelStart
+    }
+
+    private static func holds(_ bytes: Span<UInt8>, _ text: [UInt8], at start: Int) -> Bool {
+        for offset in text.indices where bytes[start &+ offset] != text[offset] { return false }
+        return true
+    }
+}
+
+/// The path of a request as rules compare it.
+enum RulePath {
+    /// The decoded bytes of the path of an origin-form target, or nil when an application could read another path in
+    /// it than we do: an empty segment, path parameters (`;`, which some cut off), or an escape left after decoding
+    /// (which some decode once more).
+    /// - Parameter target: what `OriginalRequest` accepted: no dot segments, no encoded slash, backslash or control.
+    static func decode(_ target: String) -> [UInt8]? {
+        guard let path = PercentEncoding.decode(String(target.prefix { $0 != "?" })) else { return nil }
+        for index in path.indices {
+            let next = index + 1 < path.count ? path[index + 1] : 0
+            switch path[index] {
+            case UInt8(ascii: "/") where next == UInt8(ascii: "/"), UInt8(ascii: ";"): return nil
+            case UInt8(ascii: "%"):
+                let afterNext = index + 2 < path.count ? path[index + 2] : 0
+                if Hexadecimal.value(of: next) != nil, Hexadecimal.value(of: afterNext) != nil { return nil }
+            default: continue
+            }
+        }
+        return path
+    }
+
+    /// The host of an authority: without its port.
+    static func host(of authority: String) -> [UInt8] {
+        let bytes = Array(authority.utf8)
+        guard bytes.first != UInt8(ascii: "[") else {
+            return Array(bytes[...(bytes.firstIndex(of: UInt8(ascii: "]")) ?? bytes.endIndex - 1)])
+        }
+        return Array(bytes.prefix { $0 != UInt8(ascii: ":") })
+    }
+}

@@ -1,0 +1,93 @@
+-- Asks Bramley about a request before Apache passes it on:
+--
+--     LuaHookAccessChecker /etc/apache2/bramley.lua verify
+--
+-- Debian: the packages apache2 (mod_lua is in it) and lua-socket.
+
+require "apache2"
+local http = require "socket.http"
+local ltn12 = require "ltn12"
+local socket = require "socket"
+
+local bramley = "http://127.0.0.1:8080/auth/verify?redirect=true"
+-- The site as visitors write it: what a client sends as Host is not asked.
+local scheme, host = "https", "app.example.com"
+
+-- What Bramley needs of the request: who asks, in which language, and whether it loads a page. No content, no Upgrade.
+local passed = { "Cookie", "Authorization", "Accept", "Accept-Language", "Sec-Fetch-Mode", "X-Requested-With" }
+
+-- What goes on to the application. Bramley sends all of them every time, empty when there is nothing to say.
+local identity = {
+    "X-Auth-Request-User", "X-Auth-Request-Email", "X-Auth-Request-Preferred-Username", "X-Auth-Request-Name",
+    "X-Auth-Request-Groups",
+}
+
+-- What goes back to who asked, with Bramley's status and page.
+local returned = {
+    "Location", "WWW-Authenticate", "Content-Language", "Cache-Control", "Content-Security-Policy",
+    "X-Content-Type-Options", "Referrer-Policy", "Retry-After",
+}
+
+-- Nothing a client claims about itself or the request passes. Many applications read `_` in a name as `-`.
+local function strip(r)
+    local names = {}
+    for name in pairs(r:headers_in_table()) do
+        local plain = name:lower():gsub("_", "-")
+        if plain:find("^x%-auth%-request%-") or plain:find("^x%-forwarded%-") or plain:find("^x%-original%-") then
+            names[#names + 1] = name
+        end
+    end
+    for _, name in ipairs(names) do
+        r.headers_in[name] = nil
+    end
+end
+
+local function ask(r)
+    local headers = {
+        ["X-Forwarded-Proto"] = scheme,
+        ["X-Forwarded-Host"] = host,
+        ["X-Forwarded-Uri"] = r.unparsed_uri,
+        ["X-Forwarded-Method"] = r.method,
+        ["X-Forwarded-For"] = r.useragent_ip,
+    }
+    for _, name in ipairs(passed) do
+        headers[name] = r.headers_in[name]
+    end
+    local content = {}
+    local done, status, fields = http.request {
+        url = bramley, method = "GET", headers = headers, redirect = false, sink = ltn12.sink.table(content),
+        create = function()
+            local connection = socket.tcp()
+            connection:settimeout(5)
+            return connection
+        end,
+    }
+    if not done then
+        return 503, {}, ""
+    end
+    return status, fields, table.concat(content)
+end
+
+function verify(r)
+    strip(r)
+    local status, fields, content = ask(r)
+    if status == 204 then
+        for _, name in ipairs(identity) do
+            r.headers_in[name] = fields[name:lower()] or ""
+        end
+        r.headers_in["X-Forwarded-For"] = r.useragent_ip
+        r.headers_in["X-Forwarded-Proto"] = scheme
+        r.headers_in["X-Forwarded-Host"] = host
+        return apache2.OK
+    end
+    if status < 300 or status > 599 then
+        status, fields, content = 503, {}, ""
+    end
+    r.status = status
+    for _, name in ipairs(returned) do
+        r.headers_out[name] = fields[name:lower()]
+    end
+    r.content_type = fields["content-type"] or "text/plain"
+    r:write(content)
+    return apache2.DONE
+end

@@ -1,0 +1,79 @@
+-- Asks Bramley about a request before HAProxy passes it on:
+--
+--     http-request lua.bramley https app.example.com
+--
+-- Scheme and host are those of the site, as visitors write them: what a client sends as Host is not asked.
+
+local verify = "http://127.0.0.1:8080/auth/verify?redirect=true"
+
+-- What Bramley needs of the request: who asks, in which language, and whether it loads a page. No content, no Upgrade.
+local passed = { "cookie", "authorization", "accept", "accept-language", "sec-fetch-mode", "x-requested-with" }
+
+-- What goes on to the application. Bramley sends all of them every time, empty when there is nothing to say.
+local identity = {
+    "x-auth-request-user", "x-auth-request-email", "x-auth-request-preferred-username", "x-auth-request-name",
+    "x-auth-request-groups",
+}
+
+-- What goes back to who asked, with Bramley's status and page.
+local returned = {
+    "location", "www-authenticate", "content-type", "content-language", "cache-control", "content-security-policy",
+    "x-content-type-options", "referrer-policy", "retry-after",
+}
+
+local function first(headers, name)
+    local values = headers and headers[name]
+    if type(values) == "table" then
+        return values[0] or values[1]
+    end
+    return values
+end
+
+local function answer(txn, status, headers, body)
+    local reply = txn:reply()
+    reply:set_status(status)
+    for _, name in ipairs(returned) do
+        local value = first(headers, name)
+        if value then
+            reply:add_header(name, value)
+        end
+    end
+    reply:set_body(body or "")
+    txn:done(reply)
+end
+
+core.register_action("bramley", { "http-req" }, function(txn, scheme, host)
+    local sent = txn.http:req_get_headers()
+    local headers = {
+        ["x-forwarded-proto"] = { scheme },
+        ["x-forwarded-host"] = { host },
+        ["x-forwarded-uri"] = { txn.f:pathq() },
+        ["x-forwarded-method"] = { txn.f:method() },
+        ["x-forwarded-for"] = { txn.f:src() },
+    }
+    for _, name in ipairs(passed) do
+        local values = {}
+        -- Duplicates stay duplicates: Bramley refuses what could be read in two ways.
+        local index = 0
+        while sent[name] and sent[name][index] do
+            values[#values + 1] = sent[name][index]
+            index = index + 1
+        end
+        if #values > 0 then
+            headers[name] = values
+        end
+    end
+
+    local response = core.httpclient():get({ url = verify, headers = headers, timeout = 5000 })
+    local status = response and tonumber(response.status) or 0
+    if status == 204 then
+        for _, name in ipairs(identity) do
+            txn.http:req_set_header(name, first(response.headers, name) or "")
+        end
+    elseif status >= 300 and status < 600 then
+        answer(txn, status, response.headers, response.body)
+    else
+        -- Bramley cannot be reached: nobody is let in.
+        answer(txn, 503, { ["retry-after"] = { "5" } }, "")
+    end
+end, 2)
