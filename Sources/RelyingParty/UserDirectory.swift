@@ -89,7 +89,7 @@ package enum UserLimits {
 
 /// Users as the operator's commands and the API find and change them. Writes are one durable transaction each, with
 /// their events; after return every look-up in this process sees them, and within a second those of other processes.
-package protocol UserDirectory: Sendable {
+package protocol UserDirectory: AccountRecords {
     /// The user with the identity they were created by; nil when unknown.
     func user(_ id: UserID) async throws(StoreError) -> User?
     func user(externalID: String) async throws(StoreError) -> User?

@@ -31,6 +31,8 @@ package final class MemoryStore: Sendable {
         var firstConsents: [IdentityKey: PersonName] = [:]
         var credentials: [IdentityKey: [ClientID: Credential]] = [:]
         var notifications: Set<String> = []
+        /// What each person was told of, in the order it came.
+        var told: [AppleSubject: [AccountRecord.Notification]] = [:]
         /// The latest end of consent Apple has told of, known person or not.
         var revocations: [AppleSubject: (eventTime: Timestamp, receivedAt: Timestamp)] = [:]
         var journal: [JournalEntry] = []

@@ -94,33 +94,47 @@ extension MemoryStore: NotificationStore {
     ) async throws(StoreError) -> NotificationOutcome {
         try write { state, effects in
             guard state.notifications.insert(notification.id).inserted else { return .duplicate }
-            if case .unknown = notification.kind { return .unknownType }
-            guard let subject = notification.subject else { return .unknownSubject }
-            let key = IdentityKey(team: team, subject: subject)
-            if notification.kind == .consentRevoked || notification.kind == .accountDeleted {
-                state.revocations[subject] = (notification.eventTime, now)
+            let outcome = change(notification, team: team, at: now, in: &state, effects: &effects)
+            if let subject = notification.subject {
+                state.told[subject, default: []].append(
+                    AccountRecord.Notification(
+                        type: notification.type, eventTime: notification.eventTime, receivedAt: now,
+                        outcome: "\(outcome)"))
             }
-            guard let person = state.people[key] else { return .unknownSubject }
-            let effect = NotificationEffect(
-                of: notification, lastSignIn: person.lastSignIn, lastEmailEvent: person.lastEmailEvent,
-                onAccountDeleted: onAccountDeleted)
-            switch effect {
-            case .unknownType: return .unknownType
-            case .stale: return .stale
-            case .emailForwarding(let isOn):
-                state.people[key]?.user.emailForwarding = isOn
-                state.people[key]?.lastEmailEvent = notification.eventTime
-                record(isOn ? .emailEnabled : .emailDisabled, user: person.user.id, at: now, in: &state)
-                effects.append(.user(person.user.id))
-            case .end(let cause, let loss):
-                _ = endSessions(
-                    where: { $0.user == person.user.id && $0.issuedAt <= notification.eventTime }, cause: cause,
-                    at: now, in: &state, effects: &effects)
-                state.credentials[key] = state.credentials[key]?.filter { $1.issuedAt > notification.eventTime }
-                if let loss { lose(loss, key: key, cause: cause, at: now, in: &state, effects: &effects) }
-            }
-            return .applied
+            return outcome
         }
+    }
+
+    private func change(
+        _ notification: AppleNotification, team: TeamID, at now: Timestamp, in state: inout State,
+        effects: inout [SessionInvalidations.Entry]
+    ) -> NotificationOutcome {
+        if case .unknown = notification.kind { return .unknownType }
+        guard let subject = notification.subject else { return .unknownSubject }
+        let key = IdentityKey(team: team, subject: subject)
+        if notification.kind == .consentRevoked || notification.kind == .accountDeleted {
+            state.revocations[subject] = (notification.eventTime, now)
+        }
+        guard let person = state.people[key] else { return .unknownSubject }
+        let effect = NotificationEffect(
+            of: notification, lastSignIn: person.lastSignIn, lastEmailEvent: person.lastEmailEvent,
+            onAccountDeleted: onAccountDeleted)
+        switch effect {
+        case .unknownType: return .unknownType
+        case .stale: return .stale
+        case .emailForwarding(let isOn):
+            state.people[key]?.user.emailForwarding = isOn
+            state.people[key]?.lastEmailEvent = notification.eventTime
+            record(isOn ? .emailEnabled : .emailDisabled, user: person.user.id, at: now, in: &state)
+            effects.append(.user(person.user.id))
+        case .end(let cause, let loss):
+            _ = endSessions(
+                where: { $0.user == person.user.id && $0.issuedAt <= notification.eventTime }, cause: cause,
+                at: now, in: &state, effects: &effects)
+            state.credentials[key] = state.credentials[key]?.filter { $1.issuedAt > notification.eventTime }
+            if let loss { lose(loss, key: key, cause: cause, at: now, in: &state, effects: &effects) }
+        }
+        return .applied
     }
 
     private func lose(

@@ -92,6 +92,7 @@ extension MemoryStore: UserDirectory {
                 state.people[key] = nil
                 state.firstConsents[key] = nil
                 state.credentials[key] = nil
+                state.told[key.subject] = nil
             }
             return true
         }

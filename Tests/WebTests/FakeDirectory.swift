@@ -85,6 +85,22 @@ extension FakeStore: UserDirectory {
     }
 }
 
+extension FakeStore: AccountRecords {
+    func accountRecord(of id: UserID, at now: Timestamp) async throws(StoreError) -> AccountRecord? {
+        try check()
+        let sessions = try await sessions(of: id, at: now)
+        return state.withLock { state in
+            guard let user = state.users[id] else { return nil }
+            let identity = AccountRecord.Identity(
+                team: TeamID("TEAM123456"), subject: user.appleSubject, credentialState: user.credentialState,
+                lastSignInAt: user.createdAt, createdAt: user.createdAt)
+            return AccountRecord(
+                user: user, identities: [identity], sessions: sessions, notifications: [],
+                events: state.events.filter { $0.user == id })
+        }
+    }
+}
+
 extension FakeStore: EventJournal {
     func events(after id: EventID?, limit: Int) async throws(StoreError) -> [JournalEntry] {
         try check()

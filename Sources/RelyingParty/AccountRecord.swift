@@ -1,0 +1,102 @@
+package import Coding
+
+/// Everything kept about one person, read in one snapshot: what they may download, and what the operator exports.
+/// Never a token, sealed or not.
+package struct AccountRecord: Hashable, Sendable {
+    /// The person's key at Apple, and what each client may do with it.
+    package struct Identity: Hashable, Sendable {
+        package var team: TeamID
+        package var subject: AppleSubject
+        package var transferSubject: String?
+        package var credentialState: CredentialState
+        /// `iat` of the latest sign-in, Apple's clock.
+        package var lastSignInAt: Timestamp
+        package var createdAt: Timestamp
+        package var credentials: [Credential]
+        /// A name given at a consent whose sign-in was never finished.
+        package var unfinishedName: PersonName?
+
+        package init(
+            team: TeamID, subject: AppleSubject, transferSubject: String? = nil,
+            credentialState: CredentialState = .authorized, lastSignInAt: Timestamp, createdAt: Timestamp,
+            credentials: [Credential] = [], unfinishedName: PersonName? = nil
+        ) {
+            self.team = team
+            self.subject = subject
+            self.transferSubject = transferSubject
+            self.credentialState = credentialState
+            self.lastSignInAt = lastSignInAt
+            self.createdAt = createdAt
+            self.credentials = credentials
+            self.unfinishedName = unfinishedName
+        }
+    }
+
+    /// A refresh token of Apple's, without the token.
+    package struct Credential: Hashable, Sendable {
+        package var clientID: ClientID
+        /// `authorized` or `revoked`.
+        package var state: String
+        /// Why it is revoked.
+        package var cause: String?
+        /// `iat` of the sign-in that brought it, Apple's clock.
+        package var issuedAt: Timestamp
+        package var holdsToken: Bool
+
+        package init(clientID: ClientID, state: String, cause: String?, issuedAt: Timestamp, holdsToken: Bool) {
+            self.clientID = clientID
+            self.state = state
+            self.cause = cause
+            self.issuedAt = issuedAt
+            self.holdsToken = holdsToken
+        }
+    }
+
+    /// That Apple told something about the person; never what.
+    package struct Notification: Hashable, Sendable {
+        package var type: String
+        /// Apple's clock.
+        package var eventTime: Timestamp
+        package var receivedAt: Timestamp
+        package var outcome: String
+
+        package init(type: String, eventTime: Timestamp, receivedAt: Timestamp, outcome: String) {
+            self.type = type
+            self.eventTime = eventTime
+            self.receivedAt = receivedAt
+            self.outcome = outcome
+        }
+    }
+
+    /// The most notifications, and the most events, one record holds: the newest of them.
+    package static let limit = 10_000
+
+    package var user: User
+    package var identities: [Identity]
+    /// Live ones, newest first.
+    package var sessions: [Session]
+    /// In the order they were received.
+    package var notifications: [Notification]
+    /// In the order they were committed.
+    package var events: [JournalEntry]
+    /// False when there are more notifications or events than `limit`.
+    package var isComplete: Bool
+
+    package init(
+        user: User, identities: [Identity], sessions: [Session], notifications: [Notification], events: [JournalEntry],
+        isComplete: Bool = true
+    ) {
+        self.user = user
+        self.identities = identities
+        self.sessions = sessions
+        self.notifications = notifications
+        self.events = events
+        self.isComplete = isComplete
+    }
+}
+
+/// Reads what is kept about a person.
+package protocol AccountRecords: Sendable {
+    /// nil when the user is unknown.
+    func accountRecord(of user: UserID, at now: Timestamp) async throws(StoreError) -> AccountRecord?
+}

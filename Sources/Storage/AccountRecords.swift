@@ -1,0 +1,82 @@
+package import Coding
+import GRDB
+package import RelyingParty
+
+extension Database {
+    package func accountRecord(of id: UserID, at now: Timestamp) async throws(StoreError) -> AccountRecord? {
+        let limits = options.sessionLimits
+        return try await read { connection in
+            guard let user = try connection.user(id) else { return nil }
+            let identities = try connection.identities(of: id)
+            let sessions = try connection.rows(
+                """
+                SELECT \(SessionColumns.list) FROM session s WHERE s.user = ?
+                ORDER BY s.created_at DESC, s.id DESC
+                """, [id.rawValue]
+            ).map { try Session(row: $0) }.filter { now < limits.end(of: $0) }
+            // One more than is shown tells whether that is all.
+            let notifications = try connection.notifications(of: id, limit: AccountRecord.limit + 1)
+            let events = try connection.events(of: id, limit: AccountRecord.limit + 1)
+            return AccountRecord(
+                user: user, identities: identities, sessions: sessions,
+                notifications: notifications.suffix(AccountRecord.limit), events: events.suffix(AccountRecord.limit),
+                isComplete: notifications.count <= AccountRecord.limit && events.count <= AccountRecord.limit)
+        }
+    }
+}
+
+extension SQLiteConnection {
+    fileprivate func identities(of user: UserID) throws -> [AccountRecord.Identity] {
+        try rows(
+            """
+            SELECT i.id, i.team, i.subject, i.transfer_subject, i.credential_state, i.last_sign_in_issued_at,
+            i.created_at, f.saved_at, f.given_name, f.family_name FROM apple_identity i
+            LEFT JOIN first_consent f ON f.team = i.team AND f.subject = i.subject WHERE i.user = ? ORDER BY i.id
+            """, [user.rawValue]
+        ).map { row in
+            var unfinishedName: PersonName?
+            if !row.hasNull(atIndex: 7) {
+                unfinishedName = PersonName(given: row[8] as String?, family: row[9] as String?)
+            }
+            return AccountRecord.Identity(
+                team: TeamID(try row.text(1)), subject: AppleSubject(try row.text(2)),
+                transferSubject: row[3] as String?, credentialState: try row.value(4), lastSignInAt: try row.moment(5),
+                createdAt: try row.moment(6), credentials: try credentials(of: row[0] as Int64? ?? 0),
+                unfinishedName: unfinishedName)
+        }
+    }
+
+    private func credentials(of identity: Int64) throws -> [AccountRecord.Credential] {
+        try rows(
+            """
+            SELECT client_id, state, cause, issued_at, sealed_refresh_token IS NOT NULL FROM apple_credential
+            WHERE identity = ? ORDER BY client_id
+            """, [identity]
+        ).map { row in
+            AccountRecord.Credential(
+                clientID: ClientID(try row.text(0)), state: try row.text(1), cause: row[2] as String?,
+                issuedAt: try row.moment(3), holdsToken: row[4] as Bool? ?? false)
+        }
+    }
+
+    fileprivate func notifications(of user: UserID, limit: Int) throws -> [AccountRecord.Notification] {
+        try rows(
+            """
+            SELECT type, event_time, received_at, outcome FROM notification
+            WHERE subject IN (SELECT subject FROM apple_identity WHERE user = ?)
+            ORDER BY received_at DESC, jti DESC LIMIT ?
+            """, [user.rawValue, limit]
+        ).reversed().map { row in
+            AccountRecord.Notification(
+                type: try row.text(0), eventTime: try row.moment(1), receivedAt: try row.moment(2),
+                outcome: try row.text(3))
+        }
+    }
+
+    fileprivate func events(of user: UserID, limit: Int) throws -> [JournalEntry] {
+        try rows(
+            "SELECT \(JournalEntry.columns) FROM event e WHERE e.user = ? ORDER BY e.sequence DESC LIMIT ?",
+            [user.rawValue, limit]
+        ).reversed().map { try JournalEntry(row: $0) }
+    }
+}

@@ -1,0 +1,75 @@
+package import Coding
+package import RelyingParty
+
+/// Everything kept about a person as JSON: what `GET /account/export` downloads and `bramley users export` prints.
+/// Never a token, sealed or not.
+package enum AccountExport {
+    /// - Parameter now: when the record was read.
+    package static func encode(_ record: AccountRecord, at now: Timestamp) -> [UInt8] {
+        var writer = JSONWriter(reserving: 4096)
+        writer.beginObject()
+        writer.member("exportedAt", now)
+        writer.member("complete", record.isComplete)
+        writer.name("user")
+        UserDocument.write(record.user, to: &writer)
+        writer.name("appleIdentities")
+        list(record.identities, write: write, to: &writer)
+        writer.name("sessions")
+        list(record.sessions, write: SessionDocument.write, to: &writer)
+        writer.name("notifications")
+        list(record.notifications, write: write, to: &writer)
+        writer.name("events")
+        list(record.events, write: EventDocument.write, to: &writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func list<Element>(
+        _ elements: [Element], write: (Element, inout JSONWriter) -> Void, to writer: inout JSONWriter
+    ) {
+        writer.beginArray()
+        for element in elements { write(element, &writer) }
+        writer.endArray()
+    }
+
+    private static func write(_ identity: AccountRecord.Identity, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("teamID", identity.team.rawValue)
+        writer.member("subject", identity.subject.rawValue)
+        writer.member("transferSubject", identity.transferSubject)
+        writer.member("credentialState", identity.credentialState.rawValue)
+        writer.member("lastSignInAt", identity.lastSignInAt)
+        writer.member("createdAt", identity.createdAt)
+        writer.name("unfinishedName")
+        if let name = identity.unfinishedName {
+            writer.beginObject()
+            writer.member("given", name.given)
+            writer.member("family", name.family)
+            writer.endObject()
+        } else {
+            writer.writeNull()
+        }
+        writer.name("credentials")
+        list(identity.credentials, write: write, to: &writer)
+        writer.endObject()
+    }
+
+    private static func write(_ credential: AccountRecord.Credential, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("clientID", credential.clientID.rawValue)
+        writer.member("state", credential.state)
+        writer.member("cause", credential.cause)
+        writer.member("issuedAt", credential.issuedAt)
+        writer.member("refreshTokenStored", credential.holdsToken)
+        writer.endObject()
+    }
+
+    private static func write(_ notification: AccountRecord.Notification, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("type", notification.type)
+        writer.member("eventTime", notification.eventTime)
+        writer.member("receivedAt", notification.receivedAt)
+        writer.member("outcome", notification.outcome)
+        writer.endObject()
+    }
+}
