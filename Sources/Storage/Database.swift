@@ -59,10 +59,15 @@ package final class Database: Sendable {
         let migrations = Migrations(path: path, steps: steps, origin: options.origin, keyring: keyring)
         do {
             writer = try connections.makeWriter()
-            try writer.writeWithoutTransaction { connection in try migrations.inspect(connection) }
-            try connections.makeDurable(writer)
             try writer.writeWithoutTransaction { connection in
-                try migrations.run(connection, now: clock.now().milliseconds)
+                try migrations.inspect(connection)
+                if options.use == .command { try migrations.requireCurrent(connection) }
+            }
+            try connections.makeDurable(writer)
+            if options.use == .server {
+                try writer.writeWithoutTransaction { connection in
+                    try migrations.run(connection, now: clock.now().milliseconds)
+                }
             }
             reader = try connections.makeReader(label: "reader")
             foreignChanges = try ForeignChanges(
@@ -125,8 +130,10 @@ package final class Database: Sendable {
     package func close() {
         commits.close()
         // The queue is serial: this runs after the last accepted batch.
-        try? writer.writeWithoutTransaction { connection in
-            try connection.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+        if options.use == .server {
+            try? writer.writeWithoutTransaction { connection in
+                try connection.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+            }
         }
         foreignChanges.close()
         try? reader.close()

@@ -17,11 +17,20 @@ package struct DatabaseOptions: Sendable {
     package var busyTimeout: Int
     /// The most writes that share one transaction.
     package var maximumBatch: Int
+    package var use: Use
+
+    /// Who opens it.
+    package enum Use: Hashable, Sendable {
+        /// Makes the database and brings its schema up to date; moves the log into the database when it closes.
+        case server
+        /// Beside a server, or without one: makes nothing, changes no schema and leaves the log to the server.
+        case command
+    }
 
     package init(
         directory: String, origin: DatabaseOrigin, sessionLimits: SessionLimits,
         retention: RetentionPolicy = RetentionPolicy(), onAccountDeleted: AccountDeletionPolicy,
-        busyTimeout: Int = 5_000, maximumBatch: Int = 128
+        busyTimeout: Int = 5_000, maximumBatch: Int = 128, use: Use = .server
     ) {
         self.directory = directory
         self.origin = origin
@@ -30,5 +39,6 @@ package struct DatabaseOptions: Sendable {
         self.onAccountDeleted = onAccountDeleted
         self.busyTimeout = busyTimeout
         self.maximumBatch = maximumBatch
+        self.use = use
     }
 }

@@ -26,6 +26,13 @@ struct Migrations {
         _ = try pendingSteps(connection)
     }
 
+    /// For who opens the database beside a server: refuses one that lacks a step.
+    func requireCurrent(_ connection: SQLiteConnection) throws {
+        guard try connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'migration'") != nil,
+            try pendingSteps(connection).isEmpty
+        else { throw StorageOpenError.olderSchema(path) }
+    }
+
     /// Applies what is missing and stamps a new database. `now` in milliseconds since 1970.
     func run(_ connection: SQLiteConnection, now: Int64) throws {
         try connection.inTransaction(.immediate) {

@@ -16,6 +16,8 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     case foreign(String)
     /// Written by a newer Bramley; `migration` is one this version does not know.
     case newerSchema(String, migration: String)
+    /// A command found a database that this version's server has not yet brought up to date.
+    case olderSchema(String)
     /// Stamped real and opened for the simulator, or the other way round.
     case wrongOrigin(String, found: DatabaseOrigin, expected: DatabaseOrigin)
     /// No configured sealing key opens the check value stored with the database.
@@ -45,6 +47,8 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
             "The file \(path) is another program's database: correct storage.directory."
         case .newerSchema(let path, let migration):
             "The database \(path) was written by a newer Bramley (migration \"\(migration)\"): use that version."
+        case .olderSchema(let path):
+            "The database \(path) was written by an older Bramley: start bramley serve of this version once."
         case .wrongOrigin(let path, let found, let expected):
             "The database \(path) holds \(found.rawValue) sign-ins and the configured Apple is"
                 + " \(expected.rawValue): use another storage.directory."

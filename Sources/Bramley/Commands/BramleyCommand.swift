@@ -7,7 +7,9 @@ package struct BramleyCommand: AsyncParsableCommand {
         commandName: "bramley",
         abstract: "A self-hosted Sign in with Apple server.",
         version: BramleyVersion.current,
-        subcommands: [ServeCommand.self, CheckCommand.self, JWSCommand.self])
+        subcommands: [
+            ServeCommand.self, CheckCommand.self, APIKeysCommand.self, JWSCommand.self,
+        ])
 
     package init() {}
 }

@@ -37,12 +37,8 @@ final class ServerParts: Sendable {
         let pages = try Pages(configuration: webConfiguration)
         group = try EventLoopGroup(count: configuration.server.threads)
         database = try Database(
-            options: DatabaseOptions(
-                directory: configuration.storage.directory,
-                origin: configuration.apple.isSimulated ? .simulated : .real,
-                sessionLimits: configuration.sessions.limits,
-                onAccountDeleted: configuration.apple.onAccountDeleted == .erase ? .erase : .disable),
-            keyring: keyring, clock: clock, random: random, logger: logger)
+            options: configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, random: random,
+            logger: logger)
         provider = try Self.provider(configuration, group, database, clock, logger)
         let trusted = TrustedProxies(configuration.server.trustedProxies)
         admission = AdmissionControl(

@@ -1,0 +1,38 @@
+internal import ArgumentParser
+internal import RelyingParty
+
+/// Why a command did not do what it was asked: one clear line for the operator.
+package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertible {
+    package let description: String
+    /// 1: it failed, or what it names is not there. 64: it was asked wrongly.
+    package let code: Int32
+
+    package init(_ description: String, code: Int32 = 1) {
+        self.description = description
+        self.code = code
+    }
+
+    /// EX_USAGE, as ArgumentParser has it.
+    package static func usage(_ description: String) -> CommandFailure {
+        CommandFailure(description, code: 64)
+    }
+}
+
+/// Runs the body of a command: every failure becomes one line on standard error and an exit code.
+enum CommandRun {
+    static func reporting(_ body: () async throws -> Void) async throws {
+        do {
+            try await body()
+        } catch is OutputClosed {
+            throw ExitCode.success
+        } catch let failure as CommandFailure {
+            CommandOutput.remark("error: \(failure.description)")
+            throw ExitCode(failure.code)
+        } catch let failure as ConfigurationFailure {
+            throw failure.report()
+        } catch let error as StoreError {
+            CommandOutput.remark("error: The database did not do it (\(error.text)).")
+            throw ExitCode(1)
+        }
+    }
+}

@@ -1,0 +1,35 @@
+internal import ArgumentParser
+internal import Sockets
+
+/// Asks before what cannot be taken back.
+package struct ConfirmationOptions: ParsableArguments {
+    @Flag(help: "Do not ask. For scripts.")
+    package var yes = false
+
+    package init() {}
+
+    /// Returns when the operator agrees.
+    /// - Parameters:
+    ///   - question: what is about to happen, as a whole sentence.
+    ///   - id: the one thing it happens to; its id counts as a yes.
+    /// - Throws: when they do not, or when nobody can be asked.
+    package func confirm(_ question: String, id: String? = nil) throws(CommandFailure) {
+        if yes { return }
+        guard StandardStream.input.isTerminal else {
+            throw .usage("\(question) Nobody can be asked here: add --yes to do it. Nothing was done.")
+        }
+        let words = id == nil ? "yes" : "yes, or the id,"
+        let prompt = "\(TerminalText.safe(question))\nType \(words) to go on: "
+        StandardError().write(Array(prompt.utf8))
+        let answer = readLine() ?? ""
+        guard Self.agrees(answer, id: id) else { throw CommandFailure("Nothing was done.") }
+    }
+
+    /// Whether an answer is a yes: the word or the id, blanks around it aside.
+    package static func agrees(_ answer: String, id: String?) -> Bool {
+        let bytes = answer.utf8.drop { $0 == 0x20 || $0 == 0x0D }
+        let end = bytes.lastIndex { $0 != 0x20 && $0 != 0x0D }.map { bytes.index(after: $0) } ?? bytes.startIndex
+        let word = bytes[bytes.startIndex..<end]
+        return word.elementsEqual("yes".utf8) || id.map { word.elementsEqual($0.utf8) } == true
+    }
+}

@@ -1,0 +1,57 @@
+package import Coding
+package import Crypto
+internal import Logging
+package import RelyingParty
+internal import Sockets
+package import Storage
+
+/// The database as a command has it: opened beside a running server, or without one.
+///
+/// A server notices within a quarter of a second what a command wrote, by the journal.
+package struct OperatorDatabase: Sendable {
+    package let configuration: Configuration
+    package let database: Database
+    package let keyring: SealingKeyring
+    package let random: any RandomSource
+    private let clock: any WallClock
+
+    package var now: Timestamp { clock.now() }
+    package var identifiers: RandomIdentifier { RandomIdentifier(random: random) }
+    package var team: TeamID { TeamID(configuration.apple.teamID) }
+
+    /// Opens the database for `body` and closes it; every failure is one line on standard error and an exit code.
+    package static func with(
+        _ options: OperatorOptions, _ body: (OperatorDatabase) async throws -> Void
+    ) async throws {
+        StandardStream.reportLostReaders()
+        try await CommandRun.reporting {
+            let opened = try open(options.input)
+            defer { opened.database.close() }
+            try await body(opened)
+        }
+    }
+
+    /// Makes nothing: neither a database, nor a sealing key, nor a step of the schema.
+    /// - Throws: `ConfigurationFailure`, or `CommandFailure` with one line.
+    package static func open(_ input: ConfigurationInput) throws -> OperatorDatabase {
+        Files.keepNewFilesPrivate()
+        let configuration = try ConfigurationLoader.load(input).configuration
+        let directory = configuration.storage.directory
+        guard Database.exists(in: directory) else {
+            throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
+        }
+        let (clock, random) = (SystemClock(), SystemRandom())
+        do {
+            let keyring = try SealingKeyFile.load(configuration, random: random)
+            let database = try Database(
+                options: configuration.databaseOptions(for: .command), keyring: keyring, clock: clock,
+                random: random, logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+            return OperatorDatabase(
+                configuration: configuration, database: database, keyring: keyring, random: random, clock: clock)
+        } catch let failure as StartFailure {
+            throw CommandFailure(failure.description)
+        } catch let error as StorageOpenError {
+            throw CommandFailure(error.description)
+        }
+    }
+}

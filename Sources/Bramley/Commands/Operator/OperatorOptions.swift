@@ -1,0 +1,29 @@
+package import ArgumentParser
+internal import FoundationEssentials
+
+/// What every command takes that works on the database.
+package struct OperatorOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The configuration file. (default: config.json)", valueName: "file"))
+    package var config: String?
+
+    @Flag(help: "As for serve: accept a simulated Apple although publicURL is a real site.")
+    package var allowSimulatedApple = false
+
+    package init() {}
+
+    /// These options with this process's environment. Single keys as flags are for `serve` and `check` alone: here
+    /// what has no name is an id.
+    package var input: ConfigurationInput {
+        ConfigurationInput(
+            path: config, environment: ProcessInfo.processInfo.environment, flags: [],
+            allowsSimulatedApple: allowSimulatedApple)
+    }
+}
+
+/// How a command shows what it found.
+package struct OutputOptions: ParsableArguments {
+    @Flag(help: "Print JSON, for scripts.")
+    package var json = false
+
+    package init() {}
+}

@@ -1,0 +1,12 @@
+internal import RelyingParty
+package import Storage
+
+extension Configuration {
+    /// How the database of this configuration is opened.
+    package func databaseOptions(for use: DatabaseOptions.Use) -> DatabaseOptions {
+        DatabaseOptions(
+            directory: storage.directory, origin: apple.isSimulated ? .simulated : .real,
+            sessionLimits: sessions.limits, onAccountDeleted: apple.onAccountDeleted == .erase ? .erase : .disable,
+            use: use)
+    }
+}

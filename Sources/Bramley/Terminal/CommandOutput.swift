@@ -1,0 +1,77 @@
+internal import Coding
+internal import FoundationEssentials
+internal import Sockets
+
+/// Nobody reads the output any more: the command ends, and that is no failure (`… | head`).
+struct OutputClosed: Error {}
+
+/// What a command says: results on standard output, remarks on standard error.
+enum CommandOutput {
+    /// How tables look on standard output.
+    static var tableStyle: TextTable.Style {
+        guard StandardStream.output.isTerminal else { return .piped }
+        let environment = ProcessInfo.processInfo.environment
+        // https://no-color.org: any value that is not empty.
+        let isPlain = environment["NO_COLOR"]?.isEmpty == false || environment["TERM"] == "dumb"
+        return .terminal(width: StandardStream.output.columns ?? 80, bold: !isPlain)
+    }
+
+    /// - Throws: `OutputClosed`, or `CommandFailure` when the disk is full and the like.
+    static func write(_ bytes: [UInt8]) throws {
+        do {
+            try StandardStream.output.write(bytes)
+        } catch {
+            if error.isLostReader { throw OutputClosed() }
+            throw CommandFailure("The output cannot be written: \(error).")
+        }
+    }
+
+    static func line(_ text: String) throws {
+        try write(Array((text + "\n").utf8))
+    }
+
+    static func table(_ table: TextTable) throws {
+        try write(Array(table.render(tableStyle).utf8))
+    }
+
+    /// One JSON document in one line.
+    static func json(_ body: (inout JSONWriter) -> Void) throws {
+        var writer = JSONWriter(reserving: 1024)
+        body(&writer)
+        try write(writer.bytes + [UInt8(ascii: "\n")])
+    }
+
+    /// A list as the API has it: `items`, and in `next` what `--cursor` takes, or null.
+    static func jsonList<Item>(
+        _ items: [Item], next: String?, _ write: (Item, inout JSONWriter) -> Void
+    ) throws {
+        try json { writer in
+            writer.beginObject()
+            writer.name("items")
+            writer.beginArray()
+            for item in items { write(item, &writer) }
+            writer.endArray()
+            writer.member("next", next)
+            writer.endObject()
+        }
+    }
+
+    /// A remark beside the result; made safe for a terminal.
+    static func remark(_ text: String) {
+        StandardError().write(Array((TerminalText.safe(text) + "\n").utf8))
+    }
+
+    /// A remark only a person wants: not written when standard output goes into a file or a pipe.
+    static func hint(_ text: String) {
+        if StandardStream.output.isTerminal { remark(text) }
+    }
+}
+
+extension Timestamp {
+    /// `2026-01-02 03:04Z` for a person's eye, RFC 3339 for a program's.
+    func shown(_ style: TextTable.Style) -> String {
+        let text = rfc3339
+        guard case .terminal = style else { return text }
+        return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5))Z"
+    }
+}

@@ -1,0 +1,82 @@
+/// What a text looks like on a terminal: safe, and how many columns it takes.
+package enum TerminalText {
+    /// The text without anything that gives orders to a terminal, starts a line, turns the reading direction or hides:
+    /// each such scalar is written out as `\uXXXX` or `\u{XXXXX}`.
+    ///
+    /// The joiners U+200C and U+200D stay: Persian and Indic names need them.
+    package static func safe(_ text: String) -> String {
+        let escaped = LogEscaping.escaped(text)
+        guard escaped.unicodeScalars.contains(where: isHidden) else { return escaped }
+        var result = ""
+        for scalar in escaped.unicodeScalars {
+            if isHidden(scalar) {
+                result += "\\u{\(String(scalar.value, radix: 16))}"
+            } else {
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        guard scalar.value > 0x7E, scalar.properties.generalCategory == .format else { return false }
+        return scalar != "\u{200C}" && scalar != "\u{200D}"
+    }
+
+    /// The columns a safe text takes, as terminals count: two for East Asian wide characters and emoji, none for
+    /// combining marks, one for the rest.
+    package static func width(_ text: String) -> Int {
+        text.unicodeScalars.reduce(0) { $0 + width(of: $1) }
+    }
+
+    static func width(of scalar: Unicode.Scalar) -> Int {
+        let value = scalar.value
+        if value < 0x300 { return value == 0xAD ? 0 : 1 }
+        switch scalar.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format: return 0
+        default: break
+        }
+        // Vowels and finals of Hangul syllables written in parts.
+        if (0x1160...0x11FF).contains(value) || (0xD7B0...0xD7FF).contains(value) { return 0 }
+        return isWide(value) || scalar.properties.isEmojiPresentation ? 2 : 1
+    }
+
+    /// East Asian Width W and F (UAX #11), without emoji, which have a property of their own.
+    private static func isWide(_ value: UInt32) -> Bool {
+        switch value {
+        case 0..<0x1100: false
+        case 0x1100...0x115F, 0x2329...0x232A, 0x2E80...0x303E, 0x3041...0x3247, 0x3250...0x4DBF, 0x4E00...0xA4CF,
+            0xA960...0xA97C, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE10...0xFE19, 0xFE30...0xFE6F, 0xFF01...0xFF60,
+            0xFFE0...0xFFE6, 0x16FE0...0x18D08, 0x1AFF0...0x1B2FF, 0x1F200...0x1F265, 0x20000...0x3FFFD:
+            true
+        default: false
+        }
+    }
+
+    /// The beginning of a safe text that fits, with `…` where something is left out.
+    package static func cut(_ text: String, to columns: Int) -> String {
+        guard width(text) > columns else { return text }
+        var result = ""
+        var used = 0
+        for character in text {
+            let width = width(String(character))
+            guard used + width <= columns - 1 else { break }
+            result.append(character)
+            used += width
+        }
+        return columns > 0 ? result + "…" : ""
+    }
+
+    /// A safe text between two left-to-right marks when any of it is read from right to left, so that a terminal which
+    /// turns such text turns nothing beside it.
+    package static func fenced(_ text: String) -> String {
+        text.unicodeScalars.contains { isRightToLeft($0.value) } ? "\u{200E}\(text)\u{200E}" : text
+    }
+
+    private static func isRightToLeft(_ value: UInt32) -> Bool {
+        switch value {
+        case 0x0590...0x08FF, 0xFB1D...0xFDFF, 0xFE70...0xFEFE, 0x10800...0x10FFF, 0x1E800...0x1EFFF: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,87 @@
+/// Rows for a person at a terminal, or for the next program of a pipe.
+package struct TextTable: Sendable {
+    package struct Column: Sendable {
+        package var title: String
+        /// Whether it may be cut where the terminal is too narrow; ids and times never are.
+        package var isFlexible: Bool
+
+        package init(_ title: String, flexible: Bool = false) {
+            self.title = title
+            isFlexible = flexible
+        }
+    }
+
+    package enum Style: Hashable, Sendable {
+        /// Aligned below titles, cut to the width in columns. `bold` sets the titles off.
+        case terminal(width: Int, bold: Bool)
+        /// One row a line, tabs between, no titles, nothing cut.
+        case piped
+    }
+
+    /// A flexible column is not cut below this.
+    static let narrowest = 8
+    private static let gap = 2
+
+    package var columns: [Column]
+    /// Values as they are: made safe here. Nil shows as `-`, and as nothing in a pipe.
+    package var rows: [[String?]]
+
+    package init(_ columns: [Column], rows: [[String?]] = []) {
+        self.columns = columns
+        self.rows = rows
+    }
+
+    /// Each line ends with a line end; nothing for a table without rows.
+    package func render(_ style: Style) -> String {
+        switch style {
+        case .piped:
+            return rows.map { row in
+                row.map { $0.map(TerminalText.safe) ?? "" }.joined(separator: "\t") + "\n"
+            }.joined()
+        case .terminal(let width, let bold):
+            guard !rows.isEmpty else { return "" }
+            return aligned(width: width, bold: bold)
+        }
+    }
+
+    private func aligned(width: Int, bold: Bool) -> String {
+        let cells = rows.map { row in row.map { $0.map(TerminalText.safe) ?? "-" } }
+        let widths = fit(
+            columns.indices.map { index in
+                ([columns[index].title] + cells.map { $0[index] }).map(TerminalText.width).max() ?? 0
+            }, into: width)
+        var text = ""
+        if columns.contains(where: { !$0.title.isEmpty }) {
+            let title = line(columns.map(\.title), widths)
+            text += bold ? "\u{1B}[1m\(title)\u{1B}[0m\n" : title + "\n"
+        }
+        for row in cells { text += line(row, widths) + "\n" }
+        return text
+    }
+
+    /// Takes columns away from the widest flexible column until the line fits, or no more can be taken.
+    private func fit(_ natural: [Int], into width: Int) -> [Int] {
+        var widths = natural
+        var excess = widths.reduce(0, +) + Self.gap * max(0, widths.count - 1) - width
+        while excess > 0 {
+            guard
+                let widest = columns.indices.filter({ columns[$0].isFlexible && widths[$0] > Self.narrowest })
+                    .max(by: { widths[$0] < widths[$1] })
+            else { break }
+            widths[widest] -= 1
+            excess -= 1
+        }
+        return widths
+    }
+
+    private func line(_ cells: [String], _ widths: [Int]) -> String {
+        var text = ""
+        for (index, cell) in cells.enumerated() {
+            let cut = TerminalText.cut(cell, to: widths[index])
+            text += TerminalText.fenced(cut)
+            guard index < cells.count - 1 else { break }
+            text += String(repeating: " ", count: max(0, widths[index] - TerminalText.width(cut)) + Self.gap)
+        }
+        return text
+    }
+}

@@ -1,0 +1,62 @@
+internal import CLinux
+internal import Glibc
+
+/// One of the three streams a program starts with, for what a person or a script reads.
+package enum StandardStream: Int32, Sendable {
+    case input = 0
+    case output = 1
+    case error = 2
+
+    /// Whether a person sits at the other end.
+    package var isTerminal: Bool { isatty(rawValue) == 1 }
+
+    /// The width of the terminal in columns; nil when it is none, or does not say.
+    package var columns: Int? {
+        var size = winsize()
+        // Invariant: TIOCGWINSZ writes one `winsize`.
+        guard unsafe ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
+
+    /// Writes all of it, waiting where the other end is slow.
+    /// - Throws: `EPIPE` when nobody reads any more; a full disk and the like.
+    package func write(_ bytes: [UInt8]) throws(SystemError) {
+        var written = 0
+        while written < bytes.count {
+            // Invariant: `bytes` outlives the call, and write(2) reads at most the count it is given.
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
+                return unsafe Glibc.write(rawValue, rest.baseAddress, rest.count)
+            }
+            if count >= 0 {
+                written += count
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            // Somebody else who shares the terminal made it non-blocking.
+            case EAGAIN: _ = events(POLLOUT, timeout: -1)
+            case let code: throw SystemError(call: "write", code: code)
+            }
+        }
+    }
+
+    /// Whether the reader of this pipe has gone, told before anything is written to it.
+    package var hasLostItsReader: Bool { events(0, timeout: 0) & Int16(POLLERR) != 0 }
+
+    private func events(_ wanted: Int32, timeout: Int32) -> Int16 {
+        var poll = pollfd(fd: rawValue, events: Int16(wanted), revents: 0)
+        // Invariant: one descriptor is asked for, and one is given.
+        return unsafe Glibc.poll(&poll, 1, timeout) > 0 ? poll.revents : 0
+    }
+
+    /// From now on a reader who went away shows as an error of `write` and not as a signal.
+    package static func reportLostReaders() {
+        _ = signal(SIGPIPE, SIG_IGN)
+    }
+}
+
+extension SystemError {
+    /// Whether the reader of a pipe has gone.
+    package var isLostReader: Bool { code == EPIPE }
+}
