@@ -36,9 +36,10 @@ format: ## rewrite the sources in the house's layout
 lint: ## report where the sources leave it
 	swift format lint --strict --parallel --recursive $(SOURCES)
 
-docs: ## write docs/configuration.md from the table of keys
+docs: ## write docs/configuration.md and its schema from the table of keys
 	swift build --product bramley
 	"$$(swift build --show-bin-path)/bramley" check --reference > docs/configuration.md
+	"$$(swift build --show-bin-path)/bramley" check --schema > docs/config.schema.json
 
 clean: ## remove what was built, and the demonstration's data
 	rm -rf .build .build-*

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Everything `make test` does: packages, one debug build, the Swift tests, the browser tests.
+# Everything `make test` does: packages, one debug build, the Swift tests, the tests in Python.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,16 +14,15 @@ export TEST_BIN
 echo "== Swift tests =="
 swift test --skip-build
 
-browser=Tests/Browser
-if compgen -G "$browser/test_*.py" >/dev/null; then
-    echo "== browser tests =="
-    venv=.build/venv
-    wanted=$(sha256sum scripts/test-requirements.txt)
-    if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$wanted" ]; then
-        rm -rf "$venv"
-        python3 -m venv "$venv"
-        "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/test-requirements.txt
-        echo "$wanted" >"$venv/.stamp"
-    fi
-    "$venv/bin/python" -B -m pytest "$browser" -q -p no:cacheprovider
+echo "== tests in Python: commands, browser =="
+venv=.build/venv
+wanted=$(sha256sum scripts/test-requirements.txt)
+if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$wanted" ]; then
+    rm -rf "$venv"
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/test-requirements.txt
+    echo "$wanted" >"$venv/.stamp"
 fi
+for folder in Tests/Commands Tests/Browser; do
+    "$venv/bin/python" -B -m pytest "$folder" -q -p no:cacheprovider
+done

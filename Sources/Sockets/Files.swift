@@ -7,6 +7,22 @@ package enum Files {
     /// the middle leaves the whole file or none: it is written beside under a name of this process, then linked.
     /// - Throws: after a failure nothing is left behind; `EEXIST` when `path` is there.
     package static func create(_ path: String, mode: UInt32, bytes: [UInt8]) throws(SystemError) {
+        try write(bytes, beside: path, mode: mode) { temporary throws(SystemError) in
+            _ = try SystemCalls.retrying("link") { unsafe link(temporary, path) }
+        }
+    }
+
+    /// As `create`, but takes the place of whatever is at `path`: whoever opens it finds the old file or the new one, whole.
+    /// - Throws: after a failure the old file is as it was.
+    package static func replace(_ path: String, mode: UInt32, bytes: [UInt8]) throws(SystemError) {
+        try write(bytes, beside: path, mode: mode) { temporary throws(SystemError) in
+            _ = try SystemCalls.retrying("rename") { unsafe rename(temporary, path) }
+        }
+    }
+
+    private static func write(
+        _ bytes: [UInt8], beside path: String, mode: UInt32, land: (String) throws(SystemError) -> Void
+    ) throws(SystemError) {
         let temporary = "\(path).\(getpid()).new"
         // Left by a process of the same number that was killed.
         _ = unsafe unlink(temporary)
@@ -17,7 +33,7 @@ package enum Files {
         defer { _ = unsafe unlink(temporary) }
         guard write(bytes, to: descriptor.number) else { throw SystemError(call: "write", code: errno) }
         _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
-        _ = try SystemCalls.retrying("link") { unsafe link(temporary, path) }
+        try land(temporary)
         try synchronizeDirectory(of: path)
     }
 
@@ -55,6 +71,9 @@ package enum Files {
 }
 
 extension Files {
+    /// Whether a person may be sitting at standard input.
+    package static var readsFromTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+
     /// From now on this process makes files that only its own user can read, whatever makes them.
     package static func keepNewFilesPrivate() {
         _ = umask(0o077)
@@ -79,6 +98,9 @@ package struct FileLock: ~Copyable, Sendable {
 extension SystemError {
     /// Whether somebody else holds what was asked for.
     package var isHeldByAnother: Bool { code == EWOULDBLOCK }
+
+    /// Whether a file that was to be made is there already.
+    package var isAlreadyThere: Bool { code == EEXIST }
 }
 
 /// The wall clock of the machine.

@@ -46,6 +46,18 @@ struct ConfigurationFileTests {
         #expect(problems.map(\.key) == [name])
     }
 
+    @Test func theSchemaMemberSetsNothing() throws {
+        #expect(try fixture.problems(["$schema": "config.schema.json"]).isEmpty)
+        #expect(try fixture.problems(["$schema": 5]).map(\.key) == ["$schema"])
+        #expect(try fixture.problems(["server": ["$schema": "x"]]).map(\.key) == ["server.$schema"])
+        #expect(!ConfigurationTable.keys.contains { $0.name == ConfigurationTable.schemaMember })
+    }
+
+    @Test(arguments: ["280", "+280"])
+    func digitsInQuotationMarksAreNoLength(text: String) throws {
+        #expect(try fixture.problems(["button": ["width": text]]).map(\.key) == ["button.width"])
+    }
+
     @Test func reportsEverythingAtOnce() throws {
         let problems = try fixture.problems([
             "publicURL": "http://id.example.com", "access": ["signUp": "maybe"], "server": ["port": 0],

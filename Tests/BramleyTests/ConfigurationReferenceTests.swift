@@ -8,6 +8,11 @@ struct ConfigurationReferenceTests {
         #expect(page == ConfigurationReference.markdown, "run `make docs`")
     }
 
+    @Test func schemaSaysWhatTheTableSays() throws {
+        let file = try String(contentsOf: packageRoot.appending(path: "docs/config.schema.json"), encoding: .utf8)
+        #expect(file == ConfigurationSchema.text, "run `make docs`")
+    }
+
     @Test(arguments: ConfigurationTable.keys.map(\.name))
     func everyKeyHasARow(name: String) {
         #expect(ConfigurationReference.markdown.contains("\n| `\(name)` | "))

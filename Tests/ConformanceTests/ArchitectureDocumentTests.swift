@@ -113,7 +113,8 @@ enum DocumentRules {
                 return [prefix + name]
             }
         }
-        return flatten(object, "")
+        // The member for editors, which is no key.
+        return flatten(object, "").filter { $0 != "$schema" }
     }
 
     // MARK: Commands

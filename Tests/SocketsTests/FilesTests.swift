@@ -29,6 +29,25 @@ import Testing
         }
     }
 
+    @Test func aReplacedFileHasTheNewBytesAndTheNewMode() throws {
+        try inFolder { folder in
+            try Files.create(folder + "/key", mode: 0o644, bytes: [1])
+            try Files.replace(folder + "/key", mode: 0o600, bytes: [2, 3])
+            #expect(FileManager.default.contents(atPath: folder + "/key") == Data([2, 3]))
+            let mode = try FileManager.default.attributesOfItem(atPath: folder + "/key")[.posixPermissions] as? Int
+            #expect(mode == 0o600)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["key"])
+        }
+    }
+
+    @Test func whatCannotBeReplacedStaysAndNothingIsLeftBesideIt() throws {
+        try inFolder { folder in
+            try FileManager.default.createDirectory(atPath: folder + "/key", withIntermediateDirectories: false)
+            #expect(throws: SystemError.self) { try Files.replace(folder + "/key", mode: 0o600, bytes: [1]) }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["key"])
+        }
+    }
+
     /// A process that was killed while it made the file leaves its unfinished copy under another name.
     @Test func whatAKilledProcessLeftIsNoHindrance() throws {
         try inFolder { folder in

@@ -8,7 +8,7 @@ package struct BramleyCommand: AsyncParsableCommand {
         abstract: "A self-hosted Sign in with Apple server.",
         version: BramleyVersion.current,
         subcommands: [
-            ServeCommand.self, CheckCommand.self, APIKeysCommand.self, JWSCommand.self,
+            ServeCommand.self, InitCommand.self, CheckCommand.self, APIKeysCommand.self, JWSCommand.self,
         ])
 
     package init() {}

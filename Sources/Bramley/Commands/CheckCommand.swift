@@ -11,11 +11,18 @@ package struct CheckCommand: ParsableCommand {
     @Flag(help: "Print the reference of every key, as Markdown, and check nothing.")
     package var reference = false
 
+    @Flag(help: "Print the JSON Schema of the configuration file, for editors, and check nothing.")
+    package var schema = false
+
     package init() {}
 
     package func run() throws {
         if reference {
             print(ConfigurationReference.markdown, terminator: "")
+            return
+        }
+        if schema {
+            print(ConfigurationSchema.text, terminator: "")
             return
         }
         do throws(ConfigurationFailure) {
@@ -28,19 +35,13 @@ package struct CheckCommand: ParsableCommand {
 
     /// What an operator wants to read when all is well: the warnings, and what Apple's portal must be told.
     package static func summary(of loaded: LoadedConfiguration) -> [String] {
-        let configuration = loaded.configuration
-        let apple = configuration.apple
         var lines = loaded.warnings.map(\.description)
+        let configuration = loaded.configuration
         lines.append("The configuration is good.")
         lines.append("  visitors come to        \(configuration.publicURL.text)")
-        lines.append("  return URL for Apple    \(configuration.publicURL.callbackURL)")
-        lines.append(
-            "  notifications from      \(apple.isSimulated ? "the simulator" : "Apple") at "
-                + configuration.publicURL.notificationURL)
         if let rules = configuration.forwardAuth.rules?.rules {
             lines.append("  access rules            \(rules.count); elsewhere whoever is signed in")
         }
-        if apple.isSimulated { lines.append("  Apple is simulated by   \(apple.endpoint)") }
-        return lines
+        return lines + [""] + PortalValues(configuration).lines
     }
 }

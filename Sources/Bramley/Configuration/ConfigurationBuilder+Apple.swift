@@ -1,3 +1,4 @@
+import Coding
 import Crypto
 import FoundationEssentials
 
@@ -10,6 +11,7 @@ extension ConfigurationBuilder {
             "Copy it from Membership details in Apple's developer account, such as A1B2C3D4E5.")
         let keyID = tenCharacters(
             "apple.keyID", "a key ID", "Copy it from the name of the .p8 file: AuthKey_F6G7H8I9J0.p8 is F6G7H8I9J0.")
+        if let keyID { compareWithFileName(keyID) }
         let key = privateKey()
         let scopes = scopes()
         let addresses = appleAddresses(publicURL)
@@ -102,6 +104,16 @@ extension ConfigurationBuilder {
                 "Name the .p8 file that Apple let you download once, such as \"AuthKey_F6G7H8I9J0.p8\".")
         }
         return nil
+    }
+
+    /// Apple names the file after the key: another ID beside it is most likely that of an older key.
+    private func compareWithFileName(_ keyID: String) {
+        guard let path = values.text("apple.privateKeyFile"), let named = AppleKeyFile.keyID(inNameOf: path),
+            !named.isExactly(keyID)
+        else { return }
+        values.warn(
+            "apple.keyID", "is \(keyID.quoted), but the name of \(path.quoted) says \(named).",
+            "Unless the file was renamed, write \(named.quoted).")
     }
 
     private func isP256(_ pem: String, key: String, subject: String) -> Bool {
@@ -208,6 +220,16 @@ extension ConfigurationBuilder {
             return nil
         }
         return address
+    }
+}
+
+/// The name under which Apple lets a key be downloaded: `AuthKey_F6G7H8I9J0.p8`.
+enum AppleKeyFile {
+    /// The ten characters; nil when the file has another name.
+    static func keyID(inNameOf path: String) -> String? {
+        let name = path.split(separator: "/").last ?? ""
+        guard let match = name.wholeMatch(of: /AuthKey_([A-Z0-9]{10})\.p8/) else { return nil }
+        return String(match.1)
     }
 }
 

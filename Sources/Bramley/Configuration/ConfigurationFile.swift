@@ -49,6 +49,10 @@ struct ConfigurationFile {
 
     private mutating func readGroup(_ object: JSONObject, path: String) {
         for member in object.members {
+            if path.isEmpty, member.name.isExactly(ConfigurationTable.schemaMember) {
+                checkSchemaMember(member.value)
+                continue
+            }
             let name = path.isEmpty ? member.name : "\(path).\(member.name)"
             // A dotted member name is not the same as a group: `{"apple.teamID": …}` would pass as known.
             let known = member.name.contains(".") ? nil : ConfigurationTable.byName[name]
@@ -73,6 +77,14 @@ struct ConfigurationFile {
         }
     }
 
+    /// For editors alone, which look there for the schema.
+    private func checkSchemaMember(_ value: JSONValue) {
+        guard value.stringValue == nil else { return }
+        add(
+            ConfigurationTable.schemaMember, "is \(Self.description(of: value, for: .text)) where a text is expected.",
+            "Write \"\(ConfigurationSchema.fileName)\", or remove it.")
+    }
+
     private mutating func refuseUnknown(_ name: String, dotted: Bool) {
         let remedy: String
         if dotted, ConfigurationTable.byName[name] != nil {
@@ -95,8 +107,11 @@ struct ConfigurationFile {
     /// The value if it has the key's type; else nil, and a problem.
     private func value(_ value: JSONValue, for key: ConfigurationKey) -> FileValue? {
         switch (key.type, value) {
-        case (.text, .string(let text)), (.choice, .string(let text)), (.length, .string(let text)):
+        case (.text, .string(let text)), (.choice, .string(let text)):
             return .text(text)
+        case (.length, .string(let text)):
+            // Digits in quotation marks are no number here either.
+            if Int(text) == nil { return .text(text) }
         case (.integer, .number(let number)):
             if let integer = number.int64.flatMap({ Int(exactly: $0) }) { return .integer(integer) }
         case (.length, .number(let number)):

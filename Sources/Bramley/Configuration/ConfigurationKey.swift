@@ -14,6 +14,11 @@ package struct ConfigurationKey: Sendable {
     package var status: KeyStatus = .built
     /// What to write, as it stands in the file; every required key has one.
     package var example: String?
+    /// A regular expression that every good text matches, for the schema. Looser than the rules of the loader is right,
+    /// stricter is not: editors would complain about what works.
+    package var pattern: String?
+    /// The words a list may hold; nil when any text may stand there.
+    package var entries: [String]?
     /// One or two sentences for the reference.
     package var meaning: String
 

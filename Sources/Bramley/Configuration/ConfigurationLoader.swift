@@ -4,6 +4,8 @@ import FoundationEssentials
 package struct ConfigurationInput: Sendable {
     /// The file named by `--config`, or nil for `config.json` if that exists.
     package var path: String?
+    /// What stands for the file's content without being read from it: a file that is not written yet.
+    package var content: [UInt8]?
     package var environment: [String: String]
     /// What stood on the command line besides the options of the command itself.
     package var flags: [String]
@@ -11,10 +13,11 @@ package struct ConfigurationInput: Sendable {
     package var allowsSimulatedApple: Bool
 
     package init(
-        path: String? = nil, environment: [String: String] = [:], flags: [String] = [],
+        path: String? = nil, content: [UInt8]? = nil, environment: [String: String] = [:], flags: [String] = [],
         allowsSimulatedApple: Bool = false
     ) {
         self.path = path
+        self.content = content
         self.environment = environment
         self.flags = flags
         self.allowsSimulatedApple = allowsSimulatedApple
@@ -42,6 +45,23 @@ package enum ConfigurationLoader {
         return LoadedConfiguration(configuration: configuration, warnings: ordered)
     }
 
+    /// What flags alone amount to, complete or not.
+    struct Judgement {
+        /// Everything `bramley check` would say, missing keys included.
+        let problems: [ConfigurationProblem]
+        /// What could be read, by key, as a file holds it.
+        let values: [String: FileValue]
+    }
+
+    static func judge(flags: [String]) -> Judgement {
+        let input = ConfigurationInput(content: Array("{}".utf8), flags: flags)
+        let problems = ProblemList()
+        _ = ConfigurationBuilder(values: collect(input, problems), allowsSimulatedApple: false).build()
+        // Read once more with a list of problems nobody looks at: they are all in the first.
+        let values = collect(input, ProblemList())
+        return Judgement(problems: order(problems.problems), values: values.given)
+    }
+
     /// The names of the keys a load asks for; a test holds them against the table.
     package static func askedKeys(_ input: ConfigurationInput) -> Set<String> {
         let values = collect(input, ProblemList())
@@ -52,7 +72,11 @@ package enum ConfigurationLoader {
     private static func collect(_ input: ConfigurationInput, _ problems: ProblemList) -> ConfigurationValues {
         let path = input.path ?? defaultPath
         var file = ConfigurationFile(name: path, problems: problems)
-        readFile(path, isDefault: input.path == nil, into: &file, problems)
+        if let content = input.content {
+            file.read(content)
+        } else {
+            readFile(path, isDefault: input.path == nil, into: &file, problems)
+        }
         var environment = ConfigurationTexts(problems: problems)
         environment.read(environment: input.environment)
         var flags = ConfigurationTexts(problems: problems)

@@ -34,6 +34,9 @@ package enum ConfigurationReference {
         - **Secrets** have two keys: one names a file (`apple.privateKeyFile`), the other holds the text itself \
         (`apple.privateKey`). Both at once is an error. Inline secrets are refused as flags, which other users of the \
         machine can read. A file that holds a secret is refused when everybody can read it (`chmod 600`).
+        - **Editors** find the [schema](config.schema.json) of this file by its member `"$schema": "config.schema.json"`, \
+        which sets nothing. `bramley init` writes both; `bramley check --schema` prints the schema. It knows names, types and \
+        ranges; `bramley check` knows the rest.
         - **Relative paths** begin at the working directory.
         - **The simulator can never stand in for Apple by accident**: unless `publicURL` is on localhost, 127.0.0.1, \
         `.localhost` or `.test`, the addresses under `apple` must be Apple's own. The flag `--allow-simulated-apple` alone \
@@ -61,16 +64,16 @@ package enum ConfigurationReference {
     private static func isBuilt(_ key: ConfigurationKey) -> Bool { key.status == .built }
 
     private static func row(_ key: ConfigurationKey) -> String {
-        "| `\(key.name)` | \(value(key.type)) | \(presence(key)) | \(key.meaning)\(twin(key)) |\n"
+        "| `\(key.name)` | \(value(key)) | \(presence(key)) | \(key.meaning)\(twin(key)) |\n"
     }
 
-    private static func value(_ type: KeyType) -> String {
-        switch type {
+    private static func value(_ key: ConfigurationKey) -> String {
+        switch key.type {
         case .text: "text"
         case .integer(let range, let unit):
             "\(range.lowerBound)–\(range.upperBound)\(unit.isEmpty ? "" : " \(unit)")"
         case .boolean: "true, false"
-        case .list: "list of texts"
+        case .list: key.entries.map { "list of \($0.map { "`\($0)`" }.joined(separator: ", "))" } ?? "list of texts"
         case .choice(let words, _): words.map { "`\($0)`" }.joined(separator: ", ")
         case .length(let range): "\(range.lowerBound)–\(range.upperBound) pixels, or `\"100%\"`"
         }

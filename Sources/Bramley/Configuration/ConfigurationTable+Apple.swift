@@ -2,15 +2,18 @@ extension ConfigurationTable {
     static let appleKeys: [ConfigurationKey] = [
         ConfigurationKey(
             name: "apple.servicesID", type: .text, presence: .required, example: "\"com.example.web\"",
+            pattern: "^[A-Za-z0-9.-]{1,255}$",
             meaning: "The Services ID: the client ID of the web sign-in, such as `com.example.web`."),
         ConfigurationKey(
             name: "apple.bundleIDs", type: .list, presence: .list([]),
             meaning: "Bundle IDs of the team's apps whose notifications and tokens are accepted as well."),
         ConfigurationKey(
             name: "apple.teamID", type: .text, presence: .required, example: "\"A1B2C3D4E5\"",
+            pattern: "^[A-Z0-9]{10}$",
             meaning: "The ten characters under Membership details in Apple's developer account."),
         ConfigurationKey(
             name: "apple.keyID", type: .text, presence: .required, example: "\"F6G7H8I9J0\"",
+            pattern: "^[A-Z0-9]{10}$",
             meaning: "The ten characters of the Sign in with Apple key; they are in the name of its .p8 file."),
         ConfigurationKey(
             name: "apple.privateKeyFile", type: .text, presence: .requiredUnlessTwin, twin: "apple.privateKey",
@@ -30,6 +33,7 @@ extension ConfigurationTable {
             advice: "Remove it; to change keys, put the new key into apple.keyID and apple.privateKeyFile and restart."),
         ConfigurationKey(
             name: "apple.scopes", type: .list, presence: .required, example: "[\"name\", \"email\"] or []",
+            entries: ["name", "email"],
             meaning: """
                 What to ask people for: any of `name` and `email`, or `[]`. Required, because asking for less is a \
                 decision: Apple gives the name once only, and no more than you need is right.

@@ -2,6 +2,7 @@ extension ConfigurationTable {
     static let outerKeys: [ConfigurationKey] = [
         ConfigurationKey(
             name: "publicURL", type: .text, presence: .required, example: "\"https://id.example.com\"",
+            pattern: "^https?://[a-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*$",
             meaning: """
                 The address visitors use: an https origin, with a path when Bramley lives below one, such as \
                 `https://id.example.com` or `https://example.com/auth`. http is accepted for localhost only. \

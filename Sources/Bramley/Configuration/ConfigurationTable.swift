@@ -6,6 +6,10 @@ package enum ConfigurationTable {
         sessionKeys, storageKeys, laterKeys, logKeys,
     ].flatMap { $0 }
 
+    /// The member of the file that names its JSON Schema for editors. It is no key: it sets nothing, and neither the
+    /// environment nor a flag can hold it.
+    package static let schemaMember = "$schema"
+
     /// The keys by name.
     package static let byName: [String: ConfigurationKey] = Dictionary(
         keys.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })

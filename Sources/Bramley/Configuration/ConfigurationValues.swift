@@ -65,6 +65,12 @@ final class ConfigurationValues {
         problems.add(ConfigurationProblem(key: name, source: sources[name]?.name, fault: fault, remedy: remedy))
     }
 
+    /// Adds a warning in the same way.
+    func warn(_ name: String, _ fault: String, _ remedy: String) {
+        problems.add(
+            ConfigurationProblem(.warning, key: name, source: sources[name]?.name, fault: fault, remedy: remedy))
+    }
+
     /// A text, its default, or nil: a missing required key, or an empty text, is a problem.
     func text(_ name: String) -> String? {
         guard let key = key(name) else { return nil }
@@ -140,6 +146,22 @@ final class ConfigurationValues {
             fail(name, "is \(word.quoted).", "Write one of \(words.map { "\"\($0)\"" }.joined(separator: ", ")).")
         }
         return nil
+    }
+
+    /// Everything that was given and can be read, with its type.
+    var given: [String: FileValue] {
+        var found: [String: FileValue] = [:]
+        for name in sources.keys {
+            switch ConfigurationTable.byName[name]?.type {
+            case .text, .choice: found[name] = text(name).map { .text($0) }
+            case .length: found[name] = text(name).map { text in Int(text).map { .integer($0) } ?? .text(text) }
+            case .integer: found[name] = integer(name).map { .integer($0) }
+            case .boolean: found[name] = boolean(name).map { .boolean($0) }
+            case .list: found[name] = list(name).map { .list($0) }
+            case nil: break
+            }
+        }
+        return found
     }
 
     /// The table's entry; a required key that is missing is a problem.

@@ -1,0 +1,174 @@
+package import ArgumentParser
+import Coding
+import FoundationEssentials
+import Sockets
+
+/// `bramley init`
+package struct InitCommand: ParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract: "Ask for what is needed, write the configuration, print what to paste into Apple's portal.",
+        discussion: """
+            What is not given as a flag is asked for, if standard input is a terminal. Any other key of the configuration \
+            may be given as well, such as --server-port 8081; docs/configuration.md lists them.
+            """)
+
+    @Option(
+        name: [.customLong("output"), .customLong("config")],
+        help: ArgumentHelp("The file to write; its schema, config.schema.json, goes beside it.", valueName: "file"))
+    package var output = ConfigurationLoader.defaultPath
+
+    @Flag(help: "Replace files that are there.")
+    package var force = false
+
+    @Flag(help: "Ask nothing: whatever is missing is an error.")
+    package var nonInteractive = false
+
+    @Option(name: Self.names("--public-url"), help: "The address visitors use, such as https://id.example.com.")
+    package var publicURL: String?
+
+    @Option(
+        name: Self.names("--services-id", "--apple-services-id"),
+        help: ArgumentHelp("The Services ID, such as com.example.web.", valueName: "id"))
+    package var servicesID: String?
+
+    @Option(
+        name: Self.names("--team-id", "--apple-team-id"),
+        help: ArgumentHelp("The ten characters of the team.", valueName: "id"))
+    package var teamID: String?
+
+    @Option(
+        name: Self.names("--private-key-file", "--apple-private-key-file"),
+        help: ArgumentHelp("The .p8 file of the Sign in with Apple key.", valueName: "file"))
+    package var privateKeyFile: String?
+
+    @Option(
+        name: Self.names("--key-id", "--apple-key-id"),
+        help: ArgumentHelp("The ten characters of that key. (default: from the file's name)", valueName: "id"))
+    package var keyID: String?
+
+    @Option(
+        name: Self.names("--bundle-ids", "--apple-bundle-ids"),
+        help: ArgumentHelp("Bundle IDs of the team's apps, comma-separated.", valueName: "ids"))
+    package var bundleIDs: String?
+
+    @Option(
+        name: Self.names("--scopes", "--apple-scopes"),
+        help: ArgumentHelp("What to ask people for: name,email, one of them, or \"\" for neither.", valueName: "scopes")
+    )
+    package var scopes: String?
+
+    @Option(
+        name: Self.names("--sign-up", "--access-sign-up"),
+        help: ArgumentHelp("What happens to a person not seen before: open, approval or closed.", valueName: "word"))
+    package var signUp: String?
+
+    @Option(name: Self.names("--site-name"), help: ArgumentHelp("What people sign in to.", valueName: "name"))
+    package var siteName: String?
+
+    @Option(
+        name: Self.names("--trusted-proxies", "--server-trusted-proxies"),
+        help: ArgumentHelp("Addresses of the reverse proxies in front, comma-separated.", valueName: "addresses"))
+    package var trustedProxies: String?
+
+    @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Any other key as a flag.", valueName: "--key value"))
+    package var keys: [String] = []
+
+    package init() {}
+
+    private static func names(_ flags: String...) -> NameSpecification {
+        NameSpecification(flags.map { .customLong(String($0.dropFirst(2))) })
+    }
+
+    package func run() throws {
+        do throws(SetupFailure) {
+            for line in try Setup(self).run() { print(line) }
+        } catch {
+            Self.say(error.description + "\n")
+            throw ExitCode(1)
+        }
+    }
+
+    /// To standard error, so that standard output holds the result alone.
+    private static func say(_ text: String) {
+        StandardError().write([UInt8](text.utf8))
+    }
+
+    /// The steps of one run.
+    private struct Setup {
+        let command: InitCommand
+        let output: ConfigurationOutput
+
+        init(_ command: InitCommand) {
+            self.command = command
+            output = ConfigurationOutput(path: command.output, replacesFiles: command.force)
+        }
+
+        /// - Returns: what to print when all is written.
+        func run() throws(SetupFailure) -> [String] {
+            try output.check()
+            var draft = command.draft
+            if !command.nonInteractive, Files.readsFromTerminal {
+                // What was given and is wrong is told before anything is asked.
+                try refuse(draft.problems.filter { $0.severity == .error && $0.source != nil })
+                let dialogue = SetupDialogue(
+                    surroundings: .init(keyFiles: Self.keyFiles()), readLine: { Swift.readLine() }, write: say)
+                try dialogue.complete(&draft)
+            } else if let question = SetupQuestion.all.first(where: { $0.key.name == "apple.keyID" }) {
+                draft[question.key] = draft[question.key] ?? draft.keyIDOfFile
+            }
+            try refuse(draft.problems.filter { $0.severity == .error })
+            return try write(draft.document)
+        }
+
+        private func write(_ document: JSONObject) throws(SetupFailure) -> [String] {
+            // The very bytes, once more, by the rules of `check`.
+            let loaded: LoadedConfiguration
+            do throws(ConfigurationFailure) {
+                loaded = try ConfigurationLoader.load(
+                    ConfigurationInput(path: output.path, content: Array(JSONLayout.text(.object(document)).utf8)))
+            } catch {
+                throw .problems(error.problems)
+            }
+            try output.write(document)
+            let config = output.path == ConfigurationLoader.defaultPath ? "" : " --config \(output.path)"
+            return ["Wrote \(output.path), which its owner alone can read, and \(output.schemaPath) for editors."]
+                + CheckCommand.summary(of: loaded)
+                + ["", "Then: bramley check\(config), and bramley serve\(config)."]
+        }
+
+        /// What is missing is told by the flag that gives it here.
+        private func refuse(_ problems: [ConfigurationProblem]) throws(SetupFailure) {
+            guard !problems.isEmpty else { return }
+            throw .problems(
+                problems.map { problem in
+                    guard let question = SetupQuestion.all.first(where: { $0.key.name == problem.key }) else {
+                        return problem
+                    }
+                    var problem = problem
+                    problem.source = question.flag
+                    return problem
+                })
+        }
+
+        private static func keyFiles() -> [String] {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: ".")) ?? []
+            return names.filter { AppleKeyFile.keyID(inNameOf: $0) != nil }.sorted()
+        }
+    }
+
+    /// What the flags say.
+    private var draft: ConfigurationDraft {
+        var draft = ConfigurationDraft(others: keys)
+        let given = [
+            "publicURL": publicURL, "apple.servicesID": servicesID, "apple.teamID": teamID,
+            "apple.privateKeyFile": privateKeyFile, "apple.keyID": keyID, "apple.bundleIDs": bundleIDs,
+            "apple.scopes": scopes, "access.signUp": signUp, "site.name": siteName,
+            "server.trustedProxies": trustedProxies,
+        ]
+        for (name, text) in given {
+            if let key = ConfigurationTable.byName[name], let text { draft[key] = text }
+        }
+        return draft
+    }
+}

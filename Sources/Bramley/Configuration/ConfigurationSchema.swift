@@ -1,0 +1,129 @@
+import Coding
+
+/// The JSON Schema (2020-12) of the configuration file, made from the table: names, types, ranges, words, and which of
+/// two twins. It serves editors. What needs a second key or a look at the machine, `bramley check` alone can judge.
+package enum ConfigurationSchema {
+    /// Written beside the configuration by `bramley init`.
+    package static let fileName = "config.schema.json"
+
+    /// As it stands in the file.
+    package static var text: String { JSONLayout.text(.object(document)) }
+
+    static var document: JSONObject {
+        var root: JSONObject = [
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": "Bramley's configuration",
+            "description": """
+            For a file that holds everything. Keys that the environment or flags give may be missing from the file, \
+            whatever this schema says. Written by `bramley check --schema`.
+            """,
+        ]
+        for member in group("").members { root[member.name] = member.value }
+        return root
+    }
+
+    private static let keys = ConfigurationTable.keys.filter { $0.status == .built }
+
+    /// The schema of one object of the file.
+    /// - Parameter path: empty for the whole, else the group's dotted name.
+    private static func group(_ path: String) -> JSONObject {
+        let prefix = path.isEmpty ? "" : path + "."
+        var properties = JSONObject()
+        if path.isEmpty {
+            properties[ConfigurationTable.schemaMember] = [
+                "type": "string", "description": "Where editors find this schema. It sets nothing.",
+            ]
+        }
+        var required: [JSONValue] = []
+        var conditions: [JSONValue] = []
+        for key in keys where key.name.hasPrefix(prefix) {
+            let rest = key.name.dropFirst(prefix.count)
+            let name = String(rest.prefix { $0 != "." })
+            if name.utf8.count < rest.utf8.count {
+                if properties[name] == nil {
+                    let inner = group(prefix + name)
+                    properties[name] = .object(inner)
+                    if isNeeded(inner) { required.append(.string(name)) }
+                }
+                continue
+            }
+            properties[name] = .object(value(key))
+            if key.presence == .required { required.append(.string(name)) }
+            if let condition = condition(key, named: name, prefix: prefix) { conditions.append(condition) }
+        }
+        var schema: JSONObject = ["type": "object", "additionalProperties": false]
+        schema["properties"] = .object(properties)
+        if !required.isEmpty { schema["required"] = .array(required) }
+        if !conditions.isEmpty { schema["allOf"] = .array(conditions) }
+        return schema
+    }
+
+    /// Whether an object of this schema cannot be left out.
+    private static func isNeeded(_ schema: JSONObject) -> Bool {
+        schema["required"] != nil || schema["allOf"]?.arrayValue?.contains { $0.objectValue?["oneOf"] != nil } == true
+    }
+
+    /// Exactly one, or at most one, of two spellings: said once, at the one that is no secret itself.
+    private static func condition(_ key: ConfigurationKey, named name: String, prefix: String) -> JSONValue? {
+        guard let twin = key.twin, twin.hasPrefix(prefix), keys.contains(where: { $0.name == twin }),
+            key.name.contains("File")
+        else { return nil }
+        let other = JSONValue.string(String(twin.dropFirst(prefix.count)))
+        let this = JSONValue.string(name)
+        guard key.presence == .requiredUnlessTwin else { return ["not": ["required": [this, other]]] }
+        return ["oneOf": [["required": [this]], ["required": [other]]]]
+    }
+
+    private static func value(_ key: ConfigurationKey) -> JSONObject {
+        var schema = type(key)
+        schema["description"] = .string(description(key))
+        switch key.presence {
+        case .text(let text): schema["default"] = .string(text)
+        case .integer(let number): schema["default"] = .integer(Int64(number))
+        case .boolean(let flag): schema["default"] = .bool(flag)
+        case .list(let texts): schema["default"] = .array(texts.map { .string($0) })
+        case .required, .requiredUnlessTwin, .optional, .derived: break
+        }
+        if key.isSecret { schema["writeOnly"] = true }
+        return schema
+    }
+
+    private static func type(_ key: ConfigurationKey) -> JSONObject {
+        switch key.type {
+        case .text:
+            return ["type": "string", "pattern": .string(key.pattern ?? (key.isSecret ? #"\S"# : plainText))]
+        case .integer(let range, _):
+            return number(range)
+        case .boolean:
+            return ["type": "boolean"]
+        case .choice(let words, _):
+            return ["enum": .array(words.map { .string($0) })]
+        case .length(let range):
+            return ["anyOf": [.object(number(range)), ["const": "100%"]]]
+        case .list:
+            var entry: JSONObject = ["type": "string", "minLength": 1]
+            if let words = key.entries { entry = ["enum": .array(words.map { .string($0) })] }
+            return ["type": "array", "items": .object(entry), "uniqueItems": true]
+        }
+    }
+
+    /// On one line, and not blank.
+    private static let plainText =
+        #"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F]"#
+        + #"[^\u0000-\u001F\u007F-\u009F]*$"#
+
+    private static func number(_ range: ClosedRange<Int>) -> JSONObject {
+        [
+            "type": "integer", "minimum": .integer(Int64(range.lowerBound)),
+            "maximum": .integer(Int64(range.upperBound)),
+        ]
+    }
+
+    private static func description(_ key: ConfigurationKey) -> String {
+        var text = key.meaning.replacing("`", with: "")
+        if case .integer(_, let unit) = key.type, !unit.isEmpty { text += " In \(unit)." }
+        if case .derived(let words) = key.presence { text += " Without it: \(words)." }
+        if let twin = key.twin, key.isSecret { text += " Instead of \(twin)." }
+        return text
+    }
+}

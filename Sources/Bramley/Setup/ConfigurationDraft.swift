@@ -1,0 +1,83 @@
+import Coding
+import FoundationEssentials
+
+/// What `bramley init` was told so far, as flags of the loader: its rules and words judge each answer, and no others.
+struct ConfigurationDraft {
+    private var texts: [String: String] = [:]
+    /// Flags that are no question of `init`: any other key, or a mistake the loader will name.
+    private let others: [String]
+
+    init(others: [String] = []) {
+        self.others = others
+    }
+
+    subscript(key: ConfigurationKey) -> String? {
+        get { texts[key.name] }
+        set { texts[key.name] = newValue }
+    }
+
+    private var flags: [String] {
+        ConfigurationTable.keys.compactMap { key in texts[key.name].map { "\(key.flagName)=\($0)" } } + others
+    }
+
+    /// Everything wrong with what was given; what is still missing comes without a source.
+    var problems: [ConfigurationProblem] { ConfigurationLoader.judge(flags: flags).problems }
+
+    /// The same about one key, as if nobody knew of flags.
+    func problems(of key: ConfigurationKey) -> [ConfigurationProblem] {
+        problems.filter { $0.key == key.name }.map { problem in
+            var problem = problem
+            problem.source = nil
+            return problem
+        }
+    }
+
+    /// The configuration file: groups and keys in the order of the table.
+    var document: JSONObject {
+        let values = ConfigurationLoader.judge(flags: flags).values
+        var root: JSONObject = [ConfigurationTable.schemaMember: .string(ConfigurationSchema.fileName)]
+        for key in ConfigurationTable.keys {
+            guard let value = values[key.name] else { continue }
+            Self.insert(JSONValue(value), at: key.components[...], into: &root)
+        }
+        return root
+    }
+
+    private static func insert(_ value: JSONValue, at path: ArraySlice<String>, into object: inout JSONObject) {
+        guard let name = path.first else { return }
+        guard path.count > 1 else {
+            object[name] = value
+            return
+        }
+        var group = object[name]?.objectValue ?? JSONObject()
+        insert(value, at: path.dropFirst(), into: &group)
+        object[name] = .object(group)
+    }
+
+    // MARK: what follows from answers
+
+    private var address: WebAddress? {
+        do {
+            return try WebAddress.parse(texts["publicURL"] ?? "")
+        } catch {
+            return nil
+        }
+    }
+
+    var host: String? { address?.host }
+    var isSecure: Bool { address?.scheme == "https" }
+
+    /// The key ID in the name of the key's file.
+    var keyIDOfFile: String? { texts["apple.privateKeyFile"].flatMap { AppleKeyFile.keyID(inNameOf: $0) } }
+}
+
+extension JSONValue {
+    fileprivate init(_ value: FileValue) {
+        switch value {
+        case .text(let text): self = .string(text)
+        case .integer(let number): self = .integer(Int64(number))
+        case .boolean(let flag): self = .bool(flag)
+        case .list(let texts): self = .array(texts.map { .string($0) })
+        }
+    }
+}

@@ -1,0 +1,70 @@
+/// One thing `bramley init` has to know: a key of the table, its short flag, and what is offered.
+struct SetupQuestion: Sendable {
+    let key: ConfigurationKey
+    /// `--team-id`; the table's own `--apple-team-id` is understood as well.
+    let flag: String
+    private let offer: @Sendable (ConfigurationDraft, Surroundings) -> Offer
+
+    /// What Enter stands for.
+    struct Offer {
+        /// As it is shown.
+        var shown: String
+        /// What it sets; nil leaves the key out.
+        var text: String?
+    }
+
+    /// What is to be seen from here.
+    struct Surroundings: Sendable {
+        /// The `AuthKey_….p8` in the working directory.
+        var keyFiles: [String] = []
+    }
+
+    /// - Returns: nil when Enter alone is no answer.
+    func offer(_ draft: ConfigurationDraft, _ surroundings: Surroundings) -> Offer? {
+        let offer = offer(draft, surroundings)
+        return offer.shown.isEmpty ? nil : offer
+    }
+
+    private init?(
+        _ name: String, _ flag: String,
+        offer: @escaping @Sendable (ConfigurationDraft, Surroundings) -> Offer = { _, _ in Offer(shown: "") }
+    ) {
+        guard let key = ConfigurationTable.byName[name] else { return nil }
+        self.key = key
+        self.flag = flag
+        self.offer = offer
+    }
+
+    /// In the order they are asked. What the table requires without a default is a decision: nothing is offered for it,
+    /// but what can be read off Apple's key file.
+    static let all: [SetupQuestion] = [
+        SetupQuestion("publicURL", "--public-url"),
+        SetupQuestion("apple.servicesID", "--services-id"),
+        SetupQuestion("apple.teamID", "--team-id"),
+        SetupQuestion("apple.privateKeyFile", "--private-key-file") { _, surroundings in
+            let only = surroundings.keyFiles.count == 1 ? surroundings.keyFiles.first : nil
+            return Offer(shown: only ?? "", text: only)
+        },
+        SetupQuestion("apple.keyID", "--key-id") { draft, _ in
+            let named = draft.keyIDOfFile
+            return Offer(shown: named ?? "", text: named)
+        },
+        SetupQuestion("apple.bundleIDs", "--bundle-ids") { _, _ in Offer(shown: "none", text: nil) },
+        SetupQuestion("apple.scopes", "--scopes") { _, _ in Offer(shown: "name, email", text: "name,email") },
+        SetupQuestion("access.signUp", "--sign-up"),
+        SetupQuestion("site.name", "--site-name") { draft, _ in
+            Offer(shown: draft.host ?? "the host of publicURL", text: nil)
+        },
+        SetupQuestion("server.trustedProxies", "--trusted-proxies") { draft, _ in
+            // A site with TLS has a proxy in front, most often on the same machine.
+            draft.isSecure ? Offer(shown: "127.0.0.1", text: "127.0.0.1") : Offer(shown: "none", text: nil)
+        },
+    ].compactMap { $0 }
+
+    /// What a person typed as the text of the key: lists by commas or blanks, `none` for the empty one.
+    func text(ofAnswer answer: String) -> String {
+        guard key.type == .list else { return answer }
+        let entries = answer.split { $0 == "," || $0.isWhitespace }
+        return entries == ["none"] ? "" : entries.joined(separator: ",")
+    }
+}
