@@ -63,7 +63,7 @@ struct AppleEvent: Sendable {
             type.utf8.count <= AppleNotificationVerifier.maximumTypeSize
         else { throw .refused("the event's type is missing or unusable") }
         self.type = type
-        kind = Self.kind(of: type)
+        kind = AppleNotification.Kind(type: type)
         email = EmailClaims.read(event)
         let time = Self.time(event["event_time"])
         if case .unknown = kind {
@@ -93,17 +93,6 @@ struct AppleEvent: Sendable {
             }
             return object
         default: throw .refused("events is mistyped")
-        }
-    }
-
-    private static func kind(of type: String) -> AppleNotification.Kind {
-        switch type {
-        case "email-disabled": .emailDisabled
-        case "email-enabled": .emailEnabled
-        case "consent-revoked": .consentRevoked
-        // Older documents and the field say -delete, current documents -deleted.
-        case "account-delete", "account-deleted": .accountDeleted
-        default: .unknown(type)
         }
     }
 

@@ -161,7 +161,8 @@ package struct UsedAttempt: Hashable, Sendable {
     }
 }
 
-package enum NotificationOutcome: Hashable, Sendable {
+/// Recorded by its case's name.
+package enum NotificationOutcome: String, Sendable, CaseIterable {
     case applied, duplicate
     /// An older e-mail event than the last one applied: recorded only.
     case stale

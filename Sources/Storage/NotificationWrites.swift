@@ -22,7 +22,7 @@ extension Database: NotificationStore {
                 [
                     notification.id, notification.type, notification.clientID.rawValue,
                     notification.subject?.rawValue, notification.eventTime.milliseconds, now.milliseconds,
-                    changes.erases ? nil : notification.payload, "\(outcome)",
+                    changes.erases ? nil : notification.payload, outcome.rawValue,
                 ])
             return outcome
         }
@@ -30,7 +30,7 @@ extension Database: NotificationStore {
 }
 
 /// One notification being applied inside its transaction.
-private struct NotificationChanges {
+struct NotificationChanges {
     let notification: AppleNotification
     let team: TeamID
     let policy: AccountDeletionPolicy

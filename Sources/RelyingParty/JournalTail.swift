@@ -1,0 +1,47 @@
+/// Which entries of the journal are wanted; what is empty or nil does not narrow.
+package struct JournalFilter: Hashable, Sendable {
+    package var kinds: Set<JournalEntry.Kind>
+    package var user: UserID?
+
+    package init(kinds: Set<JournalEntry.Kind> = [], user: UserID? = nil) {
+        self.kinds = kinds
+        self.user = user
+    }
+
+    package func accepts(_ entry: JournalEntry) -> Bool {
+        (kinds.isEmpty || kinds.contains(entry.kind)) && (user == nil || entry.user == user)
+    }
+}
+
+/// A place in the journal: everything up to it was read. Moves on though nothing that was wanted came.
+package struct JournalPosition: Hashable, Comparable, Sendable {
+    package var sequence: Int64
+
+    package init(sequence: Int64) {
+        self.sequence = sequence
+    }
+
+    package static func < (left: JournalPosition, right: JournalPosition) -> Bool { left.sequence < right.sequence }
+}
+
+/// Entries in the order they were committed, and the place after all that was looked at.
+package struct JournalPart: Hashable, Sendable {
+    package var entries: [JournalEntry]
+    package var end: JournalPosition
+
+    package init(entries: [JournalEntry], end: JournalPosition) {
+        self.entries = entries
+        self.end = end
+    }
+}
+
+/// The journal as somebody follows it.
+package protocol JournalTail: Sendable {
+    /// The last `limit` entries that are wanted, and the journal's end.
+    func lastEvents(_ filter: JournalFilter, limit: Int) async throws(StoreError) -> JournalPart
+    /// What is wanted of the next `limit` entries after `position`.
+    func events(_ filter: JournalFilter, after position: JournalPosition, limit: Int) async throws(StoreError)
+        -> JournalPart
+    /// The place of an entry; nil when it is not, or no longer, there.
+    func position(of id: EventID) async throws(StoreError) -> JournalPosition?
+}
