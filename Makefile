@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run test bench format lint build clean kill-test docs
+.PHONY: help run example test bench format lint build clean kill-test docs
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -13,6 +13,9 @@ help: ## list these targets
 
 run: ## build, then try Bramley out with a simulated Apple, on this machine alone
 	@scripts/demo.sh
+
+example: ## start one of docs/examples with a simulated Apple: NAME=flask, nginx-static, node or spa
+	@scripts/example.sh "$(NAME)"
 
 test: ## build once (debug) and run every test, those in a real browser too
 	@scripts/test.sh

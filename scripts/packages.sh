@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a task needs and that are missing, and says so first.
-#   scripts/packages.sh build | test | bench
+#   scripts/packages.sh build|test|bench [further packages]
 set -euo pipefail
 
 build=(libssl-dev libsqlite3-dev libnghttp2-dev)
 # chromium and its driver: the tests in a real browser. nginx: the tests behind a real proxy.
-test=("${build[@]}" chromium chromium-driver nginx-light python3-venv)
+# nodejs: one of the examples.
+test=("${build[@]}" chromium chromium-driver nginx-light nodejs python3-venv)
 bench=("${build[@]}" nginx-light wrk)
 
 # The package whose files are there, by whatever name it was installed.
 is_installed() {
     case $1 in
     nginx-light) command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] ;;
+    nodejs) command -v node >/dev/null ;;
     *) dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed ;;
     esac
 }
@@ -21,10 +23,11 @@ build) wanted=("${build[@]}") ;;
 test) wanted=("${test[@]}") ;;
 bench) wanted=("${bench[@]}") ;;
 *)
-    echo "usage: $0 build|test|bench" >&2
+    echo "usage: $0 build|test|bench [further packages]" >&2
     exit 2
     ;;
 esac
+wanted+=("${@:2}")
 
 if ! command -v swift >/dev/null; then
     echo "Swift 6.3 or later is needed and was not found. Install it from https://www.swift.org/install/linux/ and try again." >&2

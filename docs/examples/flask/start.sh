@@ -1,0 +1,21 @@
+# Sourced by scripts/example.sh: the application on $inner_port, Bramley beside it on $port.
+needs=(python3-venv)
+
+start_example() {
+    local python=${EXAMPLE_PYTHON:-$data/venv/bin/python}
+    if [ ! -x "$python" ]; then
+        python3 -m venv "$data/venv"
+        "$python" -m pip install --quiet --disable-pip-version-check -r "$example/requirements.txt"
+    fi
+    open_this=http://localhost:$inner_port/
+    make_webhook_secret "$data/webhook.secret"
+    choose_webhook_flags "http://127.0.0.1:$inner_port/webhooks" "$data/webhook.secret"
+    start_bramley "http://localhost:$port" "$port" --site-name "Notes" \
+        --login-allowed-return-origins "http://localhost:$inner_port" "${webhook_flags[@]}"
+    NOTES_URL=http://localhost:$inner_port SIGN_IN_URL=http://localhost:$port \
+        SIGN_IN_INTERNAL_URL=http://127.0.0.1:$port NOTES_DATABASE=$data/notes.db \
+        WEBHOOK_SECRET_FILE=$data/webhook.secret \
+        "$python" -B -m flask --app "$example/app.py" run --port "$inner_port" >"$data/notes.log" 2>&1 &
+    children+=($!)
+    wait_for "The application" "$!" "$inner_port" / "$data/notes.log"
+}

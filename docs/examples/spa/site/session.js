@@ -1,0 +1,22 @@
+// Who is signed in. Bramley is on this very origin, so the browser sends its cookie by itself, and no script can read it.
+
+/** The person, or null. Throws when Bramley does not say. */
+export async function signedInPerson() {
+  const answer = await fetch("/api/v1/session", { headers: { accept: "application/json" }, cache: "no-store" });
+  if (answer.ok) return (await answer.json()).user;
+  if (answer.status === 401) return null;
+  throw new Error(`the session: ${answer.status}`);
+}
+
+/** Ends this browser's session. */
+export async function signOut() {
+  const answer = await fetch("/api/v1/session", { method: "DELETE" });
+  // 401: it had ended already.
+  if (!answer.ok && answer.status !== 401) throw new Error(`signing out: ${answer.status}`);
+}
+
+/**
+ * Tells the other pages of this origin that somebody signed in or out. They ask Bramley who it is: a message says only
+ * that there is something to ask.
+ */
+export const changes = new BroadcastChannel("session");

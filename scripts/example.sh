@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# `make example NAME=flask`: one of docs/examples with Bramley and a simulated Apple, until Ctrl-C. Its data is kept in
+# .build/example-NAME.
+#
+# The tests set EXAMPLE_BIN (programs that are built), EXAMPLE_DATA (another folder), EXAMPLE_PORT (another first port)
+# and EXAMPLE_PYTHON (a Python that has Flask).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/demo-parts.sh
+
+name=${1:-}
+example=docs/examples/$name
+case $name in
+*[!a-z-]* | "") example= ;;
+esac
+if [ ! -f "$example/start.sh" ]; then
+    echo "usage: make example NAME=NAME, where NAME is one of:" >&2
+    for file in docs/examples/*/start.sh; do echo "  $(basename "$(dirname "$file")")" >&2; done
+    exit 2
+fi
+need_linux
+
+# Debian packages that the example needs besides, and `start_example`, which starts it and sets `open_this`.
+needs=()
+# shellcheck source=/dev/null
+. "$example/start.sh"
+
+if [ -n "${EXAMPLE_BIN:-}" ]; then bin=$EXAMPLE_BIN; else build_programs "${needs[@]}"; fi
+
+umask 077
+data=${EXAMPLE_DATA:-.build/example-$name}
+mkdir -p "$data"
+data=$(realpath "$data")
+key=$data/AuthKey_$key_id.p8
+make_key "$key"
+
+shift_by=$((${EXAMPLE_PORT:-8080} - 8080))
+# What the browser opens first, and what stands behind it.
+port=$(choose_port $((8080 + shift_by)))
+inner_port=$(choose_port $((8090 + shift_by)))
+admin_port=$(choose_port $((9090 + shift_by)))
+apple_port=$(choose_port $((9700 + shift_by)))
+apple=http://127.0.0.1:$apple_port
+
+# Starts Bramley for visitors of URL on PORT, with its configuration written as an operator would, and these flags besides.
+start_bramley() { # URL PORT FLAGS
+    local url=$1 port=$2
+    shift 2
+    start_apple "$apple_port" "$url" "$key" "$data/apple-simulator.log"
+    "$bin/bramley" init --force --non-interactive --output "$data/config.json" \
+        --public-url "$url" --services-id "$services_id" --team-id "$team_id" --private-key-file "$key" \
+        --scopes name,email --sign-up open --apple-endpoint "$apple" \
+        --apple-script-url "$apple/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js" \
+        --server-port "$port" --admin-port "$admin_port" --storage-directory "$data/data" --log-format text \
+        "$@" >"$data/init.log"
+    "$bin/bramley" serve --config "$data/config.json" >"$data/bramley.log" 2>&1 &
+    children+=($!)
+    wait_for Bramley "$!" "$port" /login "$data/bramley.log"
+}
+
+# Runs nginx on what NGINX.CONF becomes when each @NAME@ in it is replaced by VALUE.
+start_nginx() { # NGINX.CONF NAME=VALUE...
+    local template=$1 nginx edits=()
+    shift
+    nginx=$(command -v nginx || echo /usr/sbin/nginx)
+    mkdir -p "$data/nginx"
+    # As root, nginx would read the site as another user, who may not.
+    if [ "$(id -u)" -eq 0 ]; then edits+=(-e '1i user root;'); fi
+    for pair in "$@"; do edits+=(-e "s|@${pair%%=*}@|${pair#*=}|g"); done
+    sed "${edits[@]}" "$template" >"$data/nginx/nginx.conf"
+    "$nginx" -p "$data/nginx" -c nginx.conf -e stderr -g 'daemon off;' 2>"$data/nginx/error.log" &
+    children+=($!)
+}
+
+# A key for webhooks as Standard Webhooks writes it; one a line, two while one replaces the other.
+make_webhook_secret() { # FILE
+    [ -s "$1" ] || echo "whsec_$(head -c 32 /dev/urandom | base64 -w 0)" >"$1"
+}
+
+# Sets `webhook_flags`, which make Bramley send webhooks; none while it cannot.
+choose_webhook_flags() { # URL SECRET-FILE
+    webhook_flags=()
+    if [[ $("$bin/bramley" check --schema) == *'"webhooks"'* ]]; then
+        webhook_flags=("--webhooks-url=$1" "--webhooks-secret-file=$2")
+    fi
+}
+
+stop_with_this_script
+start_example
+
+cat <<TEXT
+
+  The example $name is running. Open this address in a browser:
+
+      $open_this
+
+  and sign in at the simulated Apple. No real Apple account is needed or touched.
+  What it shows, and how: $example/README.md
+  Simulated Apple and its control page: $apple/
+  Logs and data: $data
+  Stop with Ctrl-C.
+
+TEXT
+
+# Until one of them ends by itself; a signal ends the wait through its trap.
+status=0
+wait -n "${children[@]}" || status=$?
+echo "One of the programs ended by itself (status $status). Their logs: $data" >&2
+exit 1
