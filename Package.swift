@@ -91,7 +91,11 @@ let package = Package(
         tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes, logging]),
         tests("StorageTests", ["Storage", "MemoryStores", "RelyingParty", "Crypto", "Coding", grdb]),
         tests(
-            "WebTests", ["Web", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public", httpTypes, logging]),
+            "WebTests",
+            [
+                "Web", "MemoryStores", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public", httpTypes,
+                logging,
+            ]),
         tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging], data: ["Broken"]),
         tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes], data: ["Vectors"]),
         tests("ConformanceTests", ["HTTP", "Sockets"]),
@@ -100,6 +104,6 @@ let package = Package(
             [
                 grdb, "Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets",
                 "Crypto", "Coding", httpTypes, logging,
-            ]),
+            ], data: ["independent-signer.py", "assertion-attacks.py"]),
     ]
 )

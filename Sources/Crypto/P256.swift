@@ -22,7 +22,7 @@ package struct P256PublicKey: Sendable {
     package var coordinates: (x: [UInt8], y: [UInt8])? { key.coordinates }
 }
 
-/// A P-256 key that signs ES256: Apple's `.p8`.
+/// A P-256 key that signs ES256: Apple's `.p8`, or one of our own for assertions.
 package struct P256PrivateKey: Sendable {
     private let key: EVPKey
 
@@ -32,10 +32,14 @@ package struct P256PrivateKey: Sendable {
 
     /// - Parameter pem: one block, `PRIVATE KEY` (PKCS#8, as Apple gives it) or `EC PRIVATE KEY` (SEC 1).
     package init(pem: String) throws(KeyError) {
-        let block = try PEMBlock.parsePrivateKey(pem)
+        try self.init(der: PEMBlock.parsePrivateKey(pem))
+    }
+
+    /// - Parameter der: PKCS#8 or SEC 1, with nothing after it.
+    package init(der: SecretBytes) throws(KeyError) {
         defer { ErrorQueue.clear() }
         // Safe: the parse reads at most `count` bytes and moves `cursor` to where it stopped.
-        let parsed: EVPKey? = block.withBytes { span in
+        let parsed: EVPKey? = der.withBytes { span in
             unsafe span.withUnsafeBytes { bytes in
                 var cursor = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
                 guard let key = unsafe d2i_AutoPrivateKey(nil, &cursor, bytes.count) else { return nil }
@@ -62,6 +66,21 @@ package struct P256PrivateKey: Sendable {
             unsafe EVP_PKEY_generate(context, &key) == 1, let key = unsafe key
         else { throw .internalFailure }
         return unsafe P256PrivateKey(key: EVPKey(owning: key))
+    }
+
+    /// Both halves as SEC 1 DER (RFC 5915), for `init(der:)`: to be sealed and nothing else.
+    package func derRepresentation() throws(KeyError) -> SecretBytes {
+        defer { ErrorQueue.clear() }
+        let count = unsafe i2d_PrivateKey(key.pointer, nil)
+        guard count > 0 else { throw .internalFailure }
+        var written: Int32 = 0
+        // Safe: the buffer has the bytes OpenSSL asked for just before.
+        let bytes = unsafe SecretBytes(count: Int(count)) { buffer in
+            var cursor = unsafe buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            written = unsafe i2d_PrivateKey(key.pointer, &cursor)
+        }
+        guard written == count else { throw .internalFailure }
+        return bytes
     }
 
     package var publicKey: P256PublicKey {

@@ -11,6 +11,8 @@ package enum SealingPurpose: Hashable, Sendable {
     case nativeChallenge
     /// A notification's payload in the database.
     case notificationPayload
+    /// The private half of a key that signs assertions, in the database.
+    case signingKey
     /// Anything else, by a name of its own.
     case other(String)
 
@@ -21,6 +23,7 @@ package enum SealingPurpose: Hashable, Sendable {
         case .refreshToken: "refresh-token"
         case .nativeChallenge: "native-challenge"
         case .notificationPayload: "notification-payload"
+        case .signingKey: "signing-key"
         case .other(let name): "other/\(name)"
         }
     }

@@ -44,6 +44,11 @@ package struct SealingKeyring: Sendable {
             + AES256GCM.seal(plaintext, key: key, nonce: nonce, authenticating: authenticated)
     }
 
+    /// Whether another key than the current one, or another version, sealed the text: time to seal it again.
+    package func isOutdated(_ sealed: [UInt8]) -> Bool {
+        !sealed.starts(with: [Self.version] + current.idBytes)
+    }
+
     package func open(
         _ sealed: [UInt8], purpose: SealingPurpose, context: [UInt8] = []
     ) throws(SealingError) -> [UInt8] {

@@ -67,6 +67,14 @@ package struct EmailAddress: Hashable, Sendable {
     }
 }
 
+extension EmailAddress {
+    /// The address as applications may be told it: only one that Apple verified, and only visible ASCII, since it goes
+    /// into header fields and is compared by programs that fold other scripts differently. Else nil.
+    package var forApplications: String? {
+        isVerified && !address.isEmpty && address.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? address : nil
+    }
+}
+
 /// `real_user_status`: native apps only, first time only.
 package enum RealUserStatus: String, Sendable, CaseIterable {
     case unsupported, unknown, likelyReal

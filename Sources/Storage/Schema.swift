@@ -18,6 +18,7 @@ enum Schema {
         SchemaStep(name: "0003-notifications", sql: notifications),
         SchemaStep(name: "0004-operations", sql: operations),
         SchemaStep(name: "0005-applications", sql: applications),
+        SchemaStep(name: "0006-signing-keys", sql: signingKeys),
     ]
 
     private static let people = """
@@ -181,5 +182,18 @@ enum Schema {
         ) STRICT;
         CREATE INDEX revocation_due ON revocation (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
         CREATE INDEX revocation_subject ON revocation (subject_hash);
+        """
+
+    private static let signingKeys = """
+        -- Keys that sign assertions, named by their RFC 7638 thumbprint. sealed_private_key is null once it signs no
+        -- more; the public half stays as long as something it signed may be shown.
+        CREATE TABLE signing_key (
+            id TEXT PRIMARY KEY,
+            x BLOB NOT NULL CHECK (length(x) = 32),
+            y BLOB NOT NULL CHECK (length(y) = 32),
+            sealed_private_key BLOB,
+            created_at INTEGER NOT NULL,
+            signs_from INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
         """
 }

@@ -54,6 +54,22 @@ struct SignedInReader: Sendable {
         return found
     }
 
+    /// The live session of the credential and its active user; a failure when there is none.
+    func active(_ credential: Credential) async throws(WebFailure) -> SignedIn {
+        let found: SignedIn?
+        do {
+            found = try await signedIn(credential)
+        } catch {
+            throw .store(error)
+        }
+        guard let found else { throw .signedOut }
+        switch found.user.state {
+        case .active: return found
+        case .pending: throw .userPending
+        case .disabled: throw .userDisabled
+        }
+    }
+
     /// The token of a Bearer credential (RFC 6750 §2.1) that carries our session prefix.
     private static func bearer(_ authorization: String) -> String? {
         let parts = authorization.split(separator: " ", maxSplits: 1)

@@ -15,6 +15,8 @@ package final class WebApplication: RequestHandler {
         package var apiKeys: any APIKeyStore
         package var notifications: Notifications
         package var returnTargets: ReturnTargets
+        /// Present when `assertion.audience` is given.
+        package var signingKeys: SigningKeys?
         package var clock: any WallClock
         package var random: any RandomSource
         package var logger: Logger
@@ -22,7 +24,7 @@ package final class WebApplication: RequestHandler {
         package init(
             signIn: SignIn, sessions: any SessionStore, users: any UserDirectory, journal: any EventJournal,
             apiKeys: any APIKeyStore, notifications: Notifications, returnTargets: ReturnTargets,
-            clock: any WallClock, random: any RandomSource, logger: Logger
+            signingKeys: SigningKeys? = nil, clock: any WallClock, random: any RandomSource, logger: Logger
         ) {
             self.signIn = signIn
             self.sessions = sessions
@@ -31,6 +33,7 @@ package final class WebApplication: RequestHandler {
             self.apiKeys = apiKeys
             self.notifications = notifications
             self.returnTargets = returnTargets
+            self.signingKeys = signingKeys
             self.clock = clock
             self.random = random
             self.logger = logger

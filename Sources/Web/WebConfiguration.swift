@@ -121,11 +121,14 @@ package struct WebConfiguration: Sendable {
     /// Files of `pages.directory` that replace embedded ones: path below `Public/` → content.
     package var pageOverrides: [String: [UInt8]]
     package var limits: Limits
+    /// `assertion.audience`: who reads our assertions; nil makes none.
+    package var assertionAudience: String?
 
     package init(
         publicURL: PublicURL, site: Site, apple: Apple, login: Login = Login(), button: SignInButton = SignInButton(),
         sessions: Sessions, forwardAuth: ForwardAuthStyle = .forwarded, accessRules: AccessRules? = nil,
-        locales: [String] = ["en"], pageOverrides: [String: [UInt8]] = [:], limits: Limits = Limits()
+        locales: [String] = ["en"], pageOverrides: [String: [UInt8]] = [:], limits: Limits = Limits(),
+        assertionAudience: String? = nil
     ) {
         self.publicURL = publicURL
         self.site = site
@@ -138,5 +141,6 @@ package struct WebConfiguration: Sendable {
         self.locales = locales
         self.pageOverrides = pageOverrides
         self.limits = limits
+        self.assertionAudience = assertionAudience
     }
 }

@@ -27,6 +27,8 @@ enum WebFailure: Error, Sendable {
     case userDisabled
     /// The access rules let other people in. `rule` counts from 1; `target` is what was asked for, when it is ours.
     case notAllowed(rule: Int?, target: ReturnTarget?)
+    /// Assertions are asked for, and `assertion.audience` is not given.
+    case assertionNotConfigured
 
     var status: HTTPResponse.Status {
         switch self {
@@ -40,6 +42,7 @@ enum WebFailure: Error, Sendable {
         case .unsupportedMediaType: .unsupportedMediaType
         case .tooManyRequests: .tooManyRequests
         case .signedOut: .unauthorized
+        case .assertionNotConfigured: .notFound
         }
     }
 
@@ -63,6 +66,7 @@ enum WebFailure: Error, Sendable {
         case .userPending: "user_pending"
         case .userDisabled: "user_disabled"
         case .notAllowed: "not_allowed"
+        case .assertionNotConfigured: "assertion_not_configured"
         }
     }
 
@@ -86,7 +90,9 @@ enum WebFailure: Error, Sendable {
         case .signIn(let failure, _): Self.level(of: failure)
         case .store: .error
         case .originalRequest: .warning
-        case .returnToRefused, .crossSite, .tooManyRequests, .userPending, .userDisabled, .notAllowed: .info
+        case .returnToRefused, .crossSite, .tooManyRequests, .userPending, .userDisabled, .notAllowed,
+            .assertionNotConfigured:
+            .info
         // `Notifications` writes the one line of these itself.
         case .notification: .debug
         case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut: .debug

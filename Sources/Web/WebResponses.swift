@@ -113,6 +113,7 @@ struct WebResponses: Sendable {
 
     private func isForPrograms(route: String, request: ServerRequest) -> Bool {
         if route == "/login/attempt" || route == "/apple/notifications" || route.hasPrefix("/api/") { return true }
+        if route.hasPrefix("/.well-known/") { return true }
         return request.path.hasPrefix(configuration.publicURL.path("/api/"))
     }
 

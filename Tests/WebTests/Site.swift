@@ -3,6 +3,7 @@ import Crypto
 import HTTP
 import HTTPTypes
 import Logging
+import MemoryStores
 import RelyingParty
 import Sockets
 import Synchronization
@@ -16,6 +17,8 @@ struct Site {
     let apple = FakeApple()
     let clock = FakeClock()
     let log = LogLines()
+    let signingKeyStore = MemorySigningKeys()
+    let signingKeys: SigningKeys
 
     static let browserToken = "brs_" + String(repeating: "A", count: 43)
     static let nativeToken = "brs_" + String(repeating: "N", count: 43)
@@ -51,11 +54,15 @@ struct Site {
             clock: clock, random: random, logger: Logger(label: "domain") { _ in SwiftLogNoOpLogHandler() })
         let notifications = Notifications(
             provider: apple, store: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
+        signingKeys = SigningKeys(
+            store: signingKeyStore, keyring: keyring, clock: clock,
+            logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
         application = WebApplication(
             configuration: configuration, pages: try Pages(configuration: configuration),
             services: .init(
                 signIn: signIn, sessions: store, users: store, journal: store, apiKeys: store,
-                notifications: notifications, returnTargets: targets, clock: clock, random: random, logger: logger))
+                notifications: notifications, returnTargets: targets, signingKeys: signingKeys, clock: clock,
+                random: random, logger: logger))
     }
 
     // MARK: People

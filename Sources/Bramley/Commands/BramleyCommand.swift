@@ -9,6 +9,7 @@ package struct BramleyCommand: AsyncParsableCommand {
         version: BramleyVersion.current,
         subcommands: [
             ServeCommand.self, InitCommand.self, CheckCommand.self, APIKeysCommand.self, JWSCommand.self,
+            AssertionCommand.self,
         ])
 
     package init() {}

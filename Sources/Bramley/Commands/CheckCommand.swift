@@ -42,6 +42,9 @@ package struct CheckCommand: ParsableCommand {
         if let rules = configuration.forwardAuth.rules?.rules {
             lines.append("  access rules            \(rules.count); elsewhere whoever is signed in")
         }
+        if configuration.assertion.audience != nil {
+            lines.append("  keys of assertions at   \(configuration.publicURL.text)/.well-known/jwks.json")
+        }
         return lines + [""] + PortalValues(configuration).lines
     }
 }

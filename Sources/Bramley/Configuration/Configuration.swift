@@ -17,6 +17,7 @@ package struct Configuration: Sendable {
     package var sessions: Sessions
     package var storage: Storage
     package var secrets: Secrets
+    package var assertion: Assertion
     package var log: Log
 
     package struct Access: Sendable {
@@ -162,6 +163,11 @@ package struct Configuration: Sendable {
         /// The file may be missing: it is made together with a new database, and only then.
         case file(path: String)
         case inline(SecretBytes)
+    }
+
+    package struct Assertion: Hashable, Sendable {
+        /// `aud` of signed assertions; nil makes none.
+        package var audience: String?
     }
 
     package struct Log: Hashable, Sendable {

@@ -20,16 +20,17 @@ struct ConfigurationBuilder {
         let sessions = sessions(publicURL)
         let storage = values.text("storage.directory").map { Configuration.Storage(directory: Self.withoutSlash($0)) }
         let secrets = secrets(storage)
+        let assertion = assertion(apple)
         let log = log()
         checkPorts(server, admin)
         guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let button, let site,
-            let sessions, let storage, let secrets, let log
+            let sessions, let storage, let secrets, let assertion, let log
         else { return nil }
         return Configuration(
             publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple,
             login: login,
             forwardAuth: forward, button: button, site: site, sessions: sessions, storage: storage,
-            secrets: secrets, log: log)
+            secrets: secrets, assertion: assertion, log: log)
     }
 
     static func withoutSlash(_ path: String) -> String {

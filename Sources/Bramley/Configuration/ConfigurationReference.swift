@@ -56,6 +56,7 @@ package enum ConfigurationReference {
         ("The pages", ["site"]),
         ("Sessions", ["sessions"]),
         ("Storage and keys", ["storage", "secrets"]),
+        ("Signed assertions", ["assertion"]),
         ("Log", ["log"]),
     ]
 

@@ -115,9 +115,6 @@ extension ConfigurationTable {
             "webhooks.events", .list, meaning: "Which events to send.", advice: "Webhooks are not built yet: remove it."
         ),
         later(
-            "assertion.audience", .text, meaning: "The audience of signed assertions for backends.",
-            advice: "Signed assertions are not built yet: remove it and read the X-Auth-Request-* fields."),
-        later(
             "retention.events", .integer(1...315_360_000, unit: "seconds"), meaning: "How long the journal is kept.",
             advice: "Remove it; the journal is kept for 90 days for now."),
         later(

@@ -19,6 +19,8 @@ final class ServerParts: Sendable {
     private let provider: AppleIdentityProvider
     private let application: WebApplication
     private let admin: AdminApplication
+    private let signingKeys: SigningKeys?
+    private let assertions: AssertionIssuer?
     private let webConfiguration: WebConfiguration
     private let httpConfiguration: HTTPServerConfiguration
     private let clock: any WallClock
@@ -55,12 +57,16 @@ final class ServerParts: Sendable {
                 sessionLimits: configuration.sessions.limits, signUp: configuration.access.signUp,
                 returnTargets: targets),
             clock: clock, random: random, logger: logger)
+        signingKeys = configuration.assertion.audience.map { [database] _ in
+            SigningKeys(store: database, keyring: keyring, clock: clock, logger: logger)
+        }
+        assertions = AssertionIssuer(configuration: webConfiguration, keys: signingKeys, random: random)
         application = WebApplication(
             configuration: webConfiguration, pages: pages,
             services: WebApplication.Services(
                 signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
                 notifications: Notifications(provider: provider, store: database, clock: clock, logger: logger),
-                returnTargets: targets, clock: clock, random: random, logger: logger))
+                returnTargets: targets, signingKeys: signingKeys, clock: clock, random: random, logger: logger))
         httpConfiguration = configuration.http(refusalFields: WebApplication.refusalFields(webConfiguration))
         admin = AdminApplication(readiness: Self.readiness(database, draining, clock))
     }
@@ -86,7 +92,8 @@ final class ServerParts: Sendable {
 
     /// On the loop it is for.
     func makeVisitorLoop(_ loop: EventLoop) throws -> HTTPLoop {
-        let fastPath = try VerifyFastPath(configuration: webConfiguration, directory: database)
+        let fastPath = try VerifyFastPath(
+            configuration: webConfiguration, directory: database, issuer: assertions)
         return HTTPLoop(
             loop: loop, configuration: httpConfiguration, handler: application,
             immediate: VerifyResponder(fastPath, trustedProxies: httpConfiguration.trustedProxies),
@@ -135,6 +142,7 @@ final class ServerParts: Sendable {
                 }
             }
         }
+        if let signingKeys { SigningKeyJobs(keys: signingKeys, logger: logger).start(on: loop) }
         // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some.
         loop.spawn { [provider] in await provider.keys.prepare() }
     }

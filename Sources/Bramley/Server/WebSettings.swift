@@ -20,7 +20,8 @@ extension Configuration {
             button: button.web,
             sessions: WebConfiguration.Sessions(limits: sessions.limits, cookieDomain: sessions.cookieDomain),
             forwardAuth: forwardAuth.style == .original ? .original : .forwarded, accessRules: forwardAuth.rules,
-            limits: WebConfiguration.Limits(callbackBody: server.limits.body))
+            limits: WebConfiguration.Limits(callbackBody: server.limits.body),
+            assertionAudience: assertion.audience)
     }
 
     /// - Parameter refusalFields: on what the server answers without asking a handler.

@@ -57,8 +57,15 @@ struct RouteTable: Sendable {
         let session = SessionAPI(
             configuration: configuration, responses: responses, cookies: cookies, reader: reader, bounces: bounces,
             clock: clock)
+        let issuer = AssertionIssuer(configuration: configuration, keys: services.signingKeys, random: random)
         let verify = VerifyRoute(
-            configuration: configuration, responses: responses, reader: reader, targets: services.returnTargets)
+            configuration: configuration, responses: responses, reader: reader, targets: services.returnTargets,
+            assertions: VerifyAssertions(issuer: issuer, clock: clock))
+        let assertions = AssertionRoutes(issuer: issuer, responses: responses, reader: reader, clock: clock)
+        let assertionRoutes: [Entry] = [
+            Entry(method: .get, pattern: "/api/v1/session/assertion", handle: assertions.assertion),
+            Entry(method: .get, pattern: "/.well-known/jwks.json", handle: assertions.keys),
+        ]
         let oauth2Proxy = OAuth2ProxyRoutes(
             configuration: configuration, verify: verify, responses: responses, targets: services.returnTargets)
         let proxyRoutes = [
@@ -69,18 +76,19 @@ struct RouteTable: Sendable {
             Entry(method: .get, pattern: "/oauth2/start", handle: oauth2Proxy.signIn),
             Entry(method: .get, pattern: "/oauth2/sign_out", handle: oauth2Proxy.signOut),
         ]
-        routes = proxyRoutes + [
-            Entry(method: .get, pattern: "/", handle: account.root),
-            Entry(method: .get, pattern: "/login", handle: signIns.limiting(login.page)),
-            Entry(method: .get, pattern: "/login/attempt", handle: signIns.limiting(login.attempt)),
-            Entry(method: .get, pattern: "/login/apple", handle: signIns.limiting(login.apple)),
-            Entry(method: .post, pattern: "/apple/callback", handle: signIns.limiting(callback.post)),
-            Entry(method: .post, pattern: "/apple/notifications", handle: notifications.post),
-            Entry(method: .get, pattern: "/account", handle: account.account),
-            Entry(method: .get, pattern: "/logout", handle: account.logoutPage),
-            Entry(method: .post, pattern: "/logout", handle: account.logout),
-            Entry(method: .get, pattern: "/api/v1/session", handle: session.get),
-            Entry(method: .delete, pattern: "/api/v1/session", handle: session.delete),
-        ]
+        routes =
+            proxyRoutes + assertionRoutes + [
+                Entry(method: .get, pattern: "/", handle: account.root),
+                Entry(method: .get, pattern: "/login", handle: signIns.limiting(login.page)),
+                Entry(method: .get, pattern: "/login/attempt", handle: signIns.limiting(login.attempt)),
+                Entry(method: .get, pattern: "/login/apple", handle: signIns.limiting(login.apple)),
+                Entry(method: .post, pattern: "/apple/callback", handle: signIns.limiting(callback.post)),
+                Entry(method: .post, pattern: "/apple/notifications", handle: notifications.post),
+                Entry(method: .get, pattern: "/account", handle: account.account),
+                Entry(method: .get, pattern: "/logout", handle: account.logoutPage),
+                Entry(method: .post, pattern: "/logout", handle: account.logout),
+                Entry(method: .get, pattern: "/api/v1/session", handle: session.get),
+                Entry(method: .delete, pattern: "/api/v1/session", handle: session.delete),
+            ]
     }
 }

@@ -13,7 +13,7 @@ struct SessionAPI: Sendable {
     let clock: any WallClock
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let signedIn = try await active(reader.credential(in: request.fields))
+        let signedIn = try await reader.active(reader.credential(in: request.fields))
         return responses.json(SessionDocument.encode(signedIn))
     }
 
@@ -38,20 +38,5 @@ struct SessionAPI: Sendable {
         }
         if case .cookie = credential { return responses.empty(.noContent, cookies: [cookies.clearSession]) }
         return responses.empty(.noContent)
-    }
-
-    private func active(_ credential: SignedInReader.Credential) async throws(WebFailure) -> SignedIn {
-        let found: SignedIn?
-        do {
-            found = try await reader.signedIn(credential)
-        } catch {
-            throw .store(error)
-        }
-        guard let found else { throw .signedOut }
-        switch found.user.state {
-        case .active: return found
-        case .pending: throw .userPending
-        case .disabled: throw .userDisabled
-        }
     }
 }

@@ -48,6 +48,7 @@ extension HTTPField.Name {
     static let authRequestName = known("X-Auth-Request-Name")
     static let authRequestRedirect = known("X-Auth-Request-Redirect")
     static let authRequestGroups = known("X-Auth-Request-Groups")
+    static let authRequestAssertion = known("X-Auth-Request-Assertion")
 
     /// A name written in this file: a token, so the fallback is never taken.
     private static func known(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .via }

@@ -22,9 +22,7 @@ struct VerifiedUser: Hashable, Sendable {
 
     init(_ person: User) {
         user = person.id.rawValue
-        if let known = person.email, known.isVerified, known.address.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
-            email = known.address
-        }
+        email = person.email?.forApplications ?? ""
         preferredUsername = email.isEmpty ? user : email
         name = PercentEncoding.encodeComponent(PersonText.fullName(of: person.name) ?? "")
         groups = person.groups.map(PercentEncoding.encodeComponent).joined(separator: ",")

@@ -20,11 +20,17 @@ package final class VerifyFastPath {
     private let prefix: [UInt8]
     /// The five fields, empty.
     private let nobody = VerifyAnswer.fields(.nobody)
+    /// Present when `assertion.audience` is given; then `plainPrefix` says in addition that no assertion was asked for.
+    private let assertions: AssertionFastPath?
+    private let plainPrefix: [UInt8]
 
-    /// - Parameter capacity: sessions whose answers are kept.
+    /// - Parameters:
+    ///   - issuer: makes the assertions a proxy may ask for.
+    ///   - capacity: sessions whose answers are kept.
     /// - Throws: when the store gives this loop no reader.
     package init(
-        configuration: WebConfiguration, directory: any SessionDirectory, capacity: Int = 16_384
+        configuration: WebConfiguration, directory: any SessionDirectory, issuer: AssertionIssuer? = nil,
+        capacity: Int = 16_384
     ) throws(StoreError) {
         path = Array(configuration.publicURL.path("/auth/verify").utf8)
         cookieName = Array(Cookies(configuration).sessionName.utf8)
@@ -34,6 +40,13 @@ package final class VerifyFastPath {
             reader: try directory.makeReader(), invalidations: directory.invalidations,
             limits: configuration.sessions.limits, capacity: capacity)
         prefix = VerifyAnswer.prefix(ContentSecurityPolicy(configuration))
+        if let issuer {
+            assertions = try AssertionFastPath(
+                issuer: issuer, directory: directory, limits: configuration.sessions.limits, capacity: capacity)
+        } else {
+            assertions = nil
+        }
+        plainPrefix = prefix + (assertions?.emptyLine ?? [])
     }
 
     /// Appends the whole response to `output` and returns true, or leaves it untouched and returns false.
@@ -51,15 +64,25 @@ package final class VerifyFastPath {
         guard read(head, bytes, peerIsTrusted, into: &plain) else { return false }
         let access = rules.map { decide($0, plain, bytes) } ?? .signedIn
         let answer: [UInt8]
+        var (start, assertion) = (plainPrefix, [UInt8]())
         if let cookie = plain.cookie {
             guard access != .restricted, let token = token(in: bytes, cookie), let found = look(up: token, bytes, now)
             else { return false }
             answer = found
+            switch assertions?.wish(head.query, bytes) ?? .no {
+            case .no: break
+            case .yes:
+                let hash = hasher.hash(bytes.extracting(token.range))
+                guard let line = assertions?.line(token: hash, now: now) else { return false }
+                (start, assertion) = (prefix, line)
+            case .unclear: return false
+            }
         } else {
             guard access == .open else { return false }
             answer = nobody
         }
-        output.append(contentsOf: prefix)
+        output.append(contentsOf: start)
+        output.append(contentsOf: assertion)
         output.append(contentsOf: answer)
         output.append(contentsOf: "Date: ".utf8)
         output.append(contentsOf: date)

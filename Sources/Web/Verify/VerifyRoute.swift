@@ -13,6 +13,7 @@ struct VerifyRoute: Sendable {
     let responses: WebResponses
     let reader: SignedInReader
     let targets: ReturnTargets
+    let assertions: VerifyAssertions
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try await answer(request, demands: [])
@@ -41,7 +42,9 @@ struct VerifyRoute: Sendable {
             return answer(.nobody)
         }
         switch signedIn?.user.state {
-        case .active?: return try answer(signedIn, access, rule, demands, original)
+        case .active?:
+            let answer = try answer(signedIn, access, rule, demands, original)
+            return try await assertions.adding(to: answer, signedIn, request)
         case nil:
             // Where rules are, they alone decide; the proxy's own `optional` opens nothing they close.
             let isOptional = configuration.accessRules == nil && Query(request).isTrue("optional")
@@ -93,6 +96,7 @@ struct VerifyRoute: Sendable {
     private func answer(_ user: VerifiedUser, status: HTTPResponse.Status = .noContent) -> ServerResponse {
         var fields = HTTPFields()
         for (name, value) in user.fields { fields[name] = value }
+        assertions.addEmpty(to: &fields)
         return responses.empty(status, fields: fields)
     }
 

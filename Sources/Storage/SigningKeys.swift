@@ -1,0 +1,56 @@
+import Coding
+import GRDB
+package import RelyingParty
+
+extension Database: SigningKeyStore {
+    package func signingKeys() async throws(StoreError) -> [SigningKeyRecord] {
+        try await read { connection in try connection.signingKeys() }
+    }
+
+    package func changeSigningKeys(
+        _ change: @escaping @Sendable ([SigningKeyRecord]) -> [SigningKeyRecord]
+    ) async throws(StoreError) -> [SigningKeyRecord] {
+        // BEGIN IMMEDIATE: from the read to the write no other process writes.
+        try await commits.write { connection, _ in
+            let found = try connection.signingKeys()
+            let wanted = change(found)
+            for key in found where !wanted.contains(where: { $0.keyID == key.keyID }) {
+                try connection.run("DELETE FROM signing_key WHERE id = ?", [key.keyID])
+            }
+            for key in wanted where !found.contains(key) { try connection.save(key) }
+            return try connection.signingKeys()
+        }
+    }
+}
+
+extension SQLiteConnection {
+    fileprivate func signingKeys() throws -> [SigningKeyRecord] {
+        try rows(
+            """
+            SELECT id, x, y, sealed_private_key, created_at, signs_from FROM signing_key ORDER BY signs_from, id
+            """
+        ).map { try SigningKeyRecord(row: $0) }
+    }
+
+    fileprivate func save(_ key: SigningKeyRecord) throws {
+        try run(
+            """
+            INSERT INTO signing_key (id, x, y, sealed_private_key, created_at, signs_from) VALUES (?, ?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET sealed_private_key = excluded.sealed_private_key,
+            created_at = excluded.created_at, signs_from = excluded.signs_from
+            """,
+            [
+                key.keyID, blob(key.x), blob(key.y), key.sealedPrivateKey.map(blob), key.createdAt.milliseconds,
+                key.signsFrom.milliseconds,
+            ])
+    }
+}
+
+extension SigningKeyRecord {
+    fileprivate init(row: Row) throws(StoreError) {
+        self.init(
+            keyID: try row.text(0), x: try row.bytes(1), y: try row.bytes(2),
+            sealedPrivateKey: row.hasNull(atIndex: 3) ? nil : try row.bytes(3), createdAt: try row.moment(4),
+            signsFrom: try row.moment(5))
+    }
+}

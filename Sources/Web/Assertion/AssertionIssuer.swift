@@ -1,0 +1,87 @@
+import Coding
+package import Crypto
+package import RelyingParty
+
+/// A signed word on who is signed in, for a backend that trusts the key and not the network it came by.
+struct Assertion: Sendable {
+    /// The compact JWS.
+    let token: Secret
+    let keyID: String
+    let issuedAt: Timestamp
+    /// Exclusive; whole seconds.
+    let expiresAt: Timestamp
+}
+
+/// Makes assertions: ES256 JWTs of five minutes at most, for one audience.
+///
+/// Nothing else is mistaken for one, nor one for anything else (RFC 8725 §3.11, §3.12): the type is its own, the issuer
+/// is this server, the audience is neither a client ID nor Apple, and the key signs nothing but assertions.
+package struct AssertionIssuer: Sendable {
+    /// `typ` of the header.
+    static let type = "bramley-assertion+jwt"
+    /// Bytes of randomness in `jti`.
+    private static let identifierCount = 16
+
+    private let issuer: String
+    private let audience: String
+    private let limits: SessionLimits
+    private let random: any RandomSource
+    let keys: SigningKeys
+
+    /// - Returns: nil when `assertion.audience` is not given.
+    package init?(configuration: WebConfiguration, keys: SigningKeys?, random: any RandomSource) {
+        guard let audience = configuration.assertionAudience, let keys else { return nil }
+        issuer = configuration.publicURL.absolute
+        self.audience = audience
+        limits = configuration.sessions.limits
+        self.random = random
+        self.keys = keys
+    }
+
+    /// - Parameter signedIn: read after the request began; its user is active.
+    /// - Returns: nil when the session ends within the second.
+    func assertion(for signedIn: SignedIn, at now: Timestamp) async throws(StoreError) -> Assertion? {
+        try sign(signedIn, at: now, with: try await keys.signer(at: now))
+    }
+
+    func sign(
+        _ signedIn: SignedIn, at now: Timestamp, with signer: SigningKeys.Signer
+    ) throws(StoreError) -> Assertion? {
+        // Never beyond the session's own end; whole seconds, rounded down.
+        let end = min(
+            now.adding(seconds: SigningKeySchedule.assertionLifetime), limits.end(of: signedIn.session))
+        let expiresAt = Timestamp(seconds: end.seconds)
+        guard now < expiresAt else { return nil }
+        do {
+            let token = try ES256JWT.sign(
+                header: [("kid", .string(signer.keyID)), ("typ", .string(Self.type))],
+                claims: claims(signedIn, issuedAt: now, expiresAt: expiresAt), key: signer.key)
+            return Assertion(
+                token: Secret(token), keyID: signer.keyID, issuedAt: now, expiresAt: expiresAt)
+        } catch {
+            throw .inconsistent("an assertion cannot be signed: \(error)")
+        }
+    }
+
+    /// Registered names (RFC 7519 §4.1, OpenID Connect Core §5.1) where there are some. What is not known is left out.
+    private func claims(_ signedIn: SignedIn, issuedAt: Timestamp, expiresAt: Timestamp) -> JSONObject {
+        let (user, session) = (signedIn.user, signedIn.session)
+        var claims: JSONObject = [
+            "iss": .string(issuer), "sub": .string(user.id.rawValue), "aud": .string(audience),
+            "iat": .integer(issuedAt.seconds), "exp": .integer(expiresAt.seconds),
+            "jti": .string(Base64URL.encode(random.bytes(Self.identifierCount))),
+            "sid": .string(session.id.rawValue), "auth_time": .integer(session.createdAt.seconds),
+        ]
+        if let email = user.email, let address = email.forApplications {
+            claims["email"] = .string(address)
+            claims["email_verified"] = true
+            claims["is_private_email"] = .bool(email.isPrivate)
+        }
+        claims["name"] = PersonText.fullName(of: user.name).map { .string($0) }
+        claims["given_name"] = user.name.given.map { .string($0) }
+        claims["family_name"] = user.name.family.map { .string($0) }
+        claims["groups"] = .array(user.groups.map { .string($0) })
+        claims["external_id"] = user.externalID.map { .string($0) }
+        return claims
+    }
+}

@@ -1,0 +1,97 @@
+import Coding
+import Crypto
+import Foundation
+import GRDB
+import Logging
+import MemoryStores
+import RelyingParty
+import Storage
+import Testing
+
+@Suite struct SigningKeyStoreTests {
+    private func store(_ kind: StoreKind, _ bench: Bench) throws -> any SigningKeyStore {
+        switch kind {
+        case .memory: MemorySigningKeys()
+        case .sqlite: try bench.open()
+        }
+    }
+
+    private func key(_ name: String, signsFrom: Timestamp, sealed: [UInt8]? = [1, 2, 3]) -> SigningKeyRecord {
+        SigningKeyRecord(
+            keyID: name, x: [UInt8](repeating: 0, count: 32), y: [UInt8](repeating: 255, count: 32),
+            sealedPrivateKey: sealed, createdAt: Timestamp(milliseconds: 1_234), signsFrom: signsFrom)
+    }
+
+    @Test("keys come back as they were stored, in order; changed and dropped as told", arguments: StoreKind.allCases)
+    func keeps(kind: StoreKind) async throws {
+        let bench = try Bench()
+        let store = try store(kind, bench)
+        #expect(try await store.signingKeys() == [])
+        let (old, new) = (key("b", signsFrom: .init(milliseconds: 1)), key("a", signsFrom: .init(milliseconds: 2)))
+        #expect(try await store.changeSigningKeys { $0 + [new, old] } == [old, new])
+        #expect(try await store.signingKeys() == [old, new])
+        var erased = old
+        erased.sealedPrivateKey = nil
+        erased.signsFrom = Timestamp(milliseconds: 3)
+        let changed = erased
+        #expect(
+            try await store.changeSigningKeys { keys in keys.map { $0.keyID == "b" ? changed : $0 } } == [new, changed])
+        #expect(try await store.changeSigningKeys { _ in [changed] } == [changed])
+        #expect(try await store.signingKeys() == [changed])
+    }
+
+    private func process(_ database: Storage.Database, _ bench: Bench) -> SigningKeys {
+        SigningKeys(
+            store: database, keyring: bench.keyring, clock: bench.clock,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    @Test("of several processes on one file one makes each key, and the others follow")
+    func oneOfMany() async throws {
+        let bench = try Bench()
+        let databases = try (0..<4).map { _ in try bench.open(bench.options(busyTimeout: 5_000)) }
+        let processes = databases.map { process($0, bench) }
+        for days in [0, 29, 59] as [Int64] {
+            bench.clock.advance(seconds: days == 0 ? 0 : days == 29 ? 29 * 86_400 : 30 * 86_400)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for process in processes { group.addTask { try await process.maintain() } }
+                try await group.waitForAll()
+            }
+            let keys = try await databases[0].signingKeys()
+            #expect(keys.count == (days == 0 ? 1 : 2))
+            var signers: Set<String> = []
+            for process in processes {
+                try await process.refresh()
+                signers.insert(try await process.signer(at: bench.clock.now()).keyID)
+            }
+            #expect(signers.count == 1)
+        }
+        for database in databases { database.close() }
+    }
+
+    @Test("the private half is in no file in the clear, and leaves none once it signs no more")
+    func sealedAndErased() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        let process = process(database, bench)
+        try await process.maintain()
+        let signer = try await process.signer(at: bench.clock.now())
+        let sealed = try #require(try await database.signingKeys().first?.sealedPrivateKey)
+        // SEC 1 §C.4: 30 len 02 01 01 04 20, then the 32 bytes of the secret number.
+        let scalar = Array(try signer.key.derRepresentation().reveal()[7..<39])
+        func holds(_ bytes: [UInt8]) throws -> Bool {
+            let file = Data(try bench.databaseBytes())
+            return file.range(of: Data(bytes)) != nil
+        }
+        #expect(try holds(Array(signer.keyID.utf8)))
+        #expect(try holds(Array(sealed.prefix(64))))
+        #expect(try !holds(scalar))
+        bench.clock.advance(seconds: 29 * 86_400)
+        try await process.maintain()
+        bench.clock.advance(seconds: 86_400 + 60)
+        try await process.maintain()
+        database.close()
+        #expect(try holds(Array(signer.keyID.utf8)))
+        #expect(try !holds(Array(sealed.prefix(64))))
+    }
+}
