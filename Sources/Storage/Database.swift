@@ -117,6 +117,20 @@ package final class Database: Sendable {
         }
     }
 
+    /// A durable write of its own, on the calling thread. For what must be done before the loops start.
+    func writeNow(_ body: (SQLiteConnection) throws -> Void) throws(StoreError) {
+        do {
+            try writer.writeWithoutTransaction { connection in
+                try connection.inTransaction(.immediate) {
+                    try body(connection)
+                    return .commit
+                }
+            }
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
     /// Runs SQL on the writing connection, between transactions. For tests that limit or break it.
     func executeOnWriter(_ sql: String) throws(StoreError) {
         do {

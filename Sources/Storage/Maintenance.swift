@@ -7,7 +7,8 @@ extension Database {
     static var maintenanceBatch: Int { 200 }
 
     /// Deletes what has expired: sessions past their end, used attempts, names nobody came back for, notifications
-    /// and journal entries past their retention. In small batches, each a write like any other.
+    /// and journal entries past their retention that no webhook endpoint waits for. In small batches, each a write like
+    /// any other.
     package func maintain(at now: Timestamp) async throws(StoreError) -> MaintenanceReport {
         let cutoffs = options.retention.cutoffs(at: now)
         var report = MaintenanceReport()
@@ -30,7 +31,7 @@ extension Database {
         report.events = try await delete(
             """
             DELETE FROM event WHERE sequence IN
-            (SELECT sequence FROM event WHERE time <= ? ORDER BY time LIMIT ?)
+            (SELECT e.sequence FROM event e WHERE e.time <= ? AND \(WebhookQuery.isNotAwaited) ORDER BY e.time LIMIT ?)
             """, until: cutoffs.events)
         return report
     }

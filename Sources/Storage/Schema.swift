@@ -19,6 +19,7 @@ enum Schema {
         SchemaStep(name: "0004-operations", sql: operations),
         SchemaStep(name: "0005-applications", sql: applications),
         SchemaStep(name: "0006-signing-keys", sql: signingKeys),
+        SchemaStep(name: "0007-webhooks", sql: webhooks),
     ]
 
     private static let people = """
@@ -195,5 +196,41 @@ enum Schema {
             created_at INTEGER NOT NULL,
             signs_from INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let webhooks = """
+        -- cursor: the last entry of the journal that was queued for it. An id is never used again.
+        CREATE TABLE webhook_endpoint (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            url TEXT NOT NULL UNIQUE,
+            added_at INTEGER NOT NULL,
+            cursor INTEGER NOT NULL,
+            stopped_at INTEGER,
+            paused_until INTEGER,
+            failing_since INTEGER,
+            last_success_at INTEGER,
+            last_failure_at INTEGER,
+            last_failure TEXT
+        ) STRICT;
+
+        -- What waits for an endpoint. next_attempt_at is null behind an earlier event of the same user; a dead letter
+        -- has dead_at. Delivered rows are deleted; dead letters go with their event.
+        CREATE TABLE webhook_delivery (
+            endpoint INTEGER NOT NULL REFERENCES webhook_endpoint (id) ON DELETE CASCADE,
+            sequence INTEGER NOT NULL REFERENCES event (sequence) ON DELETE CASCADE,
+            user TEXT NOT NULL,
+            queued_at INTEGER NOT NULL,
+            attempts INTEGER NOT NULL DEFAULT 0,
+            next_attempt_at INTEGER,
+            failure TEXT,
+            dead_at INTEGER,
+            PRIMARY KEY (endpoint, sequence)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX webhook_delivery_event ON webhook_delivery (sequence);
+        CREATE INDEX webhook_delivery_line ON webhook_delivery (endpoint, user, sequence) WHERE dead_at IS NULL;
+        CREATE INDEX webhook_delivery_due ON webhook_delivery (endpoint, next_attempt_at)
+            WHERE next_attempt_at IS NOT NULL;
+        CREATE INDEX webhook_delivery_failed ON webhook_delivery (endpoint) WHERE attempts > 0 AND dead_at IS NULL;
+        CREATE INDEX webhook_delivery_dead ON webhook_delivery (dead_at) WHERE dead_at IS NOT NULL;
         """
 }

@@ -45,6 +45,7 @@ package struct CheckCommand: ParsableCommand {
         if configuration.assertion.audience != nil {
             lines.append("  keys of assertions at   \(configuration.publicURL.text)/.well-known/jwks.json")
         }
+        for url in configuration.webhooks?.urls ?? [] { lines.append("  events go to            \(url)") }
         return lines + [""] + PortalValues(configuration).lines
     }
 }

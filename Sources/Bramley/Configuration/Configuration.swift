@@ -18,6 +18,8 @@ package struct Configuration: Sendable {
     package var storage: Storage
     package var secrets: Secrets
     package var assertion: Assertion
+    /// Nil: no events are sent.
+    package var webhooks: Webhooks?
     package var log: Log
 
     package struct Access: Sendable {
@@ -168,6 +170,20 @@ package struct Configuration: Sendable {
     package struct Assertion: Hashable, Sendable {
         /// `aud` of signed assertions; nil makes none.
         package var audience: String?
+    }
+
+    package struct Webhooks: Sendable {
+        /// At least one, each once.
+        package var urls: [String]
+        package var secrets: WebhookSecretSource
+        package var events: Set<JournalEntry.Kind>
+    }
+
+    /// Where the secrets are that sign webhooks.
+    package enum WebhookSecretSource: Sendable {
+        /// Known to be good; read again when it changes.
+        case file(path: String)
+        case inline(WebhookSecrets)
     }
 
     package struct Log: Hashable, Sendable {

@@ -21,16 +21,18 @@ struct ConfigurationBuilder {
         let storage = values.text("storage.directory").map { Configuration.Storage(directory: Self.withoutSlash($0)) }
         let secrets = secrets(storage)
         let assertion = assertion(apple)
+        let webhooks = webhooks()
         let log = log()
         checkPorts(server, admin)
         guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let button, let site,
-            let sessions, let storage, let secrets, let assertion, let log
+            let sessions, let storage, let secrets, let assertion, let webhooks,
+            let log
         else { return nil }
         return Configuration(
             publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple,
             login: login,
             forwardAuth: forward, button: button, site: site, sessions: sessions, storage: storage,
-            secrets: secrets, assertion: assertion, log: log)
+            secrets: secrets, assertion: assertion, webhooks: webhooks.value, log: log)
     }
 
     static func withoutSlash(_ path: String) -> String {

@@ -118,6 +118,8 @@ struct ConfigurationFile {
             if let integer = number.int64 { return .text(String(integer)) }
         case (.boolean, .bool(let flag)):
             return .boolean(flag)
+        case (.list, .string(let text)) where key.acceptsOneText:
+            return .list([text])
         case (.list, .array(let elements)):
             let texts = elements.compactMap(\.stringValue)
             if texts.count == elements.count { return .list(texts) }

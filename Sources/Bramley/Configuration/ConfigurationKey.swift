@@ -11,6 +11,8 @@ package struct ConfigurationKey: Sendable {
     package var isSecret: Bool = false
     /// The same setting spelt the other way (`apple.privateKey` and `apple.privateKeyFile`); both at once is an error.
     package var twin: String?
+    /// In the file a list of one may be written as the text alone.
+    package var acceptsOneText: Bool = false
     package var status: KeyStatus = .built
     /// What to write, as it stands in the file; every required key has one.
     package var example: String?

@@ -57,6 +57,7 @@ package enum ConfigurationReference {
         ("Sessions", ["sessions"]),
         ("Storage and keys", ["storage", "secrets"]),
         ("Signed assertions", ["assertion"]),
+        ("Events to applications", ["webhooks"]),
         ("Log", ["log"]),
     ]
 
@@ -74,7 +75,9 @@ package enum ConfigurationReference {
         case .integer(let range, let unit):
             "\(range.lowerBound)–\(range.upperBound)\(unit.isEmpty ? "" : " \(unit)")"
         case .boolean: "true, false"
-        case .list: key.entries.map { "list of \($0.map { "`\($0)`" }.joined(separator: ", "))" } ?? "list of texts"
+        case .list:
+            (key.acceptsOneText ? "text or " : "")
+                + (key.entries.map { "list of \($0.map { "`\($0)`" }.joined(separator: ", "))" } ?? "list of texts")
         case .choice(let words, _): words.map { "`\($0)`" }.joined(separator: ", ")
         case .length(let range): "\(range.lowerBound)–\(range.upperBound) pixels, or `\"100%\"`"
         }

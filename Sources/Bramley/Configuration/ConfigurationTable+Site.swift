@@ -103,18 +103,6 @@ extension ConfigurationTable {
             "api.allowedOrigins", .list, meaning: "Origins whose pages may call the API (CORS).",
             advice: "Calls from other origins are not built yet: remove it and call from publicURL's origin."),
         later(
-            "webhooks.url", .text, meaning: "Where to send events.",
-            advice: "Webhooks are not built yet: remove it."),
-        later(
-            "webhooks.secretFile", .text, twin: "webhooks.secret", meaning: "The key that signs them.",
-            advice: "Webhooks are not built yet: remove it."),
-        later(
-            "webhooks.secret", .text, isSecret: true, twin: "webhooks.secretFile", meaning: "The same, inline.",
-            advice: "Webhooks are not built yet: remove it."),
-        later(
-            "webhooks.events", .list, meaning: "Which events to send.", advice: "Webhooks are not built yet: remove it."
-        ),
-        later(
             "retention.events", .integer(1...315_360_000, unit: "seconds"), meaning: "How long the journal is kept.",
             advice: "Remove it; the journal is kept for 90 days for now."),
         later(

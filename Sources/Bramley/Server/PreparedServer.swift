@@ -22,15 +22,19 @@ package final class PreparedServer: Sendable {
     /// - Throws: `StartFailure` or an error with one line for the operator. Nothing is left open then.
     package init(
         configuration: Configuration, visitors: BoundSockets? = nil, admin: BoundSockets? = nil,
-        clock: any WallClock = SystemClock(), random: any RandomSource = SystemRandom(), logger: Logger
+        clock: any WallClock = SystemClock(), random: any RandomSource = SystemRandom(),
+        webhookPolicy: WebhookPolicy = .standard, logger: Logger
     ) throws {
         // SQLite and Foundation make files readable and close them to others afterwards: not a moment too late here.
         Files.keepNewFilesPrivate()
         let keyring = try SealingKeyFile.load(configuration, random: random)
         parts = try ServerParts(
-            configuration: configuration, keyring: keyring, clock: clock, random: random, logger: logger)
+            configuration: configuration, keyring: keyring, clock: clock, random: random,
+            webhookPolicy: webhookPolicy, logger: logger)
         do {
             lock = try Self.lock(configuration.storage.directory)
+            // Only now: a second server, refused by the lock, must not change where the first one sends.
+            try parts.database.setWebhookEndpoints(configuration.webhooks?.urls ?? [], at: clock.now())
             let visitors =
                 try visitors ?? Self.bind(configuration.server.listener, "server", count: parts.group.loops.count)
             let admin = try admin ?? Self.bind(configuration.admin, "admin", count: 1)

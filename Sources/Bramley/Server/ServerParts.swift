@@ -23,12 +23,19 @@ final class ServerParts: Sendable {
     private let assertions: AssertionIssuer?
     private let webConfiguration: WebConfiguration
     private let httpConfiguration: HTTPServerConfiguration
+    private let webhooks: Webhooks?
     private let clock: any WallClock
     private let logger: Logger
 
+    /// Events on their way to applications.
+    private struct Webhooks: Sendable {
+        var dispatcher: WebhookDispatcher
+        var secrets: WebhookSecretFile
+    }
+
     init(
         configuration: Configuration, keyring: SealingKeyring, clock: any WallClock, random: any RandomSource,
-        logger: Logger
+        webhookPolicy: WebhookPolicy, logger: Logger
     ) throws {
         guard let webConfiguration = configuration.web else {
             throw StartFailure("publicURL is no address a page can have.")
@@ -42,6 +49,8 @@ final class ServerParts: Sendable {
             options: configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, random: random,
             logger: logger)
         provider = try Self.provider(configuration, group, database, clock, logger)
+        webhooks = try Self.webhooks(
+            configuration, policy: webhookPolicy, group, database, draining, clock, random, logger)
         let trusted = TrustedProxies(configuration.server.trustedProxies)
         admission = AdmissionControl(
             maximum: configuration.server.limits.connections,
@@ -88,6 +97,22 @@ final class ServerParts: Sendable {
             clock: clock, logger: logger)
     }
 
+    private static func webhooks(
+        _ configuration: Configuration, policy: WebhookPolicy, _ group: EventLoopGroup, _ database: Database,
+        _ draining: DrainingFlag, _ clock: any WallClock, _ random: any RandomSource, _ logger: Logger
+    ) throws -> Webhooks? {
+        guard let settings = configuration.webhooks else { return nil }
+        let secrets = try WebhookSecretFile(settings.secrets, logger: logger)
+        let sender = WebhookTransport(
+            transport: HTTPClient(
+                group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)"),
+            clock: clock, isEnding: { draining.isSet })
+        let dispatcher = WebhookDispatcher(
+            store: database, sender: sender, secrets: { secrets.current }, kinds: settings.events, policy: policy,
+            clock: clock, random: random, logger: logger)
+        return Webhooks(dispatcher: dispatcher, secrets: secrets)
+    }
+
     // MARK: What each loop serves
 
     /// On the loop it is for.
@@ -125,6 +150,8 @@ final class ServerParts: Sendable {
     /// How often other processes' writes are looked for, and expired rows deleted, in milliseconds.
     private static let tickInterval: Int64 = 250
     private static let maintenanceInterval: Int64 = 60_000
+    /// How often the secrets of webhooks are looked at, in milliseconds.
+    private static let secretInterval: Int64 = 1_000
 
     /// The work beside requests, all on one loop. Ends when the loop drains.
     func startJobs(on loop: EventLoop) {
@@ -143,6 +170,18 @@ final class ServerParts: Sendable {
             }
         }
         if let signingKeys { SigningKeyJobs(keys: signingKeys, logger: logger).start(on: loop) }
+        if let webhooks {
+            loop.spawn {
+                await webhooks.dispatcher.run {
+                    await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval))
+                }
+            }
+            loop.spawn {
+                while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval)) {
+                    webhooks.secrets.look()
+                }
+            }
+        }
         // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some.
         loop.spawn { [provider] in await provider.keys.prepare() }
     }

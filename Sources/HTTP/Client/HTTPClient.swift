@@ -135,14 +135,18 @@ struct ResponseReader {
     private let stream: SocketStream
     private let isHead: Bool
     private let limits: WireLimits
+    /// Where the content is cut off; nil refuses what is longer than `limits.body`.
+    private let cut: Int?
     private var input: InputBuffer
     /// Whether the connection is at a message boundary and may carry another request.
     private(set) var mayReuse = false
+    private var wasCut = false
 
     init(_ stream: SocketStream, request: ClientRequest) {
         self.stream = stream
         isHead = request.method == .head
-        limits = WireLimits(body: request.maximumBodySize)
+        cut = request.cutsLongBody ? request.maximumBodySize : nil
+        limits = WireLimits(body: request.cutsLongBody ? .max : request.maximumBodySize)
         input = InputBuffer(stream.loop.buffers.take())
     }
 
@@ -164,7 +168,7 @@ struct ResponseReader {
             fields: parser.head.makeFields(input.storage.span.extracting(input.range)))
         input.consume(length ?? 0)
         response.body = try await readBody(parser.head.framing)
-        mayReuse = parser.head.keepAlive && input.isEmpty
+        mayReuse = parser.head.keepAlive && input.isEmpty && !wasCut
         return response
     }
 
@@ -178,6 +182,10 @@ struct ResponseReader {
                 throw Self.failure(error)
             }
             if decoder.isComplete { return body }
+            if let cut, body.count > cut {
+                wasCut = true
+                return Array(body.prefix(cut))
+            }
             if try await fill() { continue }
             guard (try? decoder.end()) != nil else { throw .closed }
             return body

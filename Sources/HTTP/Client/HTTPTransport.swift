@@ -16,6 +16,9 @@ package struct ClientRequest: Sendable {
     package var timeout: Int64
     /// The largest decoded content accepted, in bytes.
     package var maximumBodySize: Int
+    /// Content beyond `maximumBodySize` is cut off, with the connection, and is no error: for who asks for the status
+    /// alone.
+    package var cutsLongBody = false
 
     package init(
         method: HTTPRequest.Method, url: ClientURL, fields: HTTPFields = HTTPFields(), body: [UInt8] = [],

@@ -16,15 +16,7 @@ package enum EventDocument {
     /// What an event is about: `user`, and where they apply `session`, `cause` and `fields`.
     package static func writeData(_ entry: JournalEntry, to writer: inout JSONWriter) {
         writer.beginObject()
-        writer.member("user", entry.user.rawValue)
-        if let session = entry.session { writer.member("session", session.rawValue) }
-        if let cause = entry.cause { writer.member("cause", cause.rawValue) }
-        if !entry.fields.isEmpty {
-            writer.name("fields")
-            writer.beginArray()
-            for field in entry.fields { writer.write(field) }
-            writer.endArray()
-        }
+        entry.writeSubject(to: &writer)
         writer.endObject()
     }
 }

@@ -1,0 +1,97 @@
+internal import Crypto
+internal import Logging
+internal import RelyingParty
+internal import Synchronization
+
+/// The secrets that sign webhooks, read again when their file changes: a secret is replaced without a restart.
+final class WebhookSecretFile: Sendable {
+    private struct State {
+        var secrets: WebhookSecrets
+        /// Of what the file held when they were read.
+        var digest: Digest256?
+        /// The last look found nothing usable, and said so.
+        var isRefused = false
+    }
+
+    private let path: String?
+    private let logger: Logger
+    private let state: Mutex<State>
+
+    /// - Throws: `StartFailure`.
+    init(_ source: Configuration.WebhookSecretSource, logger: Logger) throws(StartFailure) {
+        self.logger = logger
+        switch source {
+        case .inline(let secrets):
+            path = nil
+            state = Mutex(State(secrets: secrets))
+        case .file(let path):
+            self.path = path
+            do throws(Refusal) {
+                let bytes = try Self.read(path)
+                state = Mutex(State(secrets: try Self.parse(bytes), digest: SHA256.hash(bytes)))
+            } catch {
+                throw StartFailure("webhooks.secretFile: \(path) \(error.fault)")
+            }
+        }
+    }
+
+    /// Those that are live now.
+    var current: WebhookSecrets { state.withLock { $0.secrets } }
+
+    /// Looks at the file. What is not usable, such as a file half written, leaves the secrets as they are and is said
+    /// once.
+    func look() {
+        guard let path else { return }
+        do throws(Refusal) {
+            let bytes = try Self.read(path)
+            let digest = SHA256.hash(bytes)
+            guard state.withLock({ $0.isRefused || $0.digest != digest }) else { return }
+            let secrets = try Self.parse(bytes)
+            state.withLock { $0 = State(secrets: secrets, digest: digest) }
+            logger.info("webhooks.secretFile was read again", metadata: ["secrets": "\(secrets.all.count)"])
+        } catch {
+            let isFirst = state.withLock { state in
+                defer { state.isRefused = true }
+                return !state.isRefused
+            }
+            guard isFirst else { return }
+            logger.error(
+                "webhooks.secretFile is not usable; the secrets read before go on",
+                metadata: ["detail": .string(error.fault)])
+        }
+    }
+
+    private struct Refusal: Error {
+        var fault: String
+    }
+
+    private static func read(_ path: String) throws(Refusal) -> [UInt8] {
+        let file: GuardedFile
+        do throws(GuardedFile.Failure) {
+            file = try GuardedFile.read(path, maximumBytes: 65536)
+        } catch {
+            throw Refusal(fault: error.fault)
+        }
+        guard !file.isWorldReadable, !file.isWritableByOthers else { throw Refusal(fault: "is open to others.") }
+        return file.bytes
+    }
+
+    private static func parse(_ bytes: [UInt8]) throws(Refusal) -> WebhookSecrets {
+        do throws(WebhookSecrets.Flaw) {
+            return try WebhookSecrets(parsing: String(decoding: bytes, as: UTF8.self))
+        } catch {
+            throw Refusal(fault: error.fault)
+        }
+    }
+}
+
+extension WebhookSecrets.Flaw {
+    /// The end of a sentence about the place they stand in; holds nothing of it.
+    var fault: String {
+        switch self {
+        case .empty: "holds no secret."
+        case .tooMany: "holds more than \(WebhookSecrets.maximum) secrets."
+        case .invalid(let line): "holds in line \(line) no secret of webhooks."
+        }
+    }
+}

@@ -1,0 +1,65 @@
+internal import Coding
+internal import HTTP
+internal import HTTPTypes
+internal import RelyingParty
+
+/// Webhooks over HTTP: one POST, a status, nothing else of the answer.
+struct WebhookTransport: WebhookSender {
+    /// From the call to the end of the answer, in milliseconds.
+    static let timeout: Int64 = 15_000
+    /// Of the answer's content; what follows is not read.
+    static let maximumBody = 16_384
+
+    let transport: any HTTPTransport
+    let clock: any WallClock
+    /// Whether this process is ending: what it breaks off then is nobody's failure.
+    let isEnding: @Sendable () -> Bool
+
+    func send(_ request: WebhookRequest) async -> WebhookAnswer {
+        guard let url = ClientURL(request.url) else { return .failure("no address") }
+        var fields: HTTPFields = [.contentType: "application/json"]
+        for (name, value) in request.fields {
+            guard let name = HTTPField.Name(name) else { continue }
+            fields[name] = value
+        }
+        var post = ClientRequest(
+            method: .post, url: url, fields: fields, body: request.body, timeout: Self.timeout,
+            maximumBodySize: Self.maximumBody)
+        post.cutsLongBody = true
+        do throws(HTTPClientError) {
+            let response = try await transport.send(post)
+            return .status(
+                response.status.code,
+                retryAfter: RetryAfter.milliseconds(response.fields[.retryAfter], at: clock.now()))
+        } catch {
+            return isEnding() ? .abandoned : .failure(Self.reason(error))
+        }
+    }
+
+    private static func reason(_ error: HTTPClientError) -> String {
+        switch error {
+        case .unknownHost: "the name does not resolve"
+        case .connect: "no connection"
+        case .tls(let detail): "TLS: \(detail.prefix(120))"
+        case .timeout: "timeout"
+        case .closed: "closed before the answer was whole"
+        case .malformed(let detail): "no HTTP answer: \(detail.prefix(120))"
+        case .tooLarge: "the answer's header is too long"
+        }
+    }
+}
+
+/// `Retry-After` (RFC 9110 §10.2.3).
+enum RetryAfter {
+    /// Milliseconds from `now`, not negative; nil when the field is absent or neither a number of seconds nor a date.
+    static func milliseconds(_ field: String?, at now: Timestamp) -> Int64? {
+        guard let field else { return nil }
+        if !field.isEmpty, field.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            // Longer than any pause that is honoured.
+            guard field.utf8.count <= 9, let seconds = Int64(field) else { return 1_000_000_000_000 }
+            return seconds * 1000
+        }
+        guard let seconds = HTTPDate.parse(field, now: now.milliseconds / 1000) else { return nil }
+        return max(0, seconds * 1000 - now.milliseconds)
+    }
+}

@@ -1,0 +1,218 @@
+import Coding
+package import Crypto
+package import Logging
+import Synchronization
+
+/// Moves events from the journal to the endpoints.
+///
+/// It keeps nothing that matters: what waits, how often it failed and when it is due stand in the store, so a process
+/// that is killed at any point leaves at most an event that is sent once more, under the same id.
+package final class WebhookDispatcher: Sendable {
+    private struct State {
+        var lines: WebhookLines
+        /// Until when this process may send.
+        var leaseEnd: Timestamp?
+        /// The store failed: nothing is tried before.
+        var restUntil: Timestamp?
+    }
+
+    /// How long to leave a store alone that failed, in milliseconds: what cannot be recorded would be sent again at
+    /// once, and again.
+    private static let rest: Int64 = 5_000
+
+    private let store: any WebhookStore & LeaseStore
+    private let sender: any WebhookSender
+    private let secrets: @Sendable () -> WebhookSecrets
+    private let kinds: Set<JournalEntry.Kind>
+    private let policy: WebhookPolicy
+    private let clock: any WallClock
+    private let random: any RandomSource
+    private let logger: Logger
+    private let holder: String
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - secrets: those that are live now; asked for each request.
+    ///   - kinds: what to send.
+    package init(
+        store: any WebhookStore & LeaseStore, sender: any WebhookSender,
+        secrets: @escaping @Sendable () -> WebhookSecrets, kinds: Set<JournalEntry.Kind>,
+        policy: WebhookPolicy = .standard, clock: any WallClock, random: any RandomSource, logger: Logger
+    ) {
+        self.store = store
+        self.sender = sender
+        self.secrets = secrets
+        self.kinds = kinds
+        self.policy = policy
+        self.clock = clock
+        self.random = random
+        self.logger = logger
+        holder = Hexadecimal.encode(random.bytes(16))
+        state = Mutex(State(lines: WebhookLines(capacity: policy.concurrency)))
+    }
+
+    /// Delivers until `pause` says that the process ends, and what is in flight has been answered.
+    /// - Parameter pause: waits a moment, well below a second; false ends the work.
+    package func run(pause: @escaping @Sendable () async -> Bool) async {
+        let (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                repeat { waker.yield() } while await pause()
+                waker.finish()
+            }
+            for await _ in wakes {
+                let (deliveries, hasMore) = await round()
+                for delivery in deliveries {
+                    group.addTask {
+                        await self.deliver(delivery)
+                        // What waited behind it need not wait for the next look.
+                        waker.yield()
+                    }
+                }
+                if hasMore { waker.yield() }
+            }
+        }
+        await release()
+    }
+
+    /// One look: queues what the journal has, and takes what may go now.
+    /// - Returns: what to deliver, and whether to look again at once.
+    package func round() async -> (deliveries: [WebhookDelivery], hasMore: Bool) {
+        let now = clock.now()
+        if let rest = state.withLock({ $0.restUntil }), now < rest { return ([], false) }
+        var deliveries: [WebhookDelivery] = []
+        do throws(StoreError) {
+            let work = try await store.webhookWork(at: now)
+            guard work.hasNewEvents || !work.due.isEmpty || !state.withLock({ $0.lines.isIdle }) else {
+                await release()
+                return ([], false)
+            }
+            guard try await holdLease(at: now) else { return ([], false) }
+            var due = work.due
+            var hasMore = false
+            if work.hasNewEvents {
+                hasMore = try await store.queueWebhooks(of: kinds, limit: policy.batch, at: now)
+                due = try await store.webhookWork(at: now).due
+            }
+            for endpoint in due {
+                let appetite = state.withLock { $0.lines.appetite(of: endpoint) }
+                guard appetite > 0 else { continue }
+                let found = try await store.dueWebhooks(for: endpoint, limit: appetite, at: now)
+                deliveries += state.withLock { $0.lines.start(found) }
+            }
+            workedAgain()
+            return (deliveries, hasMore)
+        } catch {
+            failed(error)
+            // What was taken before is on its way.
+            return (deliveries, false)
+        }
+    }
+
+    /// One attempt, and its record.
+    package func deliver(_ delivery: WebhookDelivery) async {
+        defer { state.withLock { $0.lines.finish(delivery) } }
+        let now = clock.now()
+        // Another process may have taken over from one that was stopped for a while.
+        guard let end = state.withLock({ $0.leaseEnd }), now < end else { return }
+        let body = delivery.entry.webhookBody
+        let id = delivery.entry.id.rawValue
+        let seconds = now.milliseconds / 1000
+        let signature = secrets().signatures(id: id, timestamp: seconds, body: body)
+        let answer = await sender.send(
+            WebhookRequest(url: delivery.url, id: id, timestamp: seconds, signature: signature, body: body))
+        await record(WebhookVerdict(answer), of: delivery)
+    }
+
+    private func record(_ verdict: WebhookVerdict, of delivery: WebhookDelivery) async {
+        let now = clock.now()
+        let record: WebhookRecord
+        switch verdict {
+        case .abandoned: return
+        case .delivered: record = .delivered
+        case .gone: record = .gone
+        case .failed(let reason, let retryAfter):
+            let bytes = random.bytes(2)
+            let next = policy.schedule.next(
+                failures: delivery.attempts + 1, queuedAt: delivery.queuedAt, now: now, retryAfter: retryAfter,
+                fraction: UInt16(bytes[0]) << 8 | UInt16(bytes[1]))
+            let pause = policy.schedule.pause(retryAfter)
+            record = .failed(reason, next: next, pausedUntil: pause > 0 ? now.adding(milliseconds: pause) : nil)
+        }
+        do throws(StoreError) {
+            let transition = try await store.record(record, of: delivery, at: now)
+            log(record, transition, delivery, at: now)
+        } catch {
+            failed(error)
+        }
+    }
+
+    // MARK: The lease
+
+    private func holdLease(at now: Timestamp) async throws(StoreError) -> Bool {
+        let length = policy.lease * 1000
+        // Prolonged when a third of it is gone, or when the clock was set back.
+        if let end = state.withLock({ $0.leaseEnd }) {
+            let rest = end.milliseconds - now.milliseconds
+            if rest > length * 2 / 3, rest <= length { return true }
+        }
+        let isOurs = try await store.holdLease(.webhooks, holder: holder, seconds: policy.lease, at: now)
+        state.withLock { $0.leaseEnd = isOurs ? now.adding(milliseconds: length) : nil }
+        return isOurs
+    }
+
+    private func release() async {
+        guard state.withLock({ $0.leaseEnd }) != nil else { return }
+        state.withLock { $0.leaseEnd = nil }
+        // Failing that, it ends by itself.
+        try? await store.releaseLease(.webhooks, holder: holder)
+    }
+
+    // MARK: The log
+
+    private func failed(_ error: StoreError) {
+        let isFirst = state.withLock { state in
+            defer { state.restUntil = clock.now().adding(milliseconds: Self.rest) }
+            return state.restUntil == nil
+        }
+        if isFirst { logger.error("webhooks wait: the database fails", metadata: ["cause": "\(error)"]) }
+    }
+
+    private func workedAgain() {
+        let wasResting = state.withLock { state in
+            defer { state.restUntil = nil }
+            return state.restUntil != nil
+        }
+        if wasResting { logger.info("webhooks go on") }
+    }
+
+    /// One line when something changed. The endpoint is named by its origin: a path may hold what is nobody's business.
+    private func log(
+        _ record: WebhookRecord, _ transition: WebhookTransition, _ delivery: WebhookDelivery, at now: Timestamp
+    ) {
+        var metadata: Logger.Metadata = ["endpoint": .string(Self.origin(of: delivery.url))]
+        switch transition {
+        case .none: break
+        case .beganFailing:
+            var failing = metadata
+            if case .failed(let reason, _, _) = record { failing["cause"] = .string(reason) }
+            logger.warning("a webhook endpoint fails", metadata: failing)
+        case .recovered(let since):
+            var recovered = metadata
+            recovered["seconds"] = "\((now.milliseconds - since.milliseconds) / 1000)"
+            logger.info("a webhook endpoint works again", metadata: recovered)
+        case .stopped:
+            logger.error("a webhook endpoint is gone; nothing more is sent to it", metadata: metadata)
+        }
+        if case .failed(let reason, next: nil, _) = record {
+            metadata["event"] = .string(delivery.entry.id.rawValue)
+            metadata["cause"] = .string(reason)
+            logger.warning("a webhook is a dead letter", metadata: metadata)
+        }
+    }
+
+    private static func origin(of url: String) -> String {
+        guard let start = url.firstRange(of: "://")?.upperBound else { return "" }
+        return String(url[..<(url[start...].firstIndex { $0 == "/" || $0 == "?" } ?? url.endIndex)])
+    }
+}

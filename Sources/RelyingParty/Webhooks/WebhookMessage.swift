@@ -1,0 +1,100 @@
+package import Coding
+import Crypto
+
+extension JournalEntry {
+    /// What an event is about, as members of an object begun already: `user`, and where they apply `session`, `cause`
+    /// and `fields`. Ids and names of fields, never values: the one form of the API and of webhooks.
+    package func writeSubject(to writer: inout JSONWriter) {
+        writer.member("user", user.rawValue)
+        if let session { writer.member("session", session.rawValue) }
+        if let cause { writer.member("cause", cause.rawValue) }
+        if !fields.isEmpty {
+            writer.name("fields")
+            writer.beginArray()
+            for field in fields { writer.write(field) }
+            writer.endArray()
+        }
+    }
+
+    /// The body of this event's webhook. The same bytes on every attempt.
+    package var webhookBody: [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("type", kind.rawValue)
+        writer.member("timestamp", time)
+        writer.name("data")
+        writer.beginObject()
+        writer.member("id", id.rawValue)
+        writeSubject(to: &writer)
+        writer.endObject()
+        writer.endObject()
+        return writer.bytes
+    }
+}
+
+/// A key that signs webhooks: `whsec_` and 24 to 64 bytes in base64 (Standard Webhooks, "Signature scheme").
+package struct WebhookSecret: Sendable {
+    package static let prefix = "whsec_"
+    /// The bytes a key may have.
+    package static let sizes = 24...64
+
+    private let key: SecretBytes
+
+    /// Nil for another prefix, another size or what is no padded base64.
+    package init?(parsing text: String) {
+        let bytes = Array(text.utf8)
+        guard bytes.starts(with: Self.prefix.utf8),
+            var key = Base64.decode(Array(bytes.dropFirst(Self.prefix.utf8.count))), Self.sizes.contains(key.count)
+        else { return nil }
+        self.key = SecretBytes(consuming: &key)
+    }
+
+    /// - Parameter key: of any length; for the published test vector, whose key is shorter than a real one may be.
+    init(key: [UInt8]) {
+        self.key = SecretBytes(key)
+    }
+
+    /// `v1,` and the base64 of HMAC-SHA-256 over `id.timestamp.body`.
+    /// - Parameter timestamp: seconds since 1970 of this attempt.
+    package func signature(id: String, timestamp: Int64, body: [UInt8]) -> String {
+        "v1," + Base64.encode(HMACSHA256.authenticate(key: key, message: Array("\(id).\(timestamp).".utf8) + body))
+    }
+}
+
+/// The secrets that are live: each signs every webhook, so that a receiver that knows any of them is content. Never empty.
+package struct WebhookSecrets: Sendable {
+    /// The most at once: while one replaces another there are two.
+    package static let maximum = 8
+
+    package let all: [WebhookSecret]
+
+    /// What is wrong with a text of secrets. Holds nothing of it.
+    package enum Flaw: Error, Hashable, Sendable {
+        case empty, tooMany
+        /// Counted from 1.
+        case invalid(line: Int)
+    }
+
+    /// One secret a line; empty lines and blanks around one do not matter.
+    package init(parsing text: String) throws(Flaw) {
+        var found: [WebhookSecret] = []
+        let lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() {
+            let isBlank = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0D }
+            let bytes = Array(line.drop(while: isBlank).reversed().drop(while: isBlank).reversed())
+            if bytes.isEmpty { continue }
+            guard let secret = WebhookSecret(parsing: String(decoding: bytes, as: UTF8.self)) else {
+                throw .invalid(line: index + 1)
+            }
+            found.append(secret)
+        }
+        guard !found.isEmpty else { throw .empty }
+        guard found.count <= Self.maximum else { throw .tooMany }
+        all = found
+    }
+
+    /// The value of `webhook-signature`.
+    package func signatures(id: String, timestamp: Int64, body: [UInt8]) -> String {
+        all.map { $0.signature(id: id, timestamp: timestamp, body: body) }.joined(separator: " ")
+    }
+}
