@@ -307,7 +307,7 @@ import Testing
             end.open()
         }
         #expect(try await bench.database.webhookEndpoints().map(\.backlog) == [0, 0])
-        #expect(try await bench.database.holdLease(of: WebhookDispatcher.job, holder: "x", for: 1, at: bench.now))
+        #expect(try await bench.database.holdLease(.webhooks, holder: "x", seconds: 1, at: bench.now))
         bench.database.close()
     }
 

@@ -198,7 +198,7 @@ import Testing
         let bench = try await WebhookBench(people: 0)
         let other = try bench.bench.open()
         func hold(_ holder: String, _ database: Storage.Database) async throws -> Bool {
-            try await database.holdLease(of: "job", holder: holder, for: 3_000, at: bench.now)
+            try await database.holdLease(.webhooks, holder: holder, seconds: 3, at: bench.now)
         }
         #expect(try await hold("a", bench.database))
         #expect(try await hold("b", other) == false)
@@ -210,9 +210,9 @@ import Testing
         #expect(try await hold("b", other))
         #expect(try await hold("a", bench.database) == false)
         // Giving back what is another's gives back nothing.
-        try await bench.database.releaseLease(of: "job", holder: "a")
+        try await bench.database.releaseLease(.webhooks, holder: "a")
         #expect(try await hold("a", bench.database) == false)
-        try await other.releaseLease(of: "job", holder: "b")
+        try await other.releaseLease(.webhooks, holder: "b")
         #expect(try await hold("a", bench.database))
         // The clock is set back by a day: the old end is nobody's.
         bench.bench.clock.advance(seconds: -86_400)

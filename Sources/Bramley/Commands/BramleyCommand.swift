@@ -8,8 +8,8 @@ package struct BramleyCommand: AsyncParsableCommand {
         abstract: "A self-hosted Sign in with Apple server.",
         version: BramleyVersion.current,
         subcommands: [
-            ServeCommand.self, InitCommand.self, CheckCommand.self, APIKeysCommand.self, JWSCommand.self,
-            AssertionCommand.self,
+            ServeCommand.self, InitCommand.self, CheckCommand.self, APIKeysCommand.self, WebhooksCommand.self,
+            AssertionCommand.self, JWSCommand.self,
         ])
 
     package init() {}

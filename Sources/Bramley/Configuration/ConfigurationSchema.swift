@@ -103,7 +103,8 @@ package enum ConfigurationSchema {
         case .list:
             var entry: JSONObject = ["type": "string", "minLength": 1]
             if let words = key.entries { entry = ["enum": .array(words.map { .string($0) })] }
-            return ["type": "array", "items": .object(entry), "uniqueItems": true]
+            let list: JSONObject = ["type": "array", "items": .object(entry), "uniqueItems": true]
+            return key.acceptsOneText ? ["anyOf": [.object(entry), .object(list)]] : list
         }
     }
 

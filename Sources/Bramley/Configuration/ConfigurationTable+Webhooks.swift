@@ -21,6 +21,6 @@ extension ConfigurationTable {
             meaning: "The same, inline; `\\n` between two secrets."),
         ConfigurationKey(
             name: "webhooks.events", type: .list, presence: .list(JournalEntry.Kind.allCases.map(\.rawValue)),
-            meaning: "The types of events to send."),
+            entries: JournalEntry.Kind.allCases.map(\.rawValue), meaning: "The types of events to send."),
     ]
 }

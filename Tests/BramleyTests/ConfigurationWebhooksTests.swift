@@ -1,0 +1,116 @@
+import Bramley
+import Foundation
+import RelyingParty
+import Testing
+
+struct ConfigurationWebhooksTests {
+    let fixture: ConfigurationFixture
+    static let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+    static let other = "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="
+
+    init() throws {
+        fixture = try ConfigurationFixture()
+    }
+
+    private func problems(_ webhooks: [String: Any]) throws -> [String] {
+        try fixture.problems(["webhooks": webhooks]).map(\.key)
+    }
+
+    @Test func nothingIsSentByDefault() throws {
+        #expect(try fixture.load().configuration.webhooks == nil)
+        #expect(try fixture.load(["webhooks": ["url": [String]()]]).configuration.webhooks == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("https://app.example.com/hook" as any Sendable, ["https://app.example.com/hook"]),
+            (["https://app.example.com"], ["https://app.example.com/"]),
+            (
+                ["https://a.example.com/x/", "http://localhost:8000/hook", "https://10.0.0.7:8443/"],
+                ["https://a.example.com/x/", "http://localhost:8000/hook", "https://10.0.0.7:8443/"]
+            ),
+        ])
+    func readsOneAddressOrSeveral(value: any Sendable, urls: [String]) throws {
+        let loaded = try fixture.load(["webhooks": ["url": value, "secret": Self.secret]])
+        #expect(loaded.configuration.webhooks?.urls == urls)
+        #expect(loaded.configuration.webhooks?.events == Set(JournalEntry.Kind.allCases))
+        #expect(loaded.warnings.isEmpty)
+    }
+
+    @Test func readsTheEnvironment() throws {
+        let webhooks = try fixture.load(environment: [
+            "BRAMLEY_WEBHOOKS_URL": "https://a.example/,https://b.example/",
+            "BRAMLEY_WEBHOOKS_SECRET": Self.secret + "\\n" + Self.other,
+            "BRAMLEY_WEBHOOKS_EVENTS": "user.created,session.ended",
+        ]).configuration.webhooks
+        #expect(webhooks?.urls == ["https://a.example/", "https://b.example/"])
+        #expect(webhooks?.events == [.userCreated, .sessionEnded])
+        guard case .inline(let secrets) = webhooks?.secrets else {
+            Issue.record("no inline secret")
+            return
+        }
+        #expect(secrets.all.count == 2)
+    }
+
+    @Test(arguments: [
+        "http://app.example.com/hook", "ftp://app.example.com", "app.example.com", "", "https://app.example.com/?a",
+        "https://u:p@app.example.com/", "https://app.example.com/#x", "https://APP.example.com/",
+        "http://localhost.example.com/", "https://app.example.com/ö", "//app.example.com/", "file:///etc/passwd",
+    ])
+    func refusesAnAddress(url: String) throws {
+        #expect(try problems(["url": url, "secret": Self.secret]) == ["webhooks.url"])
+        #expect(try problems(["url": ["https://good.example/", url], "secret": Self.secret]) == ["webhooks.url"])
+    }
+
+    @Test func refusesAnAddressTwice() throws {
+        #expect(
+            try problems(["url": ["https://a.example", "https://a.example/"], "secret": Self.secret])
+                == ["webhooks.url"])
+    }
+
+    @Test(
+        arguments: [
+            ("\(secret)\n", []), ("\(secret)\r\n\n  \(other)\n", []), ("", ["webhooks.secretFile"]),
+            ("\n", ["webhooks.secretFile"]), ("\(secret)\nhunter2", ["webhooks.secretFile"]),
+            ("whsec_aHVudGVyMg==", ["webhooks.secretFile"]),
+        ] as [(String, [String])])
+    func judgesASecretFile(text: String, keys: [String]) throws {
+        let path = try fixture.write(text, to: "webhook.secret")
+        let found = try fixture.problems(["webhooks": ["url": "https://a.example/", "secretFile": path]])
+        #expect(found.map(\.key) == keys)
+        #expect(!ConfigurationFailure(problems: found).description.contains("hunter2"))
+        #expect(!ConfigurationFailure(problems: found).description.contains("aHVudGVyMg"))
+    }
+
+    @Test(
+        arguments: [(0o600, nil), (0o640, .warning), (0o644, .error), (0o620, .error)]
+            as [(Int, ConfigurationProblem.Severity?)])
+    func judgesWhoElseCanReadIt(mode: Int, severity: ConfigurationProblem.Severity?) throws {
+        let path = try fixture.write(Self.secret, to: "webhook.secret", mode: mode)
+        let found = try fixture.problems(["webhooks": ["url": "https://a.example/", "secretFile": path]])
+        #expect(found.map(\.severity) == (severity.map { [$0] } ?? []))
+    }
+
+    @Test func refusesBothSpellingsAndNeither() throws {
+        let path = try fixture.write(Self.secret, to: "webhook.secret")
+        let both = ["url": "https://a.example/", "secretFile": path, "secret": Self.secret]
+        #expect(try problems(both) == ["webhooks.secretFile"])
+        #expect(try problems(["url": "https://a.example/"]) == ["webhooks.secretFile"])
+        #expect(
+            try problems(["url": "https://a.example/", "secretFile": fixture.directory.path + "/none"])
+                == ["webhooks.secretFile"])
+    }
+
+    @Test func refusesASecretOnTheCommandLine() throws {
+        let found = try fixture.problems(
+            ["webhooks": ["url": "https://a.example/"]], flags: ["--webhooks-secret", Self.secret])
+        #expect(found.map(\.key) == ["webhooks.secret"])
+        #expect(!ConfigurationFailure(problems: found).description.contains("MDEyMz"))
+    }
+
+    @Test(arguments: [[], ["user.create"], ["user.created", "USER.CREATED"], ["user.created", "user.created"], ["*"]])
+    func refusesEvents(names: [String]) throws {
+        #expect(
+            try problems(["url": "https://a.example/", "secret": Self.secret, "events": names]) == ["webhooks.events"])
+    }
+}
