@@ -2,7 +2,7 @@ import Coding
 import RelyingParty
 
 /// Reads an address with its flags from verified claims.
-enum EmailClaims {
+package enum EmailClaims {
     /// RFC 5321 §4.5.3.1.3: a path of 256 with its angle brackets.
     static let maximumSize = 254
 
@@ -21,7 +21,7 @@ enum EmailClaims {
     }
 
     /// RFC 5322 §3.4.1, the dot-atom form only: no quoting, no comments, no literals, nothing but ASCII.
-    static func isSafe(_ address: String) -> Bool {
+    package static func isSafe(_ address: String) -> Bool {
         guard address.utf8.count <= maximumSize else { return false }
         let parts = address.split(separator: "@", omittingEmptySubsequences: false)
         guard parts.count == 2, isDotAtom(parts[0], also: "!#$%&'*+-/=?^_`{|}~"), isDotAtom(parts[1], also: "-")

@@ -8,7 +8,8 @@ package struct BramleyCommand: AsyncParsableCommand {
         abstract: "A self-hosted Sign in with Apple server.",
         version: BramleyVersion.current,
         subcommands: [
-            ServeCommand.self, InitCommand.self, CheckCommand.self, APIKeysCommand.self, WebhooksCommand.self,
+            ServeCommand.self, InitCommand.self, CheckCommand.self, UsersCommand.self, SessionsCommand.self,
+            NotificationsCommand.self, EventsCommand.self, WebhooksCommand.self, APIKeysCommand.self,
             AssertionCommand.self, JWSCommand.self,
         ])
 

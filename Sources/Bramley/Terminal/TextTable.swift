@@ -4,10 +4,13 @@ package struct TextTable: Sendable {
         package var title: String
         /// Whether it may be cut where the terminal is too narrow; ids and times never are.
         package var isFlexible: Bool
+        /// Whether it is left out where even cutting does not make the line fit; the last such column goes first.
+        package var isOptional: Bool
 
-        package init(_ title: String, flexible: Bool = false) {
+        package init(_ title: String, flexible: Bool = false, optional: Bool = false) {
             self.title = title
             isFlexible = flexible
+            isOptional = optional
         }
     }
 
@@ -46,32 +49,37 @@ package struct TextTable: Sendable {
 
     private func aligned(width: Int, bold: Bool) -> String {
         let cells = rows.map { row in row.map { $0.map(TerminalText.safe) ?? "-" } }
-        let widths = fit(
-            columns.indices.map { index in
-                ([columns[index].title] + cells.map { $0[index] }).map(TerminalText.width).max() ?? 0
-            }, into: width)
+        let natural = columns.indices.map { index in
+            ([columns[index].title] + cells.map { $0[index] }).map(TerminalText.width).max() ?? 0
+        }
+        let (shown, widths) = fit(natural, into: width)
         var text = ""
         if columns.contains(where: { !$0.title.isEmpty }) {
-            let title = line(columns.map(\.title), widths)
+            let title = line(shown.map { columns[$0].title }, widths)
             text += bold ? "\u{1B}[1m\(title)\u{1B}[0m\n" : title + "\n"
         }
-        for row in cells { text += line(row, widths) + "\n" }
+        for row in cells { text += line(shown.map { row[$0] }, widths) + "\n" }
         return text
     }
 
-    /// Takes columns away from the widest flexible column until the line fits, or no more can be taken.
-    private func fit(_ natural: [Int], into width: Int) -> [Int] {
-        var widths = natural
-        var excess = widths.reduce(0, +) + Self.gap * max(0, widths.count - 1) - width
-        while excess > 0 {
-            guard
-                let widest = columns.indices.filter({ columns[$0].isFlexible && widths[$0] > Self.narrowest })
-                    .max(by: { widths[$0] < widths[$1] })
-            else { break }
-            widths[widest] -= 1
-            excess -= 1
+    /// Leaves out optional columns and cuts flexible ones, the widest first, until the line fits or no more can be done.
+    /// - Returns: the columns that are shown, and their widths.
+    private func fit(_ natural: [Int], into width: Int) -> (shown: [Int], widths: [Int]) {
+        func least(_ index: Int) -> Int {
+            columns[index].isFlexible ? min(natural[index], Self.narrowest) : natural[index]
         }
-        return widths
+        func line(_ widths: [Int]) -> Int { widths.reduce(0, +) + Self.gap * max(0, widths.count - 1) }
+        var shown = Array(columns.indices)
+        while line(shown.map(least)) > width, let dropped = shown.lastIndex(where: { columns[$0].isOptional }) {
+            shown.remove(at: dropped)
+        }
+        var widths = shown.map { natural[$0] }
+        for _ in 0..<max(0, line(widths) - width) {
+            let candidates = shown.indices.filter { columns[shown[$0]].isFlexible && widths[$0] > Self.narrowest }
+            guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
+            widths[widest] -= 1
+        }
+        return (shown, widths)
     }
 
     private func line(_ cells: [String], _ widths: [Int]) -> String {

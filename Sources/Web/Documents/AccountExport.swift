@@ -38,7 +38,7 @@ package enum AccountExport {
         writer.member("subject", identity.subject.rawValue)
         writer.member("transferSubject", identity.transferSubject)
         writer.member("credentialState", identity.credentialState.rawValue)
-        writer.member("lastSignInAt", identity.lastSignInAt)
+        writer.member("lastSignInAt", signIn(identity.lastSignInAt))
         writer.member("createdAt", identity.createdAt)
         writer.name("unfinishedName")
         if let name = identity.unfinishedName {
@@ -54,12 +54,17 @@ package enum AccountExport {
         writer.endObject()
     }
 
+    /// Null for somebody who was imported and has not signed in here yet.
+    private static func signIn(_ time: Timestamp) -> Timestamp? {
+        time == ImportedPerson.signInTime ? nil : time
+    }
+
     private static func write(_ credential: AccountRecord.Credential, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("clientID", credential.clientID.rawValue)
         writer.member("state", credential.state)
         writer.member("cause", credential.cause)
-        writer.member("issuedAt", credential.issuedAt)
+        writer.member("issuedAt", signIn(credential.issuedAt))
         writer.member("refreshTokenStored", credential.holdsToken)
         writer.endObject()
     }

@@ -20,11 +20,23 @@ package enum SessionDocument {
     /// With what it was made from: for its owner, and for the operator.
     package static func write(_ session: Session, to writer: inout JSONWriter) {
         writer.beginObject()
+        writeMembers(session, to: &writer)
+        writer.endObject()
+    }
+
+    private static func writeMembers(_ session: Session, to writer: inout JSONWriter) {
         writeTimes(session, to: &writer)
         writer.member("kind", session.kind.rawValue)
         writer.member("clientID", session.clientID.rawValue)
         writer.member("userAgent", session.device.userAgent)
         writer.member("address", session.device.address)
+    }
+
+    /// As above with whose it is, in `user`: for the operator.
+    package static func writeWithUser(_ session: Session, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("user", session.user.rawValue)
+        writeMembers(session, to: &writer)
         writer.endObject()
     }
 

@@ -1,0 +1,115 @@
+package import ArgumentParser
+internal import Coding
+package import RelyingParty
+internal import Sockets
+internal import Storage
+internal import Web
+
+/// `bramley events`
+package struct EventsCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "events", abstract: "The journal: what changed, without values.",
+        subcommands: [EventsTailCommand.self])
+
+    package init() {}
+}
+
+/// `bramley events tail`
+package struct EventsTailCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "tail", abstract: "The end of the journal, and what is written to it from now on.")
+
+    /// Milliseconds between two looks at the journal.
+    private static let interval = Duration.milliseconds(200)
+    /// Entries read at once.
+    private static let part = 500
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    @Flag(name: .shortAndLong, help: "Go on until interrupted.")
+    package var follow = false
+
+    @Option(
+        name: [.customShort("n"), .long],
+        help: ArgumentHelp("So many of the last ones, 0 to \(PageOptions.maximum).", valueName: "count"))
+    package var lines = 20
+
+    @Option(help: ArgumentHelp("All behind this one instead.", valueName: "id"))
+    package var after: EventID?
+
+    @Option(help: ArgumentHelp("Only of this type; may be given several times.", valueName: "type"))
+    package var type: [JournalEntry.Kind] = []
+
+    @Option(help: ArgumentHelp("Only about this person.", valueName: "id"))
+    package var user: UserID?
+
+    package init() {}
+
+    package func validate() throws {
+        guard (0...PageOptions.maximum).contains(lines) else {
+            throw ValidationError("--lines is 0 to \(PageOptions.maximum).")
+        }
+    }
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            try await Interruption.cancelling { try await show(place) }
+        }
+    }
+
+    private func show(_ place: OperatorDatabase) async throws {
+        let filter = JournalFilter(kinds: Set(type), user: user)
+        var position: JournalPosition
+        if let after {
+            guard let found = try await place.database.position(of: after) else {
+                throw CommandFailure("There is no event \(after), or it is kept no longer.")
+            }
+            position = found
+        } else {
+            let last = try await place.database.lastEvents(filter, limit: lines)
+            try write(last.entries)
+            position = last.end
+        }
+        while !Task.isCancelled {
+            let part = try await place.database.events(filter, after: position, limit: Self.part)
+            try write(part.entries)
+            if part.end > position {
+                position = part.end
+                continue
+            }
+            guard follow else { return }
+            // Nobody reads any more: not noticed by writing while nothing happens.
+            guard !StandardStream.output.hasLostItsReader else { throw OutputClosed() }
+            try? await Task.sleep(for: Self.interval)
+        }
+    }
+
+    private func write(_ entries: [JournalEntry]) throws {
+        guard !entries.isEmpty else { return }
+        var bytes: [UInt8] = []
+        for entry in entries {
+            if output.json {
+                var writer = JSONWriter(reserving: 256)
+                EventDocument.write(entry, to: &writer)
+                bytes += writer.bytes
+            } else {
+                bytes += Self.line(entry, CommandOutput.tableStyle).utf8
+            }
+            bytes.append(UInt8(ascii: "\n"))
+        }
+        try CommandOutput.write(bytes)
+    }
+
+    /// Time, type, user, session, cause and fields: columns for a person, tabs for a program. Each line for itself,
+    /// since nobody knows the next one.
+    static func line(_ entry: JournalEntry, _ style: TextTable.Style) -> String {
+        let words = [
+            entry.time.rfc3339, entry.kind.rawValue, entry.user.rawValue, entry.session?.rawValue ?? "",
+            entry.cause?.rawValue ?? "", entry.fields.joined(separator: ","),
+        ]
+        guard case .terminal = style else { return words.map(TerminalText.safe).joined(separator: "\t") }
+        let type = words[1] + String(repeating: " ", count: max(0, 16 - words[1].utf8.count))
+        return ([words[0], type] + words[2...].filter { !$0.isEmpty }).map(TerminalText.safe).joined(separator: "  ")
+    }
+}

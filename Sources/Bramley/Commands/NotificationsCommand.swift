@@ -1,0 +1,170 @@
+package import ArgumentParser
+internal import Coding
+package import RelyingParty
+internal import Storage
+internal import Web
+
+/// `bramley notifications`
+package struct NotificationsCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "notifications", abstract: "What Apple told the server.",
+        subcommands: [
+            NotificationsListCommand.self, NotificationsShowCommand.self, NotificationsReplayCommand.self,
+        ])
+
+    package init() {}
+}
+
+/// `bramley notifications list`
+package struct NotificationsListCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Verified notifications as they arrived, newest first.")
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+    @OptionGroup package var page: PageOptions
+
+    @Option(help: "Only those with this outcome.")
+    package var outcome: NotificationOutcome?
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let after = page.place.map { NotificationCursor(receivedAt: $0.moment, id: $0.id) }
+            let found = try await place.database.notifications(outcome: outcome, after: after, limit: page.limit)
+            let next = found.next.map { CommandCursor.encode($0.receivedAt, $0.id) }
+            if output.json {
+                try CommandOutput.jsonList(found.items, next: next) { NotificationDocument.write($0, to: &$1) }
+                return
+            }
+            let style = CommandOutput.tableStyle
+            try CommandOutput.table(
+                TextTable(
+                    [
+                        .init("JTI"), .init("TYPE"), .init("OUTCOME"), .init("RECEIVED"),
+                        .init("EVENT TIME", optional: true), .init("SUBJECT", flexible: true, optional: true),
+                    ],
+                    rows: found.items.map { item in
+                        [
+                            item.id, item.type, item.outcome.rawValue, item.receivedAt.shown(style),
+                            item.eventTime.shown(style), item.subject?.rawValue,
+                        ]
+                    }))
+            if found.items.isEmpty { CommandOutput.hint("None.") }
+            page.hint(next: next)
+        }
+    }
+}
+
+/// `bramley notifications show`
+package struct NotificationsShowCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "One notification with its verified payload.")
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    @Argument(help: "Its jti, as the list shows it.")
+    package var jti: String
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            guard let found = try await place.database.notification(jti) else {
+                throw CommandFailure("There is no notification \(jti).")
+            }
+            if output.json {
+                try CommandOutput.json { NotificationDocument.write(found, includingPayload: true, to: &$0) }
+                return
+            }
+            let style = CommandOutput.tableStyle
+            let fields: [(String, String?)] = [
+                ("jti", found.id), ("type", found.type), ("clientID", found.clientID.rawValue),
+                ("subject", found.subject?.rawValue), ("eventTime", found.eventTime.shown(style)),
+                ("receivedAt", found.receivedAt.shown(style)), ("outcome", found.outcome.rawValue),
+                ("payload", found.payload ?? "erased"),
+            ]
+            try CommandOutput.table(TextTable([.init(""), .init("")], rows: fields.map { [$0.0, $0.1] }))
+        }
+    }
+}
+
+/// `bramley notifications replay`
+package struct NotificationsReplayCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "replay", abstract: "Apply notifications again that had no effect when they arrived.",
+        discussion: """
+            For people who were imported since, and for types a newer version knows. What was applied before is not \
+            applied twice.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    @Argument(help: "The jti, one or several.")
+    package var jtis: [String] = []
+
+    @Flag(help: "All whose outcome is unknownSubject.")
+    package var unknownSubjects = false
+
+    package init() {}
+
+    package func validate() throws {
+        guard jtis.isEmpty == unknownSubjects else { throw ValidationError("Name the jti, or --unknown-subjects.") }
+    }
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let ids = unknownSubjects ? try await withUnknownSubject(place) : jtis
+            var failed = 0
+            for id in ids {
+                let replay = try await place.database.replayNotification(id, team: place.team, at: place.now)
+                if !isDone(replay) { failed += 1 }
+                try report(id, replay)
+            }
+            if failed > 0, !unknownSubjects { throw CommandFailure("\(failed) of \(ids.count) not applied.") }
+        }
+    }
+
+    /// Oldest first, as they came.
+    private func withUnknownSubject(_ place: OperatorDatabase) async throws -> [String] {
+        var ids: [String] = []
+        var cursor: NotificationCursor?
+        repeat {
+            let page = try await place.database.notifications(
+                outcome: .unknownSubject, after: cursor, limit: PageOptions.maximum)
+            ids += page.items.filter { $0.payload != nil }.map(\.id)
+            cursor = page.next
+        } while cursor != nil
+        return ids.reversed()
+    }
+
+    private func isDone(_ replay: NotificationReplay) -> Bool {
+        switch replay {
+        case .appliedBefore, .replayed(.applied), .replayed(.stale), .replayed(.duplicate): true
+        case .unknown, .erased, .replayed(.unknownSubject), .replayed(.unknownType): false
+        }
+    }
+
+    private func report(_ id: String, _ replay: NotificationReplay) throws {
+        let (word, text) =
+            switch replay {
+            case .unknown: ("unknown", "there is no such notification")
+            case .erased: ("erased", "its payload was erased with the person it was about")
+            case .appliedBefore: ("appliedBefore", "was applied before; nothing was done")
+            case .replayed(let outcome): (outcome.rawValue, outcome.rawValue)
+            }
+        if output.json {
+            try CommandOutput.json { writer in
+                writer.beginObject()
+                writer.member("jti", id)
+                writer.member("outcome", word)
+                writer.endObject()
+            }
+        } else {
+            try CommandOutput.line("\(TerminalText.safe(id))\t\(text)")
+        }
+    }
+}

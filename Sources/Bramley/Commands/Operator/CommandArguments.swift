@@ -1,0 +1,64 @@
+package import ArgumentParser
+internal import Coding
+package import RelyingParty
+
+// What stands on a command line, as the domain has it. Anything else is refused before the database is opened.
+
+extension UserID: ExpressibleByArgument {
+    package init?(argument: String) { self.init(parsing: argument) }
+}
+
+extension SessionID: ExpressibleByArgument {
+    package init?(argument: String) { self.init(parsing: argument) }
+}
+
+extension EventID: ExpressibleByArgument {
+    package init?(argument: String) { self.init(parsing: argument) }
+}
+
+extension User.State: ExpressibleByArgument {}
+extension NotificationOutcome: ExpressibleByArgument {}
+extension JournalEntry.Kind: ExpressibleByArgument {}
+
+/// A page of a list.
+package struct PageOptions: ParsableArguments {
+    /// The most rows of one page.
+    package static let maximum = 10_000
+
+    @Option(help: ArgumentHelp("At most so many, 1 to \(maximum).", valueName: "count"))
+    package var limit = 50
+
+    @Option(help: ArgumentHelp("Go on where the last page ended: next of its JSON.", valueName: "cursor"))
+    package var cursor: String?
+
+    package init() {}
+
+    package func validate() throws {
+        guard (1...Self.maximum).contains(limit) else {
+            throw ValidationError("--limit is 1 to \(Self.maximum).")
+        }
+        guard cursor == nil || place != nil else { throw ValidationError("--cursor is no cursor of bramley.") }
+    }
+
+    /// The moment and the id of the last row of the page before.
+    var place: (moment: Timestamp, id: String)? { cursor.flatMap(CommandCursor.decode) }
+
+    /// Says how to go on, to whoever reads a page on a terminal.
+    func hint(next: String?) {
+        if let next { CommandOutput.hint("There are more: --cursor \(next)") }
+    }
+}
+
+/// Where a page ended, as text: base64url of the moment in milliseconds, a slash, and the id.
+enum CommandCursor {
+    static func encode(_ moment: Timestamp, _ id: String) -> String {
+        Base64URL.encode(Array("\(moment.milliseconds)/\(id)".utf8))
+    }
+
+    static func decode(_ text: String) -> (moment: Timestamp, id: String)? {
+        guard let bytes = Base64URL.decode(text), let plain = String(validating: bytes, as: UTF8.self),
+            let slash = plain.firstIndex(of: "/"), let milliseconds = Int64(plain[..<slash])
+        else { return nil }
+        return (Timestamp(milliseconds: milliseconds), String(plain[plain.index(after: slash)...]))
+    }
+}

@@ -1,0 +1,56 @@
+package import ArgumentParser
+internal import RelyingParty
+internal import Web
+
+/// `bramley users`
+package struct UsersCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "users", abstract: "The people who sign in.",
+        subcommands: [
+            UsersListCommand.self, UsersShowCommand.self, UsersApproveCommand.self, UsersDisableCommand.self,
+            UsersEnableCommand.self, UsersGroupsCommand.self, UsersExportCommand.self, UsersImportCommand.self,
+            UsersDeleteCommand.self,
+        ])
+
+    package init() {}
+}
+
+/// Users as tables and lines show them.
+enum UserRows {
+    static let columns: [TextTable.Column] = [
+        .init("ID"), .init("STATE"), .init("NAME", flexible: true), .init("EMAIL", flexible: true),
+        .init("GROUPS", flexible: true, optional: true), .init("CREATED", optional: true),
+        .init("EXTERNAL ID", flexible: true, optional: true),
+    ]
+
+    static func row(_ user: User, _ style: TextTable.Style) -> [String?] {
+        [
+            user.id.rawValue, user.state.rawValue, name(user), user.email?.address,
+            user.groups.isEmpty ? nil : user.groups.joined(separator: ","), user.createdAt.shown(style),
+            user.externalID,
+        ]
+    }
+
+    /// Given name first, as Apple asks for it; nil when there is neither.
+    static func name(_ user: User) -> String? {
+        let parts = [user.name.given, user.name.family].compactMap { $0 }.filter { !$0.isEmpty }
+        return parts.isEmpty ? nil : parts.joined(separator: " ")
+    }
+
+    /// One person in a question: the id and, where known, the name and address.
+    static func mention(_ user: User) -> String {
+        let known = [name(user), user.email?.address].compactMap { $0 }
+        return known.isEmpty ? user.id.rawValue : "\(user.id.rawValue) (\(known.joined(separator: ", ")))"
+    }
+
+    /// What a command made of a user: the document, or one line.
+    static func report(_ user: User, json: Bool) throws {
+        if json {
+            try CommandOutput.json { UserDocument.write(user, to: &$0) }
+        } else {
+            try CommandOutput.line(
+                [user.id.rawValue, user.state.rawValue, TerminalText.safe(user.groups.joined(separator: ","))]
+                    .filter { !$0.isEmpty }.joined(separator: "\t"))
+        }
+    }
+}

@@ -1,0 +1,94 @@
+package import ArgumentParser
+internal import Coding
+package import RelyingParty
+internal import Sockets
+internal import Storage
+internal import Web
+
+/// `bramley users delete`
+package struct UsersDeleteCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "delete", abstract: "Delete a person and everything kept about them, after a question.",
+        discussion: """
+            Their sessions end, names, addresses and notifications are erased, and the refresh tokens Apple gave for them \
+            are queued to be revoked at Apple, which a running bramley serve does. The journal keeps ids.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+    @OptionGroup package var confirmation: ConfirmationOptions
+
+    @Argument(help: "usr_ and 26 characters.")
+    package var id: UserID
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            guard let record = try await place.database.accountRecord(of: id, at: place.now) else {
+                throw CommandFailure("There is no user \(id).")
+            }
+            let sessions = record.sessions.count
+            try confirmation.confirm(
+                "\(UserRows.mention(record.user)) and everything kept about them will be deleted for good; "
+                    + "\(sessions) \(sessions == 1 ? "session ends" : "sessions end").", id: id.rawValue)
+            guard try await place.database.deleteUser(id, at: place.now) else {
+                throw CommandFailure("There is no user \(id).")
+            }
+            let tokens = record.identities.flatMap(\.credentials).count { $0.holdsToken }
+            if output.json {
+                try CommandOutput.json { writer in
+                    writer.beginObject()
+                    writer.member("id", id.rawValue)
+                    writer.member("deleted", true)
+                    writer.member("revocationsQueued", Int64(tokens))
+                    writer.endObject()
+                }
+            } else {
+                try CommandOutput.line("\(id) deleted")
+            }
+            if tokens > 0 {
+                CommandOutput.remark(
+                    "Queued for revocation at Apple: \(tokens) refresh \(tokens == 1 ? "token" : "tokens"). "
+                        + "A running bramley serve sends it.")
+            }
+        }
+    }
+}
+
+/// `bramley users export`
+package struct UsersExportCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Everything kept about a person, as JSON: what they may ask for.")
+
+    @OptionGroup package var options: OperatorOptions
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("A new file, made with mode 600. (default: standard output)", valueName: "file"))
+    package var output: String?
+
+    @Argument(help: "usr_ and 26 characters.")
+    package var id: UserID
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let now = place.now
+            guard let record = try await place.database.accountRecord(of: id, at: now) else {
+                throw CommandFailure("There is no user \(id).")
+            }
+            let document = AccountExport.encode(record, at: now) + [UInt8(ascii: "\n")]
+            guard let output else {
+                try CommandOutput.write(document)
+                return
+            }
+            do {
+                try Files.create(output, mode: 0o600, bytes: document)
+            } catch {
+                throw CommandFailure("\(output) cannot be written: \(error).")
+            }
+        }
+    }
+}

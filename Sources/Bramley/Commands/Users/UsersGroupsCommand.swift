@@ -1,0 +1,75 @@
+package import ArgumentParser
+package import RelyingParty
+internal import Storage
+
+/// `bramley users groups`
+package struct UsersGroupsCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "groups", abstract: "Show or change the groups of one person.",
+        discussion: """
+            Groups are what X-Auth-Request-Groups and the access rules name. A running server has them within a second.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    @Argument(help: "usr_ and 26 characters.")
+    package var id: UserID
+
+    @Option(help: ArgumentHelp("Exactly these, separated by commas; \"\" for none.", valueName: "names"))
+    package var set: String?
+
+    @Option(help: ArgumentHelp("These as well.", valueName: "names"))
+    package var add: String?
+
+    @Option(help: ArgumentHelp("Not these.", valueName: "names"))
+    package var remove: String?
+
+    package init() {}
+
+    package func validate() throws {
+        guard set == nil || (add == nil && remove == nil) else {
+            throw ValidationError("--set says everything: no --add or --remove beside it.")
+        }
+        for list in [set, add, remove].compactMap({ $0 }) where !UserLimits.accepts(groups: Self.names(list)) {
+            throw ValidationError(
+                "Groups are at most \(UserLimits.groups) different names of 1 to \(UserLimits.groupName) bytes, "
+                    + "without control characters.")
+        }
+    }
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            guard var user = try await place.database.user(id) else { throw CommandFailure("There is no user \(id).") }
+            if set != nil || add != nil || remove != nil {
+                let groups = changed(user.groups)
+                guard UserLimits.accepts(groups: groups) else {
+                    throw CommandFailure("Nobody is in more than \(UserLimits.groups) groups. Nothing was done.")
+                }
+                let result = try await place.database.patchUser(id, UserPatch(groups: groups), at: place.now)
+                guard case .patched(let patched) = result else { throw CommandFailure("There is no user \(id).") }
+                user = patched
+            }
+            if output.json {
+                try UserRows.report(user, json: true)
+            } else {
+                for group in user.groups { try CommandOutput.line(TerminalText.safe(group)) }
+                if user.groups.isEmpty { CommandOutput.hint("In no group.") }
+            }
+        }
+    }
+
+    /// The groups as asked for: kept ones in their order, new ones behind them.
+    func changed(_ groups: [String]) -> [String] {
+        if let set { return Self.names(set) }
+        let removed = remove.map(Self.names) ?? []
+        let added = (add.map(Self.names) ?? []).filter { name in !groups.contains { Self.isSame($0, name) } }
+        return (groups + added).filter { name in !removed.contains { Self.isSame($0, name) } }
+    }
+
+    static func names(_ list: String) -> [String] {
+        list.isEmpty ? [] : list.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private static func isSame(_ left: String, _ right: String) -> Bool { left.utf8.elementsEqual(right.utf8) }
+}

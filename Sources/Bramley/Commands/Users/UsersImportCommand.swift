@@ -1,0 +1,59 @@
+package import ArgumentParser
+internal import Coding
+internal import Sockets
+
+/// `bramley users import`
+package struct UsersImportCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "import", abstract: "Bring people who already use Sign in with Apple, a JSON object a line.",
+        discussion: """
+            Fills what is empty and overwrites nothing, so the same file twice changes nothing, and one that was \
+            interrupted is simply run again. docs/importing.md has the members.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    @Flag(help: "Say what would happen, and write nothing.")
+    package var dryRun = false
+
+    @Argument(help: "A file of JSON lines; - for standard input.")
+    package var file: String
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let (file, dryRun) = (file, dryRun)
+            let report = try await Interruption.cancelling {
+                var run = ImportRun(try Self.open(file), place: place, isRehearsal: dryRun)
+                return try await run.run()
+            }
+            if output.json {
+                try CommandOutput.json { report.write(to: &$0) }
+            } else {
+                try CommandOutput.line(report.text)
+            }
+            guard report.isComplete else {
+                throw CommandFailure("Interrupted. Run it again: what is there stays, and it goes on.")
+            }
+            if report.refused > 0 {
+                throw CommandFailure("\(report.refused) lines refused; each has its reason above.")
+            }
+        }
+    }
+
+    private static func open(_ path: String) throws(CommandFailure) -> InputFile {
+        do {
+            let file = path == "-" ? try InputFile.standardInput() : try InputFile(path: path)
+            if let mode = file.mode, mode & 0o077 != 0 {
+                CommandOutput.remark(
+                    "warning: \(path) can be read by others, and refresh tokens are secrets: run chmod 600 \(path), "
+                        + "and delete it when you are done.")
+            }
+            return file
+        } catch {
+            throw CommandFailure("\(path) cannot be read: \(error).")
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package import ArgumentParser
+internal import Coding
+package import RelyingParty
+internal import Storage
+internal import Web
+
+/// `bramley users show`
+package struct UsersShowCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "One person and their sessions.",
+        discussion: """
+            Found by what is theirs alone: the id, the application's own id, or Apple's subject. For an address there is \
+            bramley users list --email, since several may have it.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    @Argument(help: "usr_ and 26 characters.")
+    package var id: UserID?
+
+    @Option(help: ArgumentHelp("The application's own id.", valueName: "id"))
+    package var externalID: String?
+
+    @Option(help: ArgumentHelp("The sub of Apple's tokens.", valueName: "sub"))
+    package var appleSubject: String?
+
+    package init() {}
+
+    package func validate() throws {
+        guard [id != nil, externalID != nil, appleSubject != nil].count(where: { $0 }) == 1 else {
+            throw ValidationError("Name the person once: by ID, --external-id or --apple-subject.")
+        }
+    }
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            guard let user = try await find(place) else { throw CommandFailure("There is no such user.") }
+            if output.json {
+                try CommandOutput.json { UserDocument.write(user, to: &$0) }
+                return
+            }
+            let style = CommandOutput.tableStyle
+            try CommandOutput.table(
+                TextTable([.init(""), .init("")], rows: Self.fields(of: user, style).map { [$0.name, $0.value] }))
+            let sessions = try await place.database.sessions(of: user.id, at: place.now)
+            guard style != .piped else { return }
+            try CommandOutput.line("")
+            try CommandOutput.table(
+                TextTable(SessionRows.ofOne, rows: sessions.map { SessionRows.rowOfOne($0, style) }))
+            if sessions.isEmpty { CommandOutput.hint("Not signed in anywhere.") }
+        }
+    }
+
+    private func find(_ place: OperatorDatabase) async throws -> User? {
+        if let id { return try await place.database.user(id) }
+        if let externalID { return try await place.database.user(externalID: externalID) }
+        return try await place.database.user(team: place.team, subject: AppleSubject(appleSubject ?? ""))
+    }
+
+    /// In the words of the JSON document.
+    static func fields(of user: User, _ style: TextTable.Style) -> [(name: String, value: String?)] {
+        [
+            ("id", user.id.rawValue), ("state", user.state.rawValue), ("externalID", user.externalID),
+            ("appleSubject", user.appleSubject.rawValue), ("given name", user.name.given),
+            ("family name", user.name.family), ("email", user.email?.address),
+            ("emailVerified", user.email.map { word($0.isVerified) }),
+            ("isPrivateEmail", user.email.map { word($0.isPrivate) }),
+            ("emailForwarding", user.emailForwarding.map(word)), ("realUserStatus", user.realUserStatus?.rawValue),
+            ("credentialState", user.credentialState.rawValue),
+            ("groups", user.groups.isEmpty ? nil : user.groups.joined(separator: ",")),
+            ("createdAt", user.createdAt.shown(style)),
+        ]
+    }
+
+    private static func word(_ value: Bool) -> String { value ? "true" : "false" }
+}

@@ -1,0 +1,131 @@
+internal import AppleID
+internal import Coding
+package import RelyingParty
+
+/// Why a line is no person. Names members, never their values.
+package struct ImportLineError: Error, Hashable, Sendable, CustomStringConvertible {
+    package let description: String
+
+    package init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// One line of an import, parsed and within bounds: `{appleSubject, externalID, email, emailVerified, isPrivateEmail,
+/// name: {given, family}, clientID, refreshToken}`. Only the first is required; null is absent; other members are
+/// refused, since a misspelt one would be lost in silence.
+package struct ImportLine: Sendable {
+    package var subject: AppleSubject
+    package var externalID: String?
+    package var name: PersonName
+    package var email: EmailAddress?
+    package var credential: (clientID: ClientID, token: RefreshToken)?
+
+    private static let members = [
+        "appleSubject", "externalID", "email", "emailVerified", "isPrivateEmail", "name", "clientID", "refreshToken",
+    ]
+    /// Printable ASCII without blanks, in bytes.
+    package static let longestSubject = 255
+    package static let longestToken = 4096
+
+    /// - Parameter clientIDs: `apple.servicesID` and `apple.bundleIDs`.
+    package static func parse(_ bytes: [UInt8], clientIDs: [String]) throws(ImportLineError) -> ImportLine {
+        let object = try object(bytes)
+        if let unknown = object.members.first(where: { member in !members.contains { $0.isExactly(member.name) } }) {
+            throw ImportLineError("\(unknown.name.quoted) is no member of a person")
+        }
+        let fields = Fields(object: object)
+        guard let subject = try fields.text("appleSubject") else { throw ImportLineError("appleSubject is missing") }
+        guard isToken(subject, longest: longestSubject) else {
+            throw ImportLineError(
+                "appleSubject is not 1 to \(longestSubject) printable ASCII characters without blanks")
+        }
+        return ImportLine(
+            subject: AppleSubject(subject), externalID: try externalID(fields), name: try name(fields),
+            email: try email(fields), credential: try credential(fields, clientIDs))
+    }
+
+    private static func object(_ bytes: [UInt8]) throws(ImportLineError) -> JSONObject {
+        let value: JSONValue
+        do {
+            value = try JSONReader.parse(
+                bytes, limits: JSONLimits(maximumBytes: LineReader.longestLine, maximumDepth: 4))
+        } catch {
+            throw ImportLineError("no JSON: \(error.reason) at byte \(error.offset + 1)")
+        }
+        guard let object = value.objectValue else { throw ImportLineError("no JSON object") }
+        return object
+    }
+
+    private static func externalID(_ fields: Fields) throws(ImportLineError) -> String? {
+        guard let text = try fields.text("externalID") else { return nil }
+        guard UserLimits.accepts(externalID: text) else {
+            throw ImportLineError("externalID is not 1 to \(UserLimits.externalID) bytes without control characters")
+        }
+        return text
+    }
+
+    /// Made safe as at a sign-in; a half that is empty or holds nothing visible is absent.
+    private static func name(_ fields: Fields) throws(ImportLineError) -> PersonName {
+        guard let value = fields.object["name"], !value.isNull else { return PersonName() }
+        guard let object = value.objectValue else { throw ImportLineError("name is no object") }
+        for member in object.members where !member.name.isExactly("given") && !member.name.isExactly("family") {
+            throw ImportLineError("name has \(member.name.quoted); it may have given and family")
+        }
+        let parts = Fields(object: object, prefix: "name.")
+        return PersonName(
+            given: try parts.text("given").flatMap(DisplayName.sanitize),
+            family: try parts.text("family").flatMap(DisplayName.sanitize))
+    }
+
+    private static func email(_ fields: Fields) throws(ImportLineError) -> EmailAddress? {
+        let isVerified = try fields.flag("emailVerified")
+        let isPrivate = try fields.flag("isPrivateEmail")
+        guard let address = try fields.text("email") else {
+            guard isVerified == nil, isPrivate == nil else {
+                throw ImportLineError("emailVerified and isPrivateEmail say something about an email that is missing")
+            }
+            return nil
+        }
+        guard EmailClaims.isSafe(address) else { throw ImportLineError("email is no address") }
+        return EmailAddress(address: address, isVerified: isVerified ?? false, isPrivate: isPrivate ?? false)
+    }
+
+    private static func credential(
+        _ fields: Fields, _ clientIDs: [String]
+    ) throws(ImportLineError) -> (clientID: ClientID, token: RefreshToken)? {
+        let clientID = try fields.text("clientID")
+        if let clientID, !clientIDs.contains(where: { $0.isExactly(clientID) }) {
+            throw ImportLineError("clientID is neither apple.servicesID nor one of apple.bundleIDs")
+        }
+        guard let token = try fields.text("refreshToken") else { return nil }
+        guard isToken(token, longest: longestToken) else {
+            throw ImportLineError(
+                "refreshToken is not 1 to \(longestToken) printable ASCII characters without blanks")
+        }
+        guard let clientID else { throw ImportLineError("refreshToken needs the clientID it was issued to") }
+        return (ClientID(clientID), RefreshToken(token))
+    }
+
+    private static func isToken(_ text: String, longest: Int) -> Bool {
+        !text.isEmpty && text.utf8.count <= longest && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+}
+
+/// The members of one object, read as what they must be.
+private struct Fields {
+    let object: JSONObject
+    var prefix = ""
+
+    func text(_ name: String) throws(ImportLineError) -> String? {
+        guard let value = object[name], !value.isNull else { return nil }
+        guard let text = value.stringValue else { throw ImportLineError("\(prefix)\(name) is no string") }
+        return text
+    }
+
+    func flag(_ name: String) throws(ImportLineError) -> Bool? {
+        guard let value = object[name], !value.isNull else { return nil }
+        guard let flag = value.boolValue else { throw ImportLineError("\(prefix)\(name) is neither true nor false") }
+        return flag
+    }
+}

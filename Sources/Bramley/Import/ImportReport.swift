@@ -1,0 +1,35 @@
+package import Coding
+
+/// What became of the lines of an import. Blank lines do not count.
+package struct ImportReport: Hashable, Sendable {
+    package var imported = 0
+    package var updated = 0
+    package var unchanged = 0
+    package var refused = 0
+    /// False when it was interrupted.
+    package var isComplete = true
+    package var isRehearsal = false
+
+    package init() {}
+
+    package var lines: Int { imported + updated + unchanged + refused }
+
+    package var text: String {
+        var text =
+            "\(lines) lines: \(imported) imported, \(updated) updated, \(unchanged) unchanged, \(refused) refused."
+        if isRehearsal { text += " Nothing was written." }
+        return text
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("lines", Int64(lines))
+        writer.member("imported", Int64(imported))
+        writer.member("updated", Int64(updated))
+        writer.member("unchanged", Int64(unchanged))
+        writer.member("refused", Int64(refused))
+        writer.member("dryRun", isRehearsal)
+        writer.member("complete", isComplete)
+        writer.endObject()
+    }
+}

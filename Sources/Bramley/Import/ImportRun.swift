@@ -1,0 +1,158 @@
+internal import Coding
+internal import Crypto
+internal import RelyingParty
+internal import Sockets
+internal import Storage
+
+/// Imports the lines of a stream, a batch in a transaction.
+///
+/// Whatever ends it, each batch is in the database whole or not at all, and running it again with the same lines changes
+/// nothing of what is there: so it goes on where it was.
+struct ImportRun {
+    /// Lines in one transaction: few enough that a sign-in beside it does not wait long for the lock.
+    static let batch = 500
+
+    let place: OperatorDatabase
+    let isRehearsal: Bool
+    private var report = ImportReport()
+    private var rehearsed = RehearsedKeys()
+    private var progress: ImportProgress
+    private var pending: [(line: Int, entry: Entry)] = []
+    private let reader: LineReader
+    private let clientIDs: [String]
+
+    /// A line, read.
+    private enum Entry {
+        case person(ImportedPerson)
+        case refused(String)
+    }
+
+    init(_ file: InputFile, place: OperatorDatabase, isRehearsal: Bool) {
+        self.place = place
+        self.isRehearsal = isRehearsal
+        reader = LineReader(file)
+        progress = ImportProgress(total: file.size)
+        clientIDs = [place.configuration.apple.servicesID] + place.configuration.apple.bundleIDs
+        report.isRehearsal = isRehearsal
+    }
+
+    /// Until the end of the input, or until the task is cancelled: what was read of an unfinished batch is then left.
+    mutating func run() async throws -> ImportReport {
+        do {
+            while !Task.isCancelled, let line = try reader.next() {
+                read(line)
+                if pending.count == Self.batch { try await write() }
+                progress.update(lines: report.lines + pending.count, bytes: reader.bytesRead)
+            }
+            report.isComplete = !Task.isCancelled
+            if report.isComplete { try await write() }
+            progress.clear()
+            return report
+        } catch {
+            progress.clear()
+            if let error = error as? SystemError { throw CommandFailure("The input cannot be read: \(error).") }
+            CommandOutput.remark(report.text)
+            throw error
+        }
+    }
+
+    private mutating func read(_ line: LineReader.Line) {
+        do throws(ImportLineError) {
+            guard case .text(let bytes) = line else {
+                throw ImportLineError("longer than \(LineReader.longestLine) bytes")
+            }
+            if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
+            let parsed = try ImportLine.parse(bytes, clientIDs: clientIDs)
+            pending.append((reader.number, .person(person(parsed))))
+        } catch {
+            pending.append((reader.number, .refused(error.description)))
+        }
+    }
+
+    private func person(_ line: ImportLine) -> ImportedPerson {
+        let credential = line.credential.map { credential in
+            let context = RefreshToken.sealingContext(
+                team: place.team, subject: line.subject, clientID: credential.clientID)
+            return ImportedPerson.Credential(
+                clientID: credential.clientID,
+                sealedRefreshToken: place.keyring.seal(
+                    Array(credential.token.value.utf8), purpose: .refreshToken, context: context))
+        }
+        return ImportedPerson(
+            newUser: place.identifiers.make(), subject: line.subject, externalID: line.externalID, name: line.name,
+            email: line.email, credential: credential)
+    }
+
+    private mutating func write() async throws {
+        let batch = pending
+        pending.removeAll(keepingCapacity: true)
+        let people = batch.compactMap { line in if case .person(let person) = line.entry { person } else { nil } }
+        var results: [ImportResult] = []
+        if !people.isEmpty {
+            results = try await place.database.importPeople(
+                people, team: place.team, isRehearsal: isRehearsal, at: place.now)
+        }
+        // Reported in the order of the lines, whatever each was refused for.
+        var next = zip(people, results).makeIterator()
+        for (line, entry) in batch {
+            switch entry {
+            case .refused(let reason): refuse(line, reason)
+            case .person:
+                guard let (person, result) = next.next() else { return }
+                count(isRehearsal ? rehearsed.result(result, of: person) : result, line: line)
+            }
+        }
+    }
+
+    private mutating func count(_ result: ImportResult, line: Int) {
+        switch result {
+        case .imported: report.imported += 1
+        case .updated: report.updated += 1
+        case .unchanged: report.unchanged += 1
+        case .refused(.externalIDTaken(let owner)): refuse(line, "externalID belongs to \(owner)")
+        case .refused(.otherExternalID(let user)): refuse(line, "\(user) has another externalID")
+        case .refused(.beingDeleted):
+            refuse(line, "this person was deleted here, and their tokens are being revoked at Apple")
+        }
+    }
+
+    private mutating func refuse(_ line: Int, _ reason: String) {
+        report.refused += 1
+        progress.clear()
+        CommandOutput.remark("line \(line): \(reason)")
+    }
+}
+
+/// What earlier batches of a rehearsal would have written, which the database then does not hold: for each new person
+/// and external id 16 bytes of a hash.
+private struct RehearsedKeys {
+    private struct Key: Hashable {
+        var high: UInt64
+        var low: UInt64
+
+        init(_ text: String) {
+            let bytes = SHA256.hash(utf8: text).bytes
+            high = bytes[0..<8].reduce(0) { $0 << 8 | UInt64($1) }
+            low = bytes[8..<16].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+    }
+
+    private var users: [Key: (user: UserID, externalID: Key?)] = [:]
+    private var owners: [Key: UserID] = [:]
+
+    /// The result as it were had earlier lines been written. A person who is named again counts as unchanged.
+    mutating func result(_ result: ImportResult, of person: ImportedPerson) -> ImportResult {
+        guard case .imported(let user) = result else { return result }
+        let externalID = person.externalID.map(Key.init)
+        if let known = users[Key(person.subject.rawValue)] {
+            if let externalID, let other = known.externalID, externalID != other {
+                return .refused(.otherExternalID(of: known.user))
+            }
+            return .unchanged(known.user)
+        }
+        if let externalID, let owner = owners[externalID] { return .refused(.externalIDTaken(by: owner)) }
+        users[Key(person.subject.rawValue)] = (user, externalID)
+        if let externalID { owners[externalID] = user }
+        return result
+    }
+}

@@ -1,0 +1,70 @@
+package import Sockets
+
+/// Reads lines of a stream, keeping one piece of it in memory, whatever its size.
+package final class LineReader {
+    package enum Line: Hashable, Sendable {
+        case text([UInt8])
+        /// Longer than allowed: passed over, not kept.
+        case tooLong
+    }
+
+    /// The longest line that is read, in bytes without its line end.
+    package static let longestLine = 65_536
+    private static let piece = 65_536
+
+    private let file: InputFile
+    private var buffer: [UInt8] = []
+    private var start = 0
+    private var isAtEnd = false
+    /// How many lines were given.
+    package private(set) var number = 0
+    /// How many bytes were read.
+    package private(set) var bytesRead = 0
+
+    package init(_ file: InputFile) {
+        self.file = file
+    }
+
+    /// The next line without its LF; nil at the end, or when the task is cancelled while it waits for input.
+    package func next() throws(SystemError) -> Line? {
+        var isTooLong = false
+        var searched = start
+        while true {
+            if let end = buffer[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+                defer { start = end + 1 }
+                return line(start..<end, isTooLong)
+            }
+            if buffer.count - start > Self.longestLine {
+                isTooLong = true
+                start = buffer.count
+            }
+            searched = buffer.count
+            if isAtEnd {
+                guard start < buffer.count || isTooLong else { return nil }
+                defer { start = buffer.count }
+                return line(start..<buffer.count, isTooLong)
+            }
+            // Drops what was given.
+            buffer.removeFirst(start)
+            searched -= start
+            start = 0
+            guard try fill() else { return nil }
+        }
+    }
+
+    private func line(_ range: Range<Int>, _ isTooLong: Bool) -> Line {
+        number += 1
+        return isTooLong || range.count > Self.longestLine ? .tooLong : .text(Array(buffer[range]))
+    }
+
+    /// - Returns: false when the task was cancelled.
+    private func fill() throws(SystemError) -> Bool {
+        while !file.isReadable(within: 200) {
+            if Task.isCancelled { return false }
+        }
+        let count = try file.read(Self.piece, appendingTo: &buffer)
+        bytesRead += count
+        isAtEnd = count == 0
+        return true
+    }
+}

@@ -1,0 +1,62 @@
+internal import CLinux
+internal import Glibc
+
+/// A file, a pipe or standard input, read from its beginning to its end.
+package final class InputFile {
+    private let descriptor: Descriptor
+    /// Bytes of a regular file; nil for what has no size yet.
+    package let size: Int?
+    /// The permission bits of a regular file; nil for anything else.
+    package let mode: UInt32?
+
+    package convenience init(path: String) throws(SystemError) {
+        let number = try SystemCalls.retrying("open") { unsafe open(path, O_RDONLY | O_CLOEXEC) }
+        try self.init(Descriptor(owning: number))
+    }
+
+    package static func standardInput() throws(SystemError) -> InputFile {
+        try InputFile(Descriptor(owning: try SystemCalls.retrying("dup") { dup(STDIN_FILENO) }))
+    }
+
+    private init(_ descriptor: consuming Descriptor) throws(SystemError) {
+        let number = descriptor.number
+        self.descriptor = descriptor
+        var status = stat()
+        // Invariant: fstat(2) writes one `stat`.
+        _ = try SystemCalls.retrying("fstat") { unsafe fstat(number, &status) }
+        guard status.st_mode & S_IFMT != S_IFDIR else { throw SystemError(call: "read", code: EISDIR) }
+        let isRegular = status.st_mode & S_IFMT == S_IFREG
+        size = isRegular ? Int(status.st_size) : nil
+        mode = isRegular ? status.st_mode & 0o7777 : nil
+    }
+
+    /// Whether there is something to read, or the end, within so many milliseconds. At once for a regular file.
+    package func isReadable(within milliseconds: Int32) -> Bool {
+        var poll = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
+        // Invariant: one descriptor is asked for, and one is given.
+        return unsafe Glibc.poll(&poll, 1, milliseconds) > 0
+    }
+
+    /// Reads at most `count` bytes behind those in `bytes`.
+    /// - Returns: how many there were; 0 at the end.
+    package func read(_ count: Int, appendingTo bytes: inout [UInt8]) throws(SystemError) -> Int {
+        let end = bytes.count
+        bytes.append(contentsOf: repeatElement(0, count: count))
+        while true {
+            let number = descriptor.number
+            // Invariant: the buffer has `count` bytes behind `end`, and read(2) writes at most so many.
+            let got = unsafe bytes.withUnsafeMutableBytes { buffer in
+                let tail = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[end...])
+                return unsafe Glibc.read(number, tail.baseAddress, tail.count)
+            }
+            if got >= 0 {
+                bytes.removeLast(count - got)
+                return got
+            }
+            let code = errno
+            if code == EINTR { continue }
+            bytes.removeLast(count)
+            throw SystemError(call: "read", code: code)
+        }
+    }
+}
