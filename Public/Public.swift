@@ -10,6 +10,8 @@ package enum EmbeddedFiles {
         "assets/repost.js": PackageResources.repost_js,
         "strings/en.json": PackageResources.en_json,
         "templates/account.mustache": PackageResources.account_mustache,
+        "templates/account_delete.mustache": PackageResources.account_delete_mustache,
+        "templates/account_deleted.mustache": PackageResources.account_deleted_mustache,
         "templates/layout.mustache": PackageResources.layout_mustache,
         "templates/login.mustache": PackageResources.login_mustache,
         "templates/logout.mustache": PackageResources.logout_mustache,

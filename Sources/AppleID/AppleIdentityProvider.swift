@@ -18,6 +18,7 @@ package final class AppleIdentityProvider: IdentityProvider {
     private let identityTokens: IdentityTokenVerifier
     private let notifications: AppleNotificationVerifier
     private let tokenExchange: TokenExchange
+    private let tokenRevocation: TokenRevocation
 
     package init(
         configuration: AppleConfiguration, transport: any HTTPTransport, archive: any KeySetArchive,
@@ -41,6 +42,7 @@ package final class AppleIdentityProvider: IdentityProvider {
         tokenExchange = TokenExchange(
             client: client, secrets: secrets, servicesID: configuration.servicesID,
             redirectURI: configuration.redirectURI)
+        tokenRevocation = TokenRevocation(client: client, secrets: secrets)
     }
 
     package func authorizeURL(state: String, nonce: String) -> String {
@@ -97,6 +99,12 @@ package final class AppleIdentityProvider: IdentityProvider {
         } catch {
             throw error.signInFailure
         }
+    }
+}
+
+extension AppleIdentityProvider: TokenRevoker {
+    package func revoke(_ token: RefreshToken, clientID: ClientID) async throws(TokenRevocationFailure) {
+        try await tokenRevocation.revoke(token, for: clientID)
     }
 }
 

@@ -9,6 +9,9 @@ package struct RetentionPolicy: Hashable, Sendable {
     /// How long after its end a used attempt still tells a replay from a forgery.
     package static let usedAttempts: Int64 = 86_400
 
+    /// How long a deletion is remembered by a keyed hash, and one that Apple was never told of kept for the operator.
+    package static let revocations: Int64 = 90 * 86_400
+
     /// `retention.events`: entries of the journal.
     package var events: Int64
     /// `retention.notifications`: recorded notifications; never less than `notificationIdentifiers`.
@@ -24,13 +27,14 @@ package struct RetentionPolicy: Hashable, Sendable {
         Cutoffs(
             firstConsent: now.adding(seconds: -Self.firstConsent),
             notifications: now.adding(seconds: -max(notifications, Self.notificationIdentifiers)),
-            events: now.adding(seconds: -events))
+            events: now.adding(seconds: -events), revocations: now.adding(seconds: -Self.revocations))
     }
 
     package struct Cutoffs: Hashable, Sendable {
         package var firstConsent: Timestamp
         package var notifications: Timestamp
         package var events: Timestamp
+        package var revocations: Timestamp
     }
 }
 
@@ -41,6 +45,7 @@ package struct MaintenanceReport: Hashable, Sendable {
     package var firstConsents = 0
     package var notifications = 0
     package var events = 0
+    package var revocations = 0
 
     package init() {}
 }

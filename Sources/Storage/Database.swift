@@ -3,6 +3,7 @@ package import Crypto
 import GRDB
 package import Logging
 package import RelyingParty
+import Synchronization
 
 /// Bramley's database: one SQLite file in WAL mode, written by one connection and read by others.
 ///
@@ -19,6 +20,8 @@ package final class Database: Sendable {
     let commits: GroupCommit
     let connections: Connections
     let foreignChanges: ForeignChanges
+    /// Somebody was erased since the log was emptied last.
+    let erasures = Atomic(false)
     private let writer: DatabaseQueue
     private let reader: DatabaseQueue
 
@@ -138,6 +141,25 @@ package final class Database: Sendable {
         } catch {
             throw StoreError(error)
         }
+    }
+
+    /// Moves the log into the database and empties it when somebody was erased: until then it holds pages as they were
+    /// before, and the file system with it. Tried again at the next call when a reader of another process is in the way.
+    func emptyLogAfterErasures() async throws(StoreError) {
+        guard erasures.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        let result: Result<Bool, StoreError> = await withCheckedContinuation { continuation in
+            writer.asyncWriteWithoutTransaction { connection in
+                do {
+                    let row = try connection.firstRow("PRAGMA wal_checkpoint(TRUNCATE)")
+                    continuation.resume(returning: .success(row?[0] as Int64? == 0))
+                } catch {
+                    continuation.resume(returning: .failure(StoreError(error)))
+                }
+            }
+        }
+        let isEmpty = (try? result.get()) ?? false
+        if !isEmpty { erasures.store(true, ordering: .releasing) }
+        _ = try result.get()
     }
 
     /// Finishes what was accepted, moves the log into the database and closes. Later writes are `.unavailable`.

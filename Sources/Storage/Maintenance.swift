@@ -6,9 +6,9 @@ extension Database {
     /// The most rows one transaction deletes, so that no sign-in waits long behind it.
     static var maintenanceBatch: Int { 200 }
 
-    /// Deletes what has expired: sessions past their end, used attempts, names nobody came back for, notifications
-    /// and journal entries past their retention that no webhook endpoint waits for. In small batches, each a write like
-    /// any other.
+    /// Deletes what has expired: sessions past their end, used attempts, names nobody came back for, notifications,
+    /// deletions, and journal entries past their retention that no webhook endpoint waits for. In small batches, each a
+    /// write like any other.
     package func maintain(at now: Timestamp) async throws(StoreError) -> MaintenanceReport {
         let cutoffs = options.retention.cutoffs(at: now)
         var report = MaintenanceReport()
@@ -33,6 +33,12 @@ extension Database {
             DELETE FROM event WHERE sequence IN
             (SELECT e.sequence FROM event e WHERE e.time <= ? AND \(WebhookQuery.isNotAwaited) ORDER BY e.time LIMIT ?)
             """, until: cutoffs.events)
+        report.revocations = try await delete(
+            """
+            DELETE FROM revocation WHERE id IN
+            (SELECT id FROM revocation WHERE queued_at <= ? AND sealed_refresh_token IS NULL LIMIT ?)
+            """, until: cutoffs.revocations)
+        try await emptyLogAfterErasures()
         return report
     }
 

@@ -1,6 +1,7 @@
 package import Coding
 import GRDB
 package import RelyingParty
+import Synchronization
 
 extension Database: NotificationStore {
     package func apply(
@@ -8,12 +9,22 @@ extension Database: NotificationStore {
     ) async throws(StoreError) -> NotificationOutcome {
         let identifiers = identifiers
         let policy = options.onAccountDeleted
+        let subjectHashes = subjectHashes
+        defer { if notification.kind == .accountDeleted { erasures.store(true, ordering: .releasing) } }
         return try await commits.write { connection, effects in
             let known = try connection.integer("SELECT 1 FROM notification WHERE jti = ?", [notification.id])
             if known != nil { return .duplicate }
             var changes = NotificationChanges(
                 notification: notification, team: team, policy: policy, now: now, identifiers: identifiers)
             let outcome = try changes.apply(on: connection, effects: &effects)
+            // What Apple says of somebody deleted here, and be it the echo of our own revocation, is not kept again.
+            var subject = notification.subject
+            if outcome == .unknownSubject, let name = subject,
+                try connection.wasDeleted(subjectHashes.all(team, name))
+            {
+                subject = nil
+                changes.erases = true
+            }
             try connection.run(
                 """
                 INSERT INTO notification (jti, type, client_id, subject, event_time, received_at, payload, outcome)
@@ -21,7 +32,7 @@ extension Database: NotificationStore {
                 """,
                 [
                     notification.id, notification.type, notification.clientID.rawValue,
-                    notification.subject?.rawValue, notification.eventTime.milliseconds, now.milliseconds,
+                    subject?.rawValue, notification.eventTime.milliseconds, now.milliseconds,
                     changes.erases ? nil : notification.payload, outcome.rawValue,
                 ])
             return outcome

@@ -25,20 +25,83 @@ struct SubjectHashes: Sendable {
     }
 }
 
+/// What `failure` says of an entry besides why the last attempt failed.
+private enum RevocationMark {
+    /// Apple is being asked, until `next_attempt_at`.
+    static let inFlight = "in_flight"
+    /// Apple has answered, or there was no token to revoke. The row stays for a while without a token: by its hash,
+    /// notifications that still come about the deleted person are known for what they are.
+    static let done = "done"
+}
+
+extension SubjectHashes {
+    /// The refresh token of a sign-in as the queue keeps it. What no key of the ring opens is queued as it is: the worker
+    /// says so to the operator.
+    fileprivate func resealed(
+        _ sealed: [UInt8], _ hash: [UInt8], team: TeamID, subject: AppleSubject, clientID: ClientID
+    ) -> [UInt8] {
+        let old = RefreshToken.sealingContext(team: team, subject: subject, clientID: clientID)
+        guard let token = try? keyring.open(sealed, purpose: .refreshToken, context: old) else { return sealed }
+        return keyring.seal(
+            token, purpose: .refreshToken,
+            context: QueuedRevocation.sealingContext(subjectHash: hash, clientID: clientID))
+    }
+}
+
 extension SQLiteConnection {
-    /// Queues each live refresh token of an identity.
-    func queueRevocations(identity: Int64, subjectHash: [UInt8], at now: Timestamp) throws {
-        try run(
+    /// Queues each live refresh token of an identity, under a context that does not name the person. Without one an entry
+    /// that is done already remembers that there was somebody.
+    func queueRevocations(
+        identity: Int64, team: TeamID, subject: AppleSubject, hashes: SubjectHashes, at now: Timestamp
+    ) throws {
+        let hash = hashes.current(team, subject)
+        var isQueued = false
+        for row in try rows(
             """
-            INSERT INTO revocation (subject_hash, client_id, sealed_refresh_token, queued_at, next_attempt_at)
-            SELECT ?, client_id, sealed_refresh_token, ?, ? FROM apple_credential
+            SELECT client_id, sealed_refresh_token FROM apple_credential
             WHERE identity = ? AND sealed_refresh_token IS NOT NULL
-            """, [blob(subjectHash), now.milliseconds, now.milliseconds, identity])
+            """, [identity])
+        {
+            let clientID = ClientID(try row.text(0))
+            let sealed = hashes.resealed(try row.bytes(1), hash, team: team, subject: subject, clientID: clientID)
+            try run(
+                """
+                INSERT INTO revocation (subject_hash, client_id, sealed_refresh_token, queued_at, next_attempt_at)
+                VALUES (?, ?, ?, ?, ?)
+                """, [blob(hash), clientID.rawValue, blob(sealed), now.milliseconds, now.milliseconds])
+            isQueued = true
+        }
+        if isQueued { return }
+        try run(
+            "INSERT INTO revocation (subject_hash, client_id, queued_at, failure) VALUES (?, '', ?, ?)",
+            [blob(hash), now.milliseconds, RevocationMark.done])
     }
 
     /// A person who was deleted is back: what they consented to now must not be revoked.
     func cancelRevocations(_ subjectHashes: [[UInt8]]) throws {
         for hash in subjectHashes { try run("DELETE FROM revocation WHERE subject_hash = ?", [blob(hash)]) }
+    }
+
+    /// Whether Apple is being asked at this moment to end this person's authorization.
+    func isRevocationInFlight(_ subjectHashes: [[UInt8]], at now: Timestamp) throws -> Bool {
+        for hash in subjectHashes {
+            let found = try integer(
+                """
+                SELECT 1 FROM revocation WHERE subject_hash = ? AND failure = ? AND next_attempt_at > ? LIMIT 1
+                """, [blob(hash), RevocationMark.inFlight, now.milliseconds])
+            if found != nil { return true }
+        }
+        return false
+    }
+
+    /// Whether this is somebody whom this server has deleted not long ago.
+    func wasDeleted(_ subjectHashes: [[UInt8]]) throws -> Bool {
+        for hash in subjectHashes {
+            if try integer("SELECT 1 FROM revocation WHERE subject_hash = ? LIMIT 1", [blob(hash)]) != nil {
+                return true
+            }
+        }
+        return false
     }
 }
 
@@ -47,21 +110,38 @@ extension Database: RevocationQueue {
         try await read { connection in
             try connection.rows(
                 """
-                SELECT id, client_id, sealed_refresh_token, queued_at, attempts FROM revocation
-                WHERE next_attempt_at <= ? AND sealed_refresh_token IS NOT NULL ORDER BY next_attempt_at LIMIT ?
+                SELECT id, client_id, sealed_refresh_token, queued_at, attempts, subject_hash FROM revocation
+                WHERE next_attempt_at <= ? AND sealed_refresh_token IS NOT NULL ORDER BY next_attempt_at, id LIMIT ?
                 """, [now.milliseconds, limit]
             ).map { row in
                 QueuedRevocation(
-                    id: row[0] as Int64? ?? 0, clientID: ClientID(try row.text(1)),
+                    id: row[0] as Int64? ?? 0, subjectHash: try row.bytes(5), clientID: ClientID(try row.text(1)),
                     sealedRefreshToken: try row.bytes(2), queuedAt: try row.moment(3),
                     attempts: Int(row[4] as Int64? ?? 0))
             }
         }
     }
 
+    package func beginRevocation(
+        _ id: Int64, at now: Timestamp, until deadline: Timestamp
+    ) async throws(StoreError) -> Bool {
+        try await commits.write { connection, _ in
+            try connection.run(
+                """
+                UPDATE revocation SET failure = ?, next_attempt_at = ?
+                WHERE id = ? AND next_attempt_at <= ? AND sealed_refresh_token IS NOT NULL
+                """, [RevocationMark.inFlight, deadline.milliseconds, id, now.milliseconds])
+            return connection.changesCount > 0
+        }
+    }
+
     package func finishRevocation(_ id: Int64) async throws(StoreError) -> Bool {
         try await commits.write { connection, _ in
-            try connection.run("DELETE FROM revocation WHERE id = ?", [id])
+            try connection.run(
+                """
+                UPDATE revocation SET attempts = attempts + 1, next_attempt_at = NULL, failure = ?,
+                sealed_refresh_token = NULL WHERE id = ? AND sealed_refresh_token IS NOT NULL
+                """, [RevocationMark.done, id])
             return connection.changesCount > 0
         }
     }

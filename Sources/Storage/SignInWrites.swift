@@ -31,7 +31,8 @@ extension Database: SignInStore {
             if let used = try connection.usedAttempt(record.attempt, limits: limits, at: record.now) {
                 return .alreadyUsed(used)
             }
-            if try connection.wasRevoked(record) {
+            let hashes = subjectHashes.all(record.team, record.claims.subject)
+            if try connection.wasRevoked(record) || connection.isRevocationInFlight(hashes, at: record.now) {
                 try connection.markUsed(record, session: nil)
                 return .revoked
             }
@@ -41,9 +42,7 @@ extension Database: SignInStore {
                 try connection.markUsed(record, session: nil)
                 return .closed
             }
-            if person.isNew {
-                try connection.cancelRevocations(subjectHashes.all(record.team, record.claims.subject))
-            }
+            if person.isNew { try connection.cancelRevocations(hashes) }
             switch person.user.state {
             case .pending:
                 try connection.markUsed(record, session: nil)

@@ -2,6 +2,7 @@ package import Coding
 import Crypto
 import GRDB
 package import RelyingParty
+import Synchronization
 
 extension Database: UserDirectory {
     package func patchUser(
@@ -58,6 +59,7 @@ extension Database: UserDirectory {
     package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
         let identifiers = identifiers
         let subjectHashes = subjectHashes
+        defer { erasures.store(true, ordering: .releasing) }
         return try await commits.write { connection, effects in
             guard try connection.integer("SELECT 1 FROM user WHERE id = ?", [id.rawValue]) != nil else { return false }
             try connection.endSessions(
@@ -70,7 +72,7 @@ extension Database: UserDirectory {
             {
                 let (team, subject) = (TeamID(try row.text(1)), AppleSubject(try row.text(2)))
                 try connection.queueRevocations(
-                    identity: row[0] as Int64? ?? 0, subjectHash: subjectHashes.current(team, subject), at: now)
+                    identity: row[0] as Int64? ?? 0, team: team, subject: subject, hashes: subjectHashes, at: now)
                 try connection.eraseTraces(of: subject, team: team)
             }
             // Identities, credentials and sessions go with it.

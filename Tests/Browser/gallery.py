@@ -80,7 +80,11 @@ class Gallery:
                 problems += visitor.script(CONTRAST)
                 if visitor.script(OVERFLOW) > 0:
                     problems.append(f"wider than a screen of {width}")
-                picture = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
+                # The whole page, not only what fits the screen.
+                page = driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+                picture = driver.execute_cdp_cmd("Page.captureScreenshot", {
+                    "format": "png", "captureBeyondViewport": True,
+                    "clip": {"x": 0, "y": 0, "width": width, "height": max(height, page["height"]), "scale": 1}})["data"]
                 (self.folder / f"{name}-{size}-{scheme}.png").write_bytes(base64.b64decode(picture))
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -17,6 +17,7 @@ final class ServerParts: Sendable {
     let adminAdmission = AdmissionControl(maximum: 64, maximumPerAddress: 64)
     let draining = DrainingFlag()
     private let provider: AppleIdentityProvider
+    private let revocations: AppleRevocations
     private let application: WebApplication
     private let admin: AdminApplication
     private let signingKeys: SigningKeys?
@@ -51,6 +52,9 @@ final class ServerParts: Sendable {
         provider = try Self.provider(configuration, group, database, clock, logger)
         webhooks = try Self.webhooks(
             configuration, policy: webhookPolicy, group, database, draining, clock, random, logger)
+        revocations = AppleRevocations(
+            queue: database, leases: database, revoker: provider, keyring: keyring, clock: clock, random: random,
+            logger: logger)
         let trusted = TrustedProxies(configuration.server.trustedProxies)
         admission = AdmissionControl(
             maximum: configuration.server.limits.connections,
@@ -182,6 +186,7 @@ final class ServerParts: Sendable {
                 }
             }
         }
+        RevocationJob(revocations: revocations, draining: draining).start(on: loop)
         // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some.
         loop.spawn { [provider] in await provider.keys.prepare() }
     }

@@ -105,6 +105,10 @@ package struct Pages: Sendable {
                 "login": .text(url.path("/login")), "apple": .text(url.path("/login/apple")),
                 "attempt": .text(url.path("/login/attempt")), "callback": .text(url.path("/apple/callback")),
                 "account": .text(url.path("/account")), "logout": .text(url.path("/logout")),
+                "endSession": .text(url.path("/account/sessions/revoke")),
+                "endOthers": .text(url.path("/account/sessions/revoke-all")),
+                "export": .text(url.path("/account/export")), "delete": .text(url.path("/account/delete")),
+                "home": .text(url.path("/")),
                 "session": .text(url.path("/api/v1/session")), "password": .optional(configuration.login.passwordURL),
             ],
         ]

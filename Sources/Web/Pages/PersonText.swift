@@ -40,8 +40,11 @@ enum PersonText {
 /// A session as its owner sees it.
 enum SessionText {
     static func values(of session: Session, current: SessionID, strings: Strings?) -> PageValue {
-        [
-            "device": .text(DeviceDescription.text(of: session, strings: strings)),
+        let device = DeviceDescription.text(of: session, strings: strings)
+        return [
+            "id": .text(session.id.rawValue),
+            "device": .text(device),
+            "endLabel": .text(strings?.text("account.endSessionOf", ["device": device]) ?? device),
             "address": .text(session.device.address),
             "isCurrent": .flag(session.id == current),
             "createdAt": MomentText.values(of: session.createdAt),

@@ -10,26 +10,19 @@ struct AccountRoutes: Sendable {
     let responses: WebResponses
     let cookies: Cookies
     let reader: SignedInReader
+    let access: AccountAccess
     let targets: ReturnTargets
     let bounces: BounceMemory
     let clock: any WallClock
     let random: any RandomSource
 
     func root(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let path = try await signedIn(request) == nil ? "/login" : "/account"
+        let path = try await access.signedIn(request) == nil ? "/login" : "/account"
         return responses.redirect(to: configuration.publicURL.path(path))
     }
 
     func account(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard let signedIn = try await signedIn(request) else {
-            let here = PercentEncoding.encodeComponent(configuration.publicURL.path("/account"))
-            return responses.redirect(to: configuration.publicURL.path("/login?return_to=\(here)"))
-        }
-        switch signedIn.user.state {
-        case .active: break
-        case .pending: throw .userPending
-        case .disabled: throw .userDisabled
-        }
+        guard let signedIn = try await access.active(request) else { return access.login(returningTo: "/account") }
         let sessions: [Session]
         do {
             sessions = try await reader.sessions.sessions(of: signedIn.user.id, at: clock.now())
@@ -40,13 +33,21 @@ struct AccountRoutes: Sendable {
         let nonce = Base64URL.encode(random.bytes(16))
         let strings = responses.pages.strings(locale)
         let live = sessions.filter { clock.now() < reader.limits.end(of: $0) }
+        // This browser first, then by when they were last used.
+        let ordered =
+            live.filter { $0.id == signedIn.session.id }
+            + live.filter { $0.id != signedIn.session.id }.sorted { $0.lastSeenAt > $1.lastSeenAt }
         let page = responses.pages.render(
             "account", locale: locale,
             [
                 "page": ["nonce": .text(nonce)],
                 "user": PersonText.values(of: signedIn.user, strings: strings),
                 "sessions": .list(
-                    live.map { SessionText.values(of: $0, current: signedIn.session.id, strings: strings) }),
+                    ordered.map { SessionText.values(of: $0, current: signedIn.session.id, strings: strings) }),
+                "account": [
+                    "hasOthers": .flag(ordered.contains { $0.id != signedIn.session.id }),
+                    "notice": .optional(AccountNotice(request)?.text(strings)),
+                ],
             ])
         return responses.page(
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
@@ -56,7 +57,7 @@ struct AccountRoutes: Sendable {
     func logoutPage(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
         let strings = responses.pages.strings(locale)
-        guard let signedIn = try await signedIn(request) else {
+        guard let signedIn = try await access.signedIn(request) else {
             let again = MessagePage.Action(
                 text: strings?["message.signIn"] ?? "", link: configuration.publicURL.path("/login"))
             let page = MessagePage(page: "signed_out", strings, [again])
@@ -88,7 +89,7 @@ struct AccountRoutes: Sendable {
             guard let target = targets.validate(text) else { throw .returnToRefused }
             location = target.location
         }
-        if let signedIn = try await signedIn(request) {
+        if let signedIn = try await access.signedIn(request) {
             do {
                 _ = try await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
             } catch {
@@ -100,15 +101,5 @@ struct AccountRoutes: Sendable {
             bounces.forget([binding.hash])
         }
         return responses.redirect(to: location, cookies: [cookies.clearSession])
-    }
-
-    /// Pages belong to browsers: an app's Bearer signs nobody in here.
-    private func signedIn(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
-        guard case .cookie(let token) = reader.credential(in: request.fields) else { return nil }
-        do {
-            return try await reader.signedIn(.cookie(token))
-        } catch {
-            throw .store(error)
-        }
     }
 }

@@ -51,8 +51,12 @@ struct RouteTable: Sendable {
             configuration: configuration, responses: responses, notifications: services.notifications,
             failures: RateLimiter(RateGate.limit(perMinute: limits.failedNotificationsPerMinute)),
             stopwatch: stopwatch)
+        let access = AccountAccess(configuration: configuration, responses: responses, reader: reader)
+        let accountRoutes = Self.accountRoutes(
+            configuration: configuration, responses: responses, cookies: cookies, access: access, bounces: bounces,
+            services: services)
         let account = AccountRoutes(
-            configuration: configuration, responses: responses, cookies: cookies, reader: reader,
+            configuration: configuration, responses: responses, cookies: cookies, reader: reader, access: access,
             targets: services.returnTargets, bounces: bounces, clock: clock, random: random)
         let session = SessionAPI(
             configuration: configuration, responses: responses, cookies: cookies, reader: reader, bounces: bounces,
@@ -77,7 +81,7 @@ struct RouteTable: Sendable {
             Entry(method: .get, pattern: "/oauth2/sign_out", handle: oauth2Proxy.signOut),
         ]
         routes =
-            proxyRoutes + assertionRoutes + [
+            proxyRoutes + assertionRoutes + accountRoutes + [
                 Entry(method: .get, pattern: "/", handle: account.root),
                 Entry(method: .get, pattern: "/login", handle: signIns.limiting(login.page)),
                 Entry(method: .get, pattern: "/login/attempt", handle: signIns.limiting(login.attempt)),
@@ -90,5 +94,27 @@ struct RouteTable: Sendable {
                 Entry(method: .get, pattern: "/api/v1/session", handle: session.get),
                 Entry(method: .delete, pattern: "/api/v1/session", handle: session.delete),
             ]
+    }
+
+    private static func accountRoutes(
+        configuration: WebConfiguration, responses: WebResponses, cookies: Cookies, access: AccountAccess,
+        bounces: BounceMemory, services: WebApplication.Services
+    ) -> [Entry] {
+        let (users, clock) = (services.users, services.clock)
+        let sessions = AccountSessionRoutes(
+            configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
+            bounces: bounces, clock: clock)
+        let export = AccountExportRoute(responses: responses, access: access, users: users, clock: clock)
+        let deletion = AccountDeletionRoutes(
+            configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
+            bounces: bounces, clock: clock, random: services.random)
+        return [
+            Entry(method: .post, pattern: "/account/sessions/revoke", handle: sessions.revoke),
+            Entry(method: .post, pattern: "/account/sessions/revoke-all", handle: sessions.revokeAll),
+            Entry(method: .get, pattern: "/account/export", handle: export.get),
+            Entry(method: .get, pattern: "/account/delete", handle: deletion.page),
+            Entry(method: .post, pattern: "/account/delete", handle: deletion.post),
+            Entry(method: .get, pattern: "/account/deleted", handle: deletion.deleted),
+        ]
     }
 }

@@ -1,0 +1,109 @@
+import Coding
+package import Crypto
+package import Logging
+
+/// Tells Apple of deleted accounts: what `UserDirectory.deleteUser` queued is revoked, one token after another, with
+/// ever longer pauses while Apple does not answer, and given up after seven days.
+///
+/// The order is what makes it safe beside a sign-in of the same person. The entry is marked as in flight before Apple is
+/// asked; a sign-in that completes before the mark takes the entry away, so nothing is sent; one that completes after it
+/// is refused, because Apple may end what it brought; and once Apple has answered, the next sign-in is a first one.
+package final class AppleRevocations: Sendable {
+    /// How long one request may be under way, in seconds: longer than the HTTP client lets it. After a crash, a sign-in
+    /// of the person waits this long at most.
+    package static let flightTime: Int64 = 30
+    /// How long the lease is held without a word, in seconds.
+    static let leaseTime: Int64 = 60
+    /// Pauses between attempts, in seconds; the last one repeats.
+    package static let pauses: [Int64] = [5, 20, 80, 320, 1_280, 5_120, 21_600]
+    /// The most tokens of one round.
+    static let batch = 50
+
+    private let queue: any RevocationQueue
+    private let leases: any LeaseStore
+    private let revoker: any TokenRevoker
+    private let keyring: SealingKeyring
+    private let clock: any WallClock
+    private let logger: Logger
+    private let holder: String
+
+    package init(
+        queue: any RevocationQueue, leases: any LeaseStore, revoker: any TokenRevoker, keyring: SealingKeyring,
+        clock: any WallClock, random: any RandomSource, logger: Logger
+    ) {
+        self.queue = queue
+        self.leases = leases
+        self.revoker = revoker
+        self.keyring = keyring
+        self.clock = clock
+        self.logger = logger
+        holder = Hexadecimal.encode(random.bytes(16))
+    }
+
+    /// Does what is due, unless another process does; returns when it is done or the store does not answer.
+    /// - Parameter goesOn: asked before each request; false ends the round.
+    package func round(while goesOn: () -> Bool = { true }) async {
+        do throws(StoreError) {
+            let due = try await queue.dueRevocations(at: clock.now(), limit: Self.batch)
+            if due.isEmpty { return }
+            for entry in due where goesOn() {
+                let isOurs = try await leases.holdLease(
+                    .revocations, holder: holder, seconds: Self.leaseTime, at: clock.now())
+                guard isOurs else { return }
+                try await revoke(entry)
+            }
+            try await leases.releaseLease(.revocations, holder: holder)
+        } catch {
+            logger.error("the queue of revocations does not answer", metadata: ["cause": "\(error.text)"])
+        }
+    }
+
+    private func revoke(_ entry: QueuedRevocation) async throws(StoreError) {
+        let now = clock.now()
+        let deadline = now.adding(seconds: Self.flightTime)
+        guard try await queue.beginRevocation(entry.id, at: now, until: deadline) else { return }
+        guard let token = open(entry) else {
+            return try await giveUp(entry, reason: "unreadable", detail: "no sealing key opens the token")
+        }
+        do throws(TokenRevocationFailure) {
+            try await revoker.revoke(token, clientID: entry.clientID)
+        } catch {
+            return try await postpone(entry, error)
+        }
+        _ = try await queue.finishRevocation(entry.id)
+        logger.info("deletion told to Apple", metadata: ["attempts": "\(entry.attempts + 1)"])
+    }
+
+    private func postpone(_ entry: QueuedRevocation, _ failure: TokenRevocationFailure) async throws(StoreError) {
+        let now = clock.now()
+        let end = entry.queuedAt.adding(seconds: QueuedRevocation.lifetime)
+        guard now < end else { return try await giveUp(entry, reason: failure.reason, detail: failure.detail) }
+        let pause = Self.pauses[min(entry.attempts, Self.pauses.count - 1)]
+        // One last attempt when the time is over.
+        try await queue.postponeRevocation(
+            entry.id, until: min(now.adding(seconds: pause), end), failure: failure.reason)
+        var level = Logger.Level.warning
+        if case .clientRefused = failure { level = .error }
+        logger.log(
+            level: level, "deletion not told to Apple",
+            metadata: [
+                "reason": "\(failure.reason)", "detail": "\(failure.detail)", "attempts": "\(entry.attempts + 1)",
+            ])
+    }
+
+    private func giveUp(_ entry: QueuedRevocation, reason: String, detail: String) async throws(StoreError) {
+        try await queue.postponeRevocation(entry.id, until: nil, failure: reason)
+        logger.error(
+            "deletion given up at Apple",
+            metadata: ["reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)"])
+    }
+
+    private func open(_ entry: QueuedRevocation) -> RefreshToken? {
+        let context = QueuedRevocation.sealingContext(subjectHash: entry.subjectHash, clientID: entry.clientID)
+        guard
+            let bytes = try? keyring.open(entry.sealedRefreshToken, purpose: .refreshToken, context: context),
+            let text = String(validating: bytes, as: UTF8.self), !text.isEmpty
+        else { return nil }
+        return RefreshToken(text)
+    }
+}

@@ -1,0 +1,26 @@
+/// Ends a person's authorization at Apple.
+package protocol TokenRevoker: Sendable {
+    /// Returns once Apple has acknowledged it, which it does for tokens it does not know too.
+    func revoke(_ token: RefreshToken, clientID: ClientID) async throws(TokenRevocationFailure)
+}
+
+/// Why Apple did not revoke. The text is for the operator and holds no token.
+package enum TokenRevocationFailure: Error, Hashable, Sendable {
+    /// Apple refused us: the key, the team or the client does not belong to the others.
+    case clientRefused(String)
+    /// Apple did not answer, or not sensibly.
+    case unavailable(String)
+
+    package var reason: String {
+        switch self {
+        case .clientRefused: "client_refused"
+        case .unavailable: "provider_unavailable"
+        }
+    }
+
+    package var detail: String {
+        switch self {
+        case .clientRefused(let text), .unavailable(let text): text
+        }
+    }
+}

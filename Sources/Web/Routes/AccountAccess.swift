@@ -1,0 +1,81 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// Who may see and change an account: the person of the cookie's session, from our own pages.
+struct AccountAccess: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let reader: SignedInReader
+
+    /// The live session of the cookie, whatever the state of its user. Pages belong to browsers: an app's Bearer signs
+    /// nobody in here.
+    func signedIn(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
+        guard case .cookie(let token) = reader.credential(in: request.fields) else { return nil }
+        do {
+            return try await reader.signedIn(.cookie(token))
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// The same of somebody who may be here; nil when signed out.
+    func active(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
+        guard let signedIn = try await signedIn(request) else { return nil }
+        switch signedIn.user.state {
+        case .active: return signedIn
+        case .pending: throw .userPending
+        case .disabled: throw .userDisabled
+        }
+    }
+
+    /// The login page, and back to `path` afterwards.
+    func login(returningTo path: String) -> ServerResponse {
+        let target = PercentEncoding.encodeComponent(configuration.publicURL.path(path))
+        return responses.redirect(to: configuration.publicURL.path("/login?return_to=\(target)"))
+    }
+
+    /// The form of a request that changes something.
+    /// - Parameter names: the fields it may have, each once; others are not looked at.
+    /// - Throws: when it does not come from a page of ours, or is no such form.
+    func form(_ request: ServerRequest, _ names: [String]) throws(WebFailure) -> [String: String] {
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
+        guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
+        guard request.body.count <= Self.maximumForm else { throw .contentTooLarge }
+        let query = Query(request.body)
+        var values: [String: String] = [:]
+        for name in names {
+            switch query.value(name) {
+            case .absent: continue
+            case .one(let value): values[name] = value
+            case .several: throw .badRequest("several \(name)")
+            }
+        }
+        return values
+    }
+
+    /// Bytes of a form of ours.
+    static let maximumForm = 4096
+}
+
+/// What the account page says above all else, once, after something was done: a code in its address, so that it needs
+/// neither a cookie nor a store. Only these are known.
+enum AccountNotice: String, Sendable, CaseIterable {
+    case sessionEnded = "session-ended"
+    case othersEnded = "others-ended"
+    case unconfirmed
+    case otherAccount = "other-account"
+
+    /// Nil for another site's link: what a page of ours says is not for strangers to choose.
+    init?(_ request: ServerRequest) {
+        let sites = request.fields[values: .secFetchSite]
+        guard sites.isEmpty || (sites.count == 1 && ["same-origin", "none"].contains { sites[0].isExactly($0) }),
+            case .one(let code) = Query(request).value("done"),
+            let notice = Self.allCases.first(where: { $0.rawValue.isExactly(code) })
+        else { return nil }
+        self = notice
+    }
+
+    func text(_ strings: Strings?) -> String? { strings?["account.done.\(self)"] }
+}

@@ -1,0 +1,114 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `GET` and `POST /account/delete`, and `GET /account/deleted`: the end of an account.
+///
+/// Three things stand before it, none of which a stray tap does: a page of its own, a sign-in within ten minutes, and a
+/// box that is ticked. The form names the account it was shown for, because the fresh sign-in may have been somebody
+/// else's, in this tab or another.
+struct AccountDeletionRoutes: Sendable {
+    /// How long ago the sign-in may be, in seconds.
+    static let freshness: Int64 = 600
+
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let cookies: Cookies
+    let access: AccountAccess
+    let users: any UserDirectory
+    let bounces: BounceMemory
+    let clock: any WallClock
+    let random: any RandomSource
+
+    func page(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        guard let signedIn = try await access.active(request) else {
+            return access.login(returningTo: "/account/delete")
+        }
+        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let strings = responses.pages.strings(locale)
+        let nonce = Base64URL.encode(random.bytes(16))
+        let here = PercentEncoding.encodeComponent(configuration.publicURL.path("/account/delete"))
+        let page = responses.pages.render(
+            "account_delete", locale: locale,
+            [
+                "page": ["nonce": .text(nonce)],
+                "user": PersonText.values(of: signedIn.user, strings: strings),
+                "deletion": [
+                    "isFresh": .flag(isFresh(signedIn.session)), "account": .text(signedIn.user.id.rawValue),
+                    "again": .text(configuration.publicURL.path("/login/apple?return_to=\(here)")),
+                    "notice": .optional(AccountNotice(request)?.text(strings)),
+                    "againLead": .text(
+                        strings?.text("deletion.againLead", ["count": String(Self.freshness / 60)]) ?? ""),
+                ],
+            ])
+        return responses.page(
+            page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
+    }
+
+    func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let form = try access.form(request, ["confirm", "account"])
+        let account = form["account"].flatMap { UserID(parsing: $0) }
+        guard let signedIn = try await access.active(request) else {
+            return try await afterwards(account)
+        }
+        // Whoever is signed in now is not who the page was shown to.
+        guard account == signedIn.user.id else { return again(.otherAccount) }
+        guard isFresh(signedIn.session) else { return again(nil) }
+        guard form["confirm"].map({ $0.isExactly("yes") }) == true else { return again(.unconfirmed) }
+        let holdsToken: Bool
+        do {
+            let record = try await users.accountRecord(of: signedIn.user.id, at: clock.now())
+            holdsToken = record?.identities.contains { $0.credentials.contains(where: \.holdsToken) } ?? true
+            _ = try await users.deleteUser(signedIn.user.id, at: clock.now())
+        } catch {
+            throw .store(error)
+        }
+        bounces.forget([signedIn.session.tokenHash])
+        if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
+            bounces.forget([binding.hash])
+        }
+        return gone(holdsToken: holdsToken, cookies: [cookies.clearSession])
+    }
+
+    /// What happened, and what Apple is told; nothing about anybody.
+    func deleted(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        if try await access.signedIn(request) != nil {
+            return responses.redirect(to: configuration.publicURL.path("/account"))
+        }
+        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let page = responses.pages.render(
+            "account_deleted", locale: locale,
+            ["deletion": ["isTold": .flag(Query(request).value("apple") != .one("untold"))]])
+        return responses.page(page, locale: locale)
+    }
+
+    private func isFresh(_ session: Session) -> Bool {
+        let now = clock.now()
+        // From the future, by more than a clock being corrected explains: nobody knows how old it is.
+        return now < session.createdAt.adding(seconds: Self.freshness) && session.createdAt <= now.adding(seconds: 60)
+    }
+
+    private func again(_ notice: AccountNotice?) -> ServerResponse {
+        let query = notice.map { "?done=\($0.rawValue)" } ?? ""
+        return responses.redirect(to: configuration.publicURL.path("/account/delete" + query))
+    }
+
+    private func gone(holdsToken: Bool, cookies: [String] = []) -> ServerResponse {
+        let query = holdsToken ? "" : "?apple=untold"
+        return responses.redirect(to: configuration.publicURL.path("/account/deleted" + query), cookies: cookies)
+    }
+
+    /// Signed out: the second of two taps, whose first has deleted the account, reads what that did; everybody else may
+    /// sign in.
+    private func afterwards(_ account: UserID?) async throws(WebFailure) -> ServerResponse {
+        guard let account else { return access.login(returningTo: "/account/delete") }
+        do {
+            if try await users.user(account) == nil { return gone(holdsToken: true) }
+        } catch {
+            throw .store(error)
+        }
+        return access.login(returningTo: "/account/delete")
+    }
+}

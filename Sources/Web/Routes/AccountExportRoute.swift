@@ -1,0 +1,27 @@
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `GET /account/export`: everything kept about the person, as a file.
+struct AccountExportRoute: Sendable {
+    let responses: WebResponses
+    let access: AccountAccess
+    let users: any UserDirectory
+    let clock: any WallClock
+
+    func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        guard let signedIn = try await access.active(request) else { return access.login(returningTo: "/account") }
+        let now = clock.now()
+        let record: AccountRecord?
+        do {
+            record = try await users.accountRecord(of: signedIn.user.id, at: now)
+        } catch {
+            throw .store(error)
+        }
+        // Deleted between the two look-ups.
+        guard let record else { return access.login(returningTo: "/account") }
+        var response = responses.json(AccountExport.encode(record, at: now))
+        response.fields[.contentDisposition] = "attachment; filename=\"bramley-account.json\""
+        return response
+    }
+}

@@ -1,0 +1,54 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `POST /account/sessions/revoke` and `…/revoke-all`: a person ends their own sessions elsewhere.
+///
+/// Posted twice, both answer as the first time. An id of somebody else's session is answered as one that has ended: who
+/// guesses learns nothing.
+struct AccountSessionRoutes: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let cookies: Cookies
+    let access: AccountAccess
+    let users: any UserDirectory
+    let bounces: BounceMemory
+    let clock: any WallClock
+
+    /// Ends the session that the field `session` names. The current one is signed out.
+    func revoke(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let form = try access.form(request, ["session"])
+        guard let text = form["session"], let id = SessionID(parsing: text) else {
+            throw .badRequest("session is no session id")
+        }
+        guard let signedIn = try await access.active(request) else { return access.login(returningTo: "/account") }
+        let isCurrent = id == signedIn.session.id
+        do {
+            _ = try await users.endSession(
+                id, of: signedIn.user.id, cause: isCurrent ? .signOut : .revokedByUser, at: clock.now())
+        } catch {
+            throw .store(error)
+        }
+        guard isCurrent else { return done(.sessionEnded) }
+        bounces.forget([signedIn.session.tokenHash])
+        return responses.redirect(to: configuration.publicURL.path("/logout"), cookies: [cookies.clearSession])
+    }
+
+    /// Ends every session of the person but the current one.
+    func revokeAll(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        _ = try access.form(request, [])
+        guard let signedIn = try await access.active(request) else { return access.login(returningTo: "/account") }
+        do {
+            _ = try await users.endSessions(
+                of: signedIn.user.id, except: signedIn.session.id, cause: .revokedByUser, at: clock.now())
+        } catch {
+            throw .store(error)
+        }
+        return done(.othersEnded)
+    }
+
+    private func done(_ notice: AccountNotice) -> ServerResponse {
+        responses.redirect(to: configuration.publicURL.path("/account?done=\(notice.rawValue)"))
+    }
+}

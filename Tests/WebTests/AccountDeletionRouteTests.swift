@@ -1,0 +1,217 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+import Synchronization
+import Testing
+import Web
+
+@Suite struct AccountDeletionRouteTests {
+    private static let user = "usr_00000000000000000000000001"
+
+    private func fields(_ site: Site) -> HTTPFields { [.cookie: site.cookie, .secFetchSite: "same-origin"] }
+
+    private func delete(
+        _ site: Site, confirm: String? = "yes", account: String? = user
+    ) async -> ServerResponse {
+        var form: [(String, String)] = []
+        if let confirm { form.append(("confirm", confirm)) }
+        if let account { form.append(("account", account)) }
+        return await site.post("/account/delete", form: form, fields(site))
+    }
+
+    private func exists(_ site: Site) -> Bool { site.store.state.withLock { !$0.users.isEmpty } }
+
+    @Test func thePageShowsWhoseAccountItIsAndAsks() async throws {
+        let site = try Site()
+        site.signIn()
+        let response = await site.get("/account/delete", fields(site))
+        #expect(response.status == .ok)
+        #expect(response.fields[.cacheControl] == "no-store")
+        let page = response.text
+        #expect(page.contains("Anna Appleseed"))
+        #expect(page.contains("anna@example.com"))
+        #expect(page.contains("type=\"checkbox\" name=\"confirm\" value=\"yes\" required"))
+        #expect(page.contains("name=\"account\" value=\"\(Self.user)\""))
+        #expect(!page.contains("Sign in again to go on"))
+    }
+
+    @Test func confirmedItIsDeletedAndTheBrowserForgets() async throws {
+        let site = try Site()
+        site.signIn()
+        let response = await delete(site)
+        #expect(response.status == .seeOther)
+        // The fake keeps no token, so Apple cannot be told.
+        #expect(response.location == "/account/deleted?apple=untold")
+        #expect(response.setCookies == ["__Host-bramley=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax"])
+        #expect(!exists(site))
+        let page = await site.get("/account/deleted?apple=untold").text
+        #expect(page.contains("Your account is deleted"))
+        #expect(page.contains("We could not tell Apple"))
+        #expect(page.contains("Sign-In and Security"))
+        // The second of two taps reads the same, the cookie still being sent.
+        #expect(await delete(site).location == "/account/deleted")
+        #expect(await site.get("/account/deleted").text.contains("Apple is being told"))
+    }
+
+    @Test(
+        "A sign-in within ten minutes is needed",
+        arguments: [(0, true), (599, true), (600, false), (86_400, false)] as [(Int64, Bool)])
+    func freshness(_ age: Int64, passes: Bool) async throws {
+        let site = try Site()
+        site.signIn()
+        site.clock.advance(seconds: age)
+        let page = await site.get("/account/delete", fields(site)).text
+        #expect(page.contains("name=\"confirm\"") == passes)
+        #expect(page.contains("Sign in again to go on") == !passes)
+        #expect(page.contains("href=\"/login/apple?return_to=%2Faccount%2Fdelete\"") == !passes)
+        let response = await delete(site)
+        #expect(exists(site) == !passes)
+        if !passes {
+            #expect(response.location == "/account/delete")
+            #expect(response.setCookies.isEmpty)
+        }
+    }
+
+    @Test("The clock that went back makes nothing fresh", arguments: [(60, true), (61, false)] as [(Int64, Bool)])
+    func sessionFromTheFuture(_ ahead: Int64, passes: Bool) async throws {
+        let site = try Site()
+        site.signIn()
+        site.clock.advance(seconds: -ahead)
+        _ = await delete(site)
+        #expect(exists(site) == !passes)
+    }
+
+    @Test("Without the tick nothing is deleted", arguments: [nil, "", "no", "YES", "yes ", "on", "true"])
+    func unconfirmed(_ value: String?) async throws {
+        let site = try Site()
+        site.signIn()
+        let response = await delete(site, confirm: value)
+        #expect(response.location == "/account/delete?done=unconfirmed")
+        #expect(exists(site))
+        let page = await site.get("/account/delete?done=unconfirmed", fields(site)).text
+        #expect(page.contains("please tick the box first"))
+        #expect(!page.contains(" checked"))
+    }
+
+    @Test(
+        "A page shown for somebody else deletes nobody",
+        arguments: [nil, "", "usr_00000000000000000000000002", "usr_1", "ses_00000000000000000000000001"])
+    func otherAccount(_ account: String?) async throws {
+        let site = try Site()
+        site.signIn()
+        let response = await delete(site, account: account)
+        #expect(response.location == "/account/delete?done=other-account")
+        #expect(exists(site))
+        #expect(await site.get("/account/delete?done=other-account", fields(site)).text.contains("Nothing was deleted"))
+    }
+
+    @Test(arguments: ["confirm=yes&confirm=yes&account=\(user)", "confirm=yes&account=\(user)&account=\(user)"])
+    func duplicates(_ body: String) async throws {
+        let site = try Site()
+        site.signIn()
+        var all = fields(site)
+        all[.contentType] = "application/x-www-form-urlencoded"
+        #expect(await site.send(.post, "/account/delete", all, body: body).status == .badRequest)
+        #expect(exists(site))
+    }
+
+    @Test func whoeverIsSignedInReadsNoWordOfADeletion() async throws {
+        let site = try Site()
+        site.signIn()
+        #expect(await site.get("/account/deleted", fields(site)).location == "/account")
+        // A session that has merely ended is not told that the account is gone.
+        site.store.state.withLock { $0.sessions = [:] }
+        #expect(await delete(site).location == "/login?return_to=%2Faccount%2Fdelete")
+        #expect(exists(site))
+    }
+
+    @Test func signedOutVisitorsGoToTheLoginAndBack() async throws {
+        let site = try Site()
+        #expect(await site.get("/account/delete").location == "/login?return_to=%2Faccount%2Fdelete")
+        #expect(await site.get("/account/export").location == "/login?return_to=%2Faccount")
+    }
+
+    @Test func theWayBackFromAppleIsNoBounce() async throws {
+        let site = try Site()
+        site.signIn()
+        site.clock.advance(seconds: 601)
+        for _ in 0..<2 {
+            let response = await site.get("/login/apple?return_to=%2Faccount%2Fdelete", fields(site))
+            #expect(response.status == .seeOther)
+            #expect(response.location?.contains("/auth/authorize") == true)
+        }
+    }
+}
+
+@Suite struct AccountExportTests {
+    @Test func theDownloadIsAFileOfEverything() async throws {
+        let site = try Site()
+        site.signIn(PersonName(given: "\u{202E}<script>", family: "李"), groups: ["a&b"])
+        let response = await site.get("/account/export", cookie: site.cookie)
+        #expect(response.status == .ok)
+        #expect(response.fields[.contentType] == "application/json")
+        #expect(response.fields[.contentDisposition] == "attachment; filename=\"bramley-account.json\"")
+        #expect(response.fields[.cacheControl] == "no-store")
+        #expect(response.fields[.xContentTypeOptions] == "nosniff")
+        let document = try #require(response.json)
+        #expect(
+            document.members.map(\.name) == [
+                "exportedAt", "complete", "user", "appleIdentities", "sessions", "notifications", "events",
+            ])
+        let name = document["user"]?.objectValue?["name"]?.objectValue
+        #expect(name?["given"]?.stringValue == "\u{202E}<script>")
+        #expect(document["sessions"]?.arrayValue?.first?.objectValue?["address"]?.stringValue == "203.0.113.5")
+        #expect(!response.text.contains("<"))
+        for secret in ["brs_", "tokenHash", "sealed"] { #expect(!response.text.contains(secret)) }
+    }
+
+    @Test func everyMemberOfARecordIsWritten() throws {
+        let moment = Timestamp(seconds: 1_790_000_000)
+        let user = UserID(unchecked: "usr_00000000000000000000000001")
+        let record = AccountRecord(
+            user: User(id: user, state: .active, appleSubject: AppleSubject("001.sub"), createdAt: moment),
+            identities: [
+                AccountRecord.Identity(
+                    team: TeamID("TEAM123456"), subject: AppleSubject("001.sub"), transferSubject: "002",
+                    credentialState: .revoked, lastSignInAt: moment, createdAt: moment,
+                    credentials: [
+                        AccountRecord.Credential(
+                            clientID: ClientID("com.example.web"), state: "revoked", cause: "consent_revoked",
+                            issuedAt: moment, holdsToken: false)
+                    ], unfinishedName: PersonName(given: "Ann"))
+            ], sessions: [],
+            notifications: [
+                AccountRecord.Notification(
+                    type: "consent-revoked", eventTime: moment, receivedAt: moment, outcome: "applied")
+            ],
+            events: [
+                JournalEntry(
+                    id: EventID(unchecked: "evt_00000000000000000000000001"), kind: .sessionEnded, time: moment,
+                    user: user, cause: .consentRevoked)
+            ], isComplete: false)
+        let time = "2026-09-21T14:13:20.000Z"
+        let expected = """
+            {"exportedAt":"\(time)","complete":false,"user":{"id":"\(user)","state":"active","externalID":null,\
+            "appleSubject":"001.sub","email":null,"emailVerified":false,"isPrivateEmail":false,"emailForwarding":null,\
+            "name":{"given":null,"family":null},"realUserStatus":null,"credentialState":"authorized","groups":[],\
+            "createdAt":"\(time)"},"appleIdentities":[{"teamID":"TEAM123456","subject":"001.sub",\
+            "transferSubject":"002","credentialState":"revoked","lastSignInAt":"\(time)","createdAt":"\(time)",\
+            "unfinishedName":{"given":"Ann","family":null},"credentials":[{"clientID":"com.example.web",\
+            "state":"revoked","cause":"consent_revoked","issuedAt":"\(time)","refreshTokenStored":false}]}],\
+            "sessions":[],"notifications":[{"type":"consent-revoked","eventTime":"\(time)","receivedAt":"\(time)",\
+            "outcome":"applied"}],"events":[{"id":"evt_00000000000000000000000001","type":"session.ended",\
+            "time":"\(time)","data":{"user":"\(user)","cause":"consent_revoked"}}]}
+            """
+        #expect(String(decoding: AccountExport.encode(record, at: moment), as: UTF8.self) == expected)
+    }
+
+    @Test func failingStoreGivesNoFile() async throws {
+        let site = try Site()
+        site.signIn()
+        site.store.state.withLock { $0.fails = true }
+        let response = await site.get("/account/export", cookie: site.cookie)
+        #expect(response.status == .serviceUnavailable)
+        #expect(response.fields[.contentDisposition] == nil)
+    }
+}
