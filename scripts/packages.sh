@@ -4,9 +4,9 @@
 set -euo pipefail
 
 build=(libssl-dev libsqlite3-dev libnghttp2-dev)
-# chromium and its driver: the tests in a real browser. nginx: the tests behind a real proxy.
-# nodejs: one of the examples.
-test=("${build[@]}" chromium chromium-driver nginx-light nodejs python3-venv)
+# chromium and its driver: the tests in a real browser. The proxies: each runs for real in front of an application;
+# lua-socket is what Apache asks Bramley with. nodejs: one of the examples.
+test=("${build[@]}" chromium chromium-driver nginx-light caddy haproxy apache2 lua-socket nodejs python3-venv)
 bench=("${build[@]}" nginx-light wrk)
 
 # The package whose files are there, by whatever name it was installed.
@@ -58,4 +58,19 @@ echo "Installing what is missing:"
 echo "  ${root[*]:+${root[*]} }apt-get update && ${root[*]:+${root[*]} }apt-get install --no-install-recommends ${missing[*]}"
 # Package lists may be absent or old; an update that fails may still leave good ones.
 "${apt[@]}" update -qq || echo "apt-get update failed; trying with the lists that are there" >&2
+# Debian starts a server as soon as it is installed, and again at each boot. These are here to be started by tests.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+    trap '"${root[@]}" rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee "$policy" >/dev/null
+    "${root[@]}" chmod 755 "$policy"
+fi
 "${apt[@]}" install -y -qq --no-install-recommends "${missing[@]}"
+for name in "${missing[@]}"; do
+    case $name in
+    nginx-light) unit=nginx ;;
+    caddy | haproxy | apache2) unit=$name ;;
+    *) continue ;;
+    esac
+    if command -v systemctl >/dev/null; then "${root[@]}" systemctl disable --quiet "$unit" 2>/dev/null || true; fi
+done

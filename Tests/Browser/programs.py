@@ -27,10 +27,12 @@ def free_port() -> int:
 class Program:
     """One running process and the file its output goes to."""
 
-    def __init__(self, arguments: list[str], log: Path):
+    def __init__(self, arguments: list[str], log: Path, environment: dict[str, str] | None = None):
         self.log = log
         with log.open("ab") as output:
-            self.process = subprocess.Popen(arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(
+                arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL,
+                env=os.environ | (environment or {}))
 
     def wait_for(self, port: int) -> None:
         """Until something accepts on the port; says what the program wrote if it ended instead."""
@@ -95,11 +97,12 @@ class Simulator:
 class Site:
     """Bramley on http://localhost and the simulated Apple on http://127.0.0.1, so that they are two sites."""
 
-    def __init__(self, binaries: Path, folder: Path, settings: dict, public_port: int | None = None):
+    def __init__(self, binaries: Path, folder: Path, settings: dict, public_port: int | None = None,
+                 origin: str | None = None):
         self.binaries = binaries
         self.folder = folder
         self.port = free_port()
-        self.origin = f"http://localhost:{public_port or self.port}"
+        self.origin = origin or f"http://localhost:{public_port or self.port}"
         self.server: Program | None = None
         key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

@@ -17,11 +17,14 @@ PATIENCE = 15
 STATUS_MESSAGE = re.compile(r"Failed to load resource: the server responded with a status of [45]\d\d")
 
 
-def start_browser(preferences: dict | None = None, page_load_strategy: str = "normal") -> webdriver.Chrome:
+def start_browser(
+    preferences: dict | None = None, page_load_strategy: str = "normal", arguments: tuple[str, ...] = (),
+) -> webdriver.Chrome:
     options = webdriver.ChromeOptions()
     options.page_load_strategy = page_load_strategy
     options.binary_location = "/usr/bin/chromium"
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--lang=en-GB"):
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--lang=en-GB",
+                     *arguments):
         options.add_argument(argument)
     options.add_experimental_option("prefs", {"intl.accept_languages": "en-GB,en"} | (preferences or {}))
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})

@@ -1,0 +1,108 @@
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "Tests/Browser"))
+
+from application import Application  # noqa: E402
+from client import Client  # noqa: E402
+from programs import Site, write_private  # noqa: E402
+from proxies import ALL, DOMAIN, free_ports  # noqa: E402
+
+RULES = {
+    "rules": [
+        {"host": f"app.{DOMAIN}", "path": "/public/*", "allow": "public"},
+        {"host": f"app.{DOMAIN}", "path": "/hello", "allow": "optional"},
+        {"host": f"app.{DOMAIN}", "path": "/upload", "methods": ["PUT"], "allow": {"groups": ["uploaders"]}},
+        {"host": f"app.{DOMAIN}", "path": "/admin/*", "allow": {"groups": ["admins"]}},
+        {"host": f"app.{DOMAIN}", "path": "/ada/*", "allow": {"users": ["ada@example.com"]}},
+        {"host": f"app.{DOMAIN}", "path": "/team/*", "allow": {"emailDomains": ["example.com"]}},
+    ]
+}
+
+
+@pytest.fixture(scope="session")
+def binaries() -> Path:
+    folder = Path(os.environ.get("TEST_BIN", ROOT / ".build/debug"))
+    missing = [name for name in ("bramley", "apple-simulator") if not (folder / name).exists()]
+    assert not missing, f"{folder} has no {' and no '.join(missing)}: build first, or set TEST_BIN"
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """Readable along its whole path: Apache's workers are another user."""
+    path = Path(tempfile.mkdtemp(prefix="bramley-proxies-"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+class Arrangement:
+    """A proxy, Bramley with the simulated Apple behind it, and the application."""
+
+    def __init__(self, kind, binaries: Path, folder: Path):
+        self.application = Application()
+        self.ports = free_ports(0, self.application.port)
+        write_private(folder / "rules.json", json.dumps(RULES).encode())
+        self.site = Site(
+            binaries, folder, {
+                "sessions.cookieDomain": DOMAIN,
+                "login.allowedReturnOrigins": [f"https://app.{DOMAIN}:{self.ports.secure}"],
+                "server.trustedProxies": ["127.0.0.1"],
+                "forwardAuth.rulesFile": str(folder / "rules.json"),
+            }, origin=f"https://id.{DOMAIN}:{self.ports.secure}")
+        self.ports.bramley = self.site.port
+        self.proxy = kind(folder, self.ports)
+        self.apple = self.site.apple
+
+    def start(self) -> "Arrangement":
+        self.site.start()
+        self.proxy.start()
+        return self
+
+    def client(self) -> Client:
+        return Client(self.proxy.folder, self.ports.secure)
+
+    def signed_in(self, person: str = "ada") -> Client:
+        client = self.client()
+        client.sign_in(self.apple, person)
+        return client
+
+    def end(self) -> None:
+        self.proxy.stop()
+        self.site.end()
+        self.application.stop()
+
+
+@pytest.fixture(scope="module", params=list(ALL))
+def place(request, binaries, folder):
+    arrangement = Arrangement(ALL[request.param], binaries, folder)
+    try:
+        yield arrangement.start()
+    finally:
+        arrangement.end()
+
+
+@pytest.fixture(scope="module", params=list(ALL))
+def stand_in(request, folder):
+    """A proxy with a stand-in for Bramley that notes what it is asked: (proxy's client, stand-in, application)."""
+    bramley = Application({
+        "X-Auth-Request-User": "usr_x", "X-Auth-Request-Email": "", "X-Auth-Request-Preferred-Username": "usr_x",
+        "X-Auth-Request-Name": "Zo%C3%AB", "X-Auth-Request-Groups": "",
+    })
+    application = Application()
+    proxy = ALL[request.param](folder, free_ports(bramley.port, application.port))
+    try:
+        proxy.start()
+        yield Client(folder, proxy.ports.secure), bramley, application
+    finally:
+        proxy.stop()
+        bramley.stop()
+        application.stop()

@@ -1,0 +1,90 @@
+"""What each proxy sends to `/auth/verify`, seen by a stand-in for Bramley."""
+
+import pytest
+
+from client import PAGE, Seen, echo
+from proxies import DOMAIN
+
+FORGED = [
+    (name, value)
+    for name in ("X-Forwarded-Uri", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Method", "X-Original-URL",
+                 "X-Original-Method", "x-forwarded-uri")
+    for value in ("/public/a", "evil.example")
+]
+
+
+def asked(bramley) -> Seen:
+    seen = Seen(bramley.seen[-1])
+    assert seen.target.split("?")[0] == "/auth/verify"
+    return seen
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_description_is_the_proxys_own(stand_in, method):
+    client, bramley, _ = stand_in
+    target = "/a%20b/%c3%a9?x=%2F&y=a+b&z=;'"
+    answer = client.send(client.app + target, PAGE + FORGED + [("X-Forwarded-For", "203.0.113.9")], method)
+    assert answer.seen.target == target
+    seen = asked(bramley)
+    assert seen.method == "GET"
+    assert seen.one("X-Forwarded-Proto") == "https"
+    assert seen.one("X-Forwarded-Host") == f"app.{DOMAIN}:{client.port}"
+    assert seen.one("X-Forwarded-Uri") == target
+    assert seen.one("X-Forwarded-Method") == method
+    assert seen.one("X-Forwarded-For") == "127.0.0.1"
+
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_content_goes_to_the_application_alone(stand_in, chunked):
+    client, bramley, _ = stand_in
+    body = b"name=value&" * 20_000
+    if chunked:
+        fields = [("Transfer-Encoding", "chunked")]
+        framed = b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"
+        answer = send_raw(client, fields, framed)
+    else:
+        answer = client.send(client.app + "/form", PAGE, "POST", body)
+    assert answer.seen.body == body
+    seen = asked(bramley)
+    assert seen.body == b""
+    assert seen.all("Content-Length") in ([], ["0"])
+    assert not seen.all("Transfer-Encoding")
+
+
+def send_raw(client, fields, framed):
+    """A POST whose content is framed already."""
+    import http.client
+
+    from client import Answer
+    connection = http.client.HTTPConnection("127.0.0.1", timeout=15)
+    connection.sock = client.open(client.app)
+    connection.putrequest("POST", "/form", skip_host=True, skip_accept_encoding=True)
+    connection.putheader("Host", f"app.{DOMAIN}:{client.port}")
+    for name, value in fields:
+        connection.putheader(name, value)
+    connection.endheaders(framed)
+    response = connection.getresponse()
+    return Answer(response.status, response.getheaders(), response.read())
+
+
+def test_upgrade_goes_to_the_application_alone(stand_in):
+    client, bramley, application = stand_in
+    status, connection = client.web_socket(client.app + "/socket")
+    assert status == 101 and echo(connection, b"x") == b"x"
+    connection.close()
+    seen = asked(bramley)
+    assert not seen.all("Upgrade")
+    assert "upgrade" not in ",".join(seen.all("Connection")).lower()
+    assert seen.one("X-Forwarded-Uri") == "/socket"
+    assert "usr_x" in str(application.seen[-1]["headers"])
+
+
+def test_identity_is_bramleys_and_empty_fields_replace_forged_ones(stand_in):
+    client, _, _ = stand_in
+    forged = [(f"X-Auth-Request-{name}", "root") for name in ("User", "Email", "Groups", "Preferred-Username")]
+    seen = client.send(client.app + "/", PAGE + forged).seen
+    assert seen.one("X-Auth-Request-User") == "usr_x"
+    assert seen.one("X-Auth-Request-Name") == "Zo%C3%AB"
+    for name in ("Email", "Groups"):
+        assert seen.all(f"X-Auth-Request-{name}") in ([], [""])
