@@ -1,9 +1,12 @@
 """What each proxy sends to `/auth/verify`, seen by a stand-in for Bramley."""
 
+import http.client
+
 import pytest
 
-from client import PAGE, Seen, echo
-from proxies import DOMAIN
+from application import Application
+from client import PAGE, Answer, Client, Seen, echo
+from proxies import DOMAIN, Apache, HAProxy, free_ports
 
 FORGED = [
     (name, value)
@@ -54,9 +57,6 @@ def test_content_goes_to_the_application_alone(stand_in, chunked):
 
 def send_raw(client, fields, framed):
     """A POST whose content is framed already."""
-    import http.client
-
-    from client import Answer
     connection = http.client.HTTPConnection("127.0.0.1", timeout=15)
     connection.sock = client.open(client.app)
     connection.putrequest("POST", "/form", skip_host=True, skip_accept_encoding=True)
@@ -88,3 +88,19 @@ def test_identity_is_bramleys_and_empty_fields_replace_forged_ones(stand_in):
     assert seen.one("X-Auth-Request-Name") == "Zo%C3%AB"
     for name in ("Email", "Groups"):
         assert seen.all(f"X-Auth-Request-{name}") in ([], [""])
+
+
+@pytest.mark.parametrize("kind", [HAProxy, Apache])
+def test_only_204_lets_anybody_in(kind, folder):
+    """Where a script of ours reads the answer: another program on Bramley's port opens nothing."""
+    other, application = Application(), Application()
+    proxy = kind(folder, free_ports(other.port, application.port))
+    try:
+        proxy.start()
+        client = Client(folder, proxy.ports.secure)
+        assert client.send(client.app + "/x").status == 503
+        assert len(other.seen) == 1 and not application.seen
+    finally:
+        proxy.stop()
+        other.stop()
+        application.stop()

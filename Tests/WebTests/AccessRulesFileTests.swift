@@ -126,7 +126,10 @@ import Web
             ("{\"path\": \"/a/*\", \"allow\": \"public\"}", "{\"path\": \"/ab\", \"allow\": \"public\"}", false),
             ("{\"path\": \"/a\", \"allow\": \"public\"}", "{\"path\": \"/a/*\", \"allow\": \"public\"}", false),
             ("{\"methods\": [\"GET\"], \"allow\": \"public\"}", "{\"allow\": \"public\"}", false),
-            ("{\"methods\": [\"GET\"], \"allow\": \"public\"}", "{\"methods\": [\"HEAD\"], \"allow\": \"public\"}", true),
+            (
+                "{\"methods\": [\"GET\"], \"allow\": \"public\"}", "{\"methods\": [\"HEAD\"], \"allow\": \"public\"}",
+                true
+            ),
         ])
     func unreachable(_ first: String, second: String, isNoticed: Bool) throws {
         let rules = try AccessRulesFile.read(Array("{\"rules\": [\(first), \(second)]}".utf8))

@@ -114,7 +114,9 @@ private let ruleDocument = """
         #expect(response.location == nil)
     }
 
-    @Test("Groups: any of them", arguments: [(["owners"], true), (["x", "admins"], true), ([], false), (["Owners"], false)])
+    @Test(
+        "Groups: any of them",
+        arguments: [(["owners"], true), (["x", "admins"], true), ([], false), (["Owners"], false)])
     func groups(_ groups: [String], isIn: Bool) async throws {
         let site = try site()
         site.signIn(groups: groups)
@@ -127,7 +129,8 @@ private let ruleDocument = """
         ("ada@example.com", false, false, false, false), ("ada@example.com", true, true, true, false),
         ("eve@example.com", true, false, false, true), ("eve@sub.example.com", true, false, false, false),
         ("eve@notexample.com", true, false, false, false), ("eve@example.com.evil.net", true, false, false, false),
-        ("\"@example.com\"@evil.net", true, false, false, false), ("eve@example.com@evil.net", true, false, false, false),
+        ("\"@example.com\"@evil.net", true, false, false, false),
+        ("eve@example.com@evil.net", true, false, false, false),
         ("eve@example.com ", true, false, false, false), ("eve@ex\u{E4}mple.com", true, false, false, false),
         ("example.com", true, false, false, false), ("eve@\u{212A}example.com", true, false, false, false),
     ]
@@ -167,7 +170,8 @@ private let ruleDocument = """
             ("https://.app.example.com/assets/x", 403), ("https://app..example.com/", 403),
             ("https://APP.example.com/assets/x", 403), ("https://sites.example.com/", 401),
             ("https://a.sites.example.com/", 204), ("https://a.b.sites.example.com:1/x", 204),
-            ("https://xsites.example.com/", 401), ("https://[::1]:80/", 401), ("https://sites.example.com.evil.net/", 401),
+            ("https://xsites.example.com/", 401), ("https://[::1]:80/", 401),
+            ("https://sites.example.com.evil.net/", 401),
         ])
     func hosts(_ url: String, code: Int) async throws {
         #expect(try await ask(try site(), url).status.code == code)

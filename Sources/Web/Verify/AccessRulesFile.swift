@@ -64,7 +64,8 @@ package struct AccessRulesFile {
             fail("is no object.", "Write {\"host\": \"app.example.com\", \"path\": \"/*\", \"allow\": \"signedIn\"}.")
             return nil
         }
-        for member in object.members where !["host", "path", "methods", "allow"].contains(where: member.name.isExactly) {
+        for member in object.members where !["host", "path", "methods", "allow"].contains(where: member.name.isExactly)
+        {
             fail("has the unknown member \(Self.quoted(member.name)).", "Write host, path, methods and allow only.")
         }
         place = "rule \(number), host"
@@ -229,7 +230,9 @@ package struct AccessRulesFile {
         guard let values = value.arrayValue, !values.isEmpty else { return fail("is no list with entries.", remedy) }
         var texts: [String] = []
         for value in values {
-            guard let text = value.stringValue, !text.isEmpty else { return fail("has an entry that is no text.", remedy) }
+            guard let text = value.stringValue, !text.isEmpty else {
+                return fail("has an entry that is no text.", remedy)
+            }
             if texts.contains(where: text.isExactly) { return fail("names \(Self.quoted(text)) twice.", remedy) }
             texts.append(text)
         }
