@@ -101,7 +101,7 @@ def stand_in(request, folder):
     proxy = ALL[request.param](folder, free_ports(bramley.port, application.port))
     try:
         proxy.start()
-        yield Client(folder, proxy.ports.secure), bramley, application
+        yield Client(proxy.folder, proxy.ports.secure), bramley, application
     finally:
         proxy.stop()
         bramley.stop()

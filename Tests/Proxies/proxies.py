@@ -3,6 +3,7 @@
 import datetime
 import os
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,10 +64,12 @@ class Proxy:
     program = ""
 
     def __init__(self, folder: Path, ports: Ports):
-        self.folder = folder
+        # Readable along its whole path: Apache's workers are another user.
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{self.name}-", dir=folder))
+        self.folder.chmod(0o755)
         self.ports = ports
         self.process: Program | None = None
-        make_certificate(folder)
+        make_certificate(self.folder)
 
     @classmethod
     def path(cls) -> str:

@@ -28,6 +28,7 @@ def test_description_is_the_proxys_own(stand_in, method):
     target = "/a%20b/%c3%a9?x=%2F&y=a+b&z=;'"
     answer = client.send(client.app + target, PAGE + FORGED + [("X-Forwarded-For", "203.0.113.9")], method)
     assert answer.seen.target == target
+    assert answer.seen.one("X-Forwarded-For") == "127.0.0.1"
     seen = asked(bramley)
     assert seen.method == "GET"
     assert seen.one("X-Forwarded-Proto") == "https"
@@ -36,6 +37,17 @@ def test_description_is_the_proxys_own(stand_in, method):
     assert seen.one("X-Forwarded-Method") == method
     assert seen.one("X-Forwarded-For") == "127.0.0.1"
 
+
+
+def test_bramleys_own_pages_hear_no_claims_either(stand_in):
+    client, bramley, _ = stand_in
+    claims = FORGED + [("X-Forwarded-For", "203.0.113.9"), ("X-Auth-Request-Redirect", "/public/a")]
+    assert client.send(f"{client.id}/login?return_to=%2Faccount", PAGE + claims).status == 204
+    seen = Seen(bramley.seen[-1])
+    assert seen.target == "/login?return_to=%2Faccount"
+    assert seen.one("X-Forwarded-For") == "127.0.0.1"
+    assert seen.one("Host") == f"id.{DOMAIN}:{client.port}"
+    assert not [field for field in seen.headers if "evil" in field[1] or "public" in field[1]]
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -97,7 +109,7 @@ def test_only_204_lets_anybody_in(kind, folder):
     proxy = kind(folder, free_ports(other.port, application.port))
     try:
         proxy.start()
-        client = Client(folder, proxy.ports.secure)
+        client = Client(proxy.folder, proxy.ports.secure)
         assert client.send(client.app + "/x").status == 503
         assert len(other.seen) == 1 and not application.seen
     finally:
