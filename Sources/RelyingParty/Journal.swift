@@ -42,4 +42,7 @@ package struct JournalEntry: Hashable, Sendable {
 package protocol EventJournal: Sendable {
     /// At most `limit` entries after `id` in the order they were committed; from the first when nil or no longer kept.
     func events(after id: EventID?, limit: Int) async throws(StoreError) -> [JournalEntry]
+    /// At most `limit` entries behind `place`, or from the first one kept; only those about `user` when it is given. Nil
+    /// when events behind that place may be deleted by now, so that its reader would miss them without knowing.
+    func eventPage(after place: EventPlace?, user: UserID?, limit: Int) async throws(StoreError) -> EventPage?
 }

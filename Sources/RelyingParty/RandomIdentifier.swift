@@ -20,6 +20,28 @@ package struct RandomIdentifier: Sendable {
         Identifier(unchecked: Identifier.prefix + Self.encode(random.bytes(Self.byteCount)))
     }
 
+    /// What `encode` made these characters from, its last six bits zero; nil when they are none of its making.
+    static func decode(_ characters: some Sequence<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(byteCount)
+        var accumulator: UInt32 = 0
+        var bits = 0
+        var count = 0
+        for character in characters {
+            guard let value = alphabet.firstIndex(of: character) else { return nil }
+            count += 1
+            accumulator = (accumulator << 5 | UInt32(value)) & 0xFFFF
+            bits += 5
+            if bits >= 8 {
+                bits -= 8
+                bytes.append(UInt8(truncatingIfNeeded: accumulator >> UInt32(bits)))
+            }
+        }
+        guard count == characterCount else { return nil }
+        bytes.append(UInt8(truncatingIfNeeded: accumulator << UInt32(8 - bits)))
+        return bytes
+    }
+
     /// The first 130 bits of `bytes`, five at a time, most significant first.
     static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
@@ -39,6 +61,17 @@ package struct RandomIdentifier: Sendable {
 }
 
 extension PrefixedIdentifier {
+    /// The 130 bits behind the prefix in 17 bytes, the last six bits zero.
+    package var packed: [UInt8]? { RandomIdentifier.decode(rawValue.utf8.dropFirst(Self.prefix.utf8.count)) }
+
+    /// - Parameter bytes: what `packed` gave; nil for another length, or bits set beyond the 130.
+    package init?(packed bytes: [UInt8]) {
+        guard bytes.count == RandomIdentifier.byteCount, bytes[RandomIdentifier.byteCount - 1] & 0x3F == 0 else {
+            return nil
+        }
+        self.init(unchecked: Self.prefix + RandomIdentifier.encode(bytes))
+    }
+
     /// An identifier as it came from outside: the prefix and 26 characters of the alphabet, nothing else.
     package init?(parsing text: String) {
         let bytes = Array(text.utf8)

@@ -49,4 +49,43 @@ extension Database: EventJournal {
             ).map { try JournalEntry(row: $0) }
         }
     }
+
+    package func eventPage(
+        after place: EventPlace?, user: UserID?, limit: Int
+    ) async throws(StoreError) -> EventPage? {
+        try await read { connection in
+            var sequence: Int64 = 0
+            if let place {
+                guard let found = try connection.sequence(of: place) else { return nil }
+                sequence = found
+            }
+            var arguments: StatementArguments = [sequence]
+            if let user { arguments += [user.rawValue] }
+            arguments += [limit + 1]
+            let rows = try connection.rows(
+                """
+                SELECT \(JournalEntry.columns), e.sequence FROM event e
+                WHERE e.sequence > ?\(user == nil ? "" : " AND e.user = ?") ORDER BY e.sequence LIMIT ?
+                """, arguments)
+            // One more than asked for tells whether there is another page.
+            let items = try rows.prefix(limit).map { try JournalEntry(row: $0) }
+            var next: EventPlace?
+            if rows.count > limit, let last = rows.prefix(limit).last { next = .sequence(last[7] as Int64? ?? 0) }
+            return EventPage(items: items, next: next)
+        }
+    }
+}
+
+extension SQLiteConnection {
+    /// The place as a sequence; nil when events behind it may have been deleted. The oldest go first, and the newest
+    /// never goes: the counter of AUTOINCREMENT and the first row left tell what is missing.
+    fileprivate func sequence(of place: EventPlace) throws -> Int64? {
+        switch place {
+        case .event(let id): return try integer("SELECT sequence FROM event WHERE id = ?", [id.rawValue])
+        case .sequence(let sequence):
+            let last = try integer("SELECT seq FROM sqlite_sequence WHERE name = 'event'") ?? 0
+            let first = try integer("SELECT min(sequence) FROM event") ?? last + 1
+            return sequence >= first - 1 && sequence <= last ? sequence : nil
+        }
+    }
 }

@@ -32,6 +32,7 @@ extension Database {
             """
             DELETE FROM event WHERE sequence IN
             (SELECT e.sequence FROM event e WHERE e.time <= ? AND \(WebhookQuery.isNotAwaited) ORDER BY e.time LIMIT ?)
+            AND sequence < (SELECT max(sequence) FROM event)
             """, until: cutoffs.events)
         report.revocations = try await delete(
             """

@@ -8,12 +8,13 @@ package import RelyingParty
 // next_attempt_at and the others have none.
 
 enum WebhookQuery {
-    /// The entry `e` of the journal waits for no endpoint that takes it. One that stopped (410) holds nothing back: the
+    /// Neither the entry `e` of the journal nor an earlier one waits for an endpoint that takes it: the journal loses its
+    /// beginning and nothing else, so that a reader's place tells whether anything behind it is missing. An endpoint that stopped (410) holds nothing back: the
     /// operator was told, and until `webhooks retry` the journal keeps to its own retention.
     static let isNotAwaited = """
         e.sequence <= (SELECT coalesce(min(w.cursor), e.sequence) FROM webhook_endpoint w WHERE w.stopped_at IS NULL) \
-        AND NOT EXISTS (SELECT 1 FROM webhook_delivery d JOIN webhook_endpoint w ON w.id = d.endpoint \
-        WHERE d.sequence = e.sequence AND d.dead_at IS NULL AND w.stopped_at IS NULL)
+        AND e.sequence < (SELECT coalesce(min(d.sequence), e.sequence + 1) FROM webhook_delivery d \
+        JOIN webhook_endpoint w ON w.id = d.endpoint WHERE d.dead_at IS NULL AND w.stopped_at IS NULL)
         """
 
     static let lastSequence = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)"

@@ -43,9 +43,15 @@ struct SignedInReader: Sendable {
         case .cookie(let value): (token, kind) = (value, .browser)
         case .bearer(let value): (token, kind) = (value, .native)
         }
+        return try await live(token, only: kind)
+    }
+
+    /// The live session of a token, however it came, whatever the state of its user.
+    /// - Parameter kind: when given, sessions of the other kind are none.
+    func live(_ token: SessionToken, only kind: SessionKind? = nil) async throws(StoreError) -> SignedIn? {
         let now = clock.now()
         guard var found = try await sessions.signedIn(token: token.hash, at: now) else { return nil }
-        guard found.session.kind == kind, now < limits.end(of: found.session) else { return nil }
+        guard kind == nil || found.session.kind == kind, now < limits.end(of: found.session) else { return nil }
         if now >= found.session.lastSeenAt.adding(milliseconds: limits.touchInterval) {
             // Being seen is a courtesy: a store that cannot write must not sign anybody out.
             try? await sessions.touch(found.session.id, at: now)

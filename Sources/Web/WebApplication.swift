@@ -52,13 +52,25 @@ package final class WebApplication: RequestHandler {
             responses.failure(.routing(failure), route: "", request: request)
         }
         let table = RouteTable(configuration: configuration, pages: pages, responses: responses, services: services)
+        let crossOrigin = CrossOrigin(allowedOrigins: configuration.apiOrigins)
         for route in table.routes {
             router.add(route.method, route.pattern) { request, parameters in
+                var response: ServerResponse
                 do throws(WebFailure) {
-                    return try await route.handle(request, parameters)
+                    response = try await route.handle(request, parameters)
                 } catch {
-                    return responses.failure(error, route: route.pattern, request: request)
+                    response = responses.failure(error, route: route.pattern, request: request)
                 }
+                if route.isCrossOrigin { crossOrigin.add(to: &response.fields, for: request.fields) }
+                return response
+            }
+        }
+        for route in table.routes where route.isCrossOrigin {
+            let methods = table.routes.filter { $0.pattern == route.pattern }.map(\.method)
+            router.add(.options, route.pattern) { request, _ in
+                var response = responses.empty(.noContent, fields: [.allow: Router.allow(methods)])
+                crossOrigin.addPreflight(to: &response.fields, for: request.fields)
+                return response
             }
         }
         let assets = AssetRoute(pages: pages, responses: responses, clock: services.clock)

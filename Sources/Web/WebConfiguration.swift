@@ -21,6 +21,8 @@ package struct WebConfiguration: Sendable {
     /// What the login page gives Apple's script.
     package struct Apple: Sendable {
         package var servicesID: String
+        /// The team whose subjects `sub` names.
+        package var teamID: TeamID
         /// Exactly what is registered with Apple: `publicURL` and `/apple/callback`.
         package var redirectURI: String
         /// `name`, `email`, both or none.
@@ -31,12 +33,13 @@ package struct WebConfiguration: Sendable {
         package var isSimulatedByOverride: Bool
 
         package init(
-            servicesID: String, redirectURI: String, scopes: [String],
+            servicesID: String, teamID: TeamID, redirectURI: String, scopes: [String],
             scriptURL: String =
                 "https://appleid.cdn-apple.com/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js",
             isSimulatedByOverride: Bool = false
         ) {
             self.servicesID = servicesID
+            self.teamID = teamID
             self.redirectURI = redirectURI
             self.scopes = scopes
             self.scriptURL = scriptURL
@@ -95,15 +98,18 @@ package struct WebConfiguration: Sendable {
         package var signInsPerMinute: Int
         /// Notifications of one address that may fail verification in a minute; beyond it 429.
         package var failedNotificationsPerMinute: Int
+        /// API keys of one address that may be refused in a minute; beyond it 429.
+        package var refusedKeysPerMinute: Int
 
         package init(
             callbackBody: Int = 65_536, notificationBody: Int = 65_536, signInsPerMinute: Int = 120,
-            failedNotificationsPerMinute: Int = 30
+            failedNotificationsPerMinute: Int = 30, refusedKeysPerMinute: Int = 30
         ) {
             self.callbackBody = callbackBody
             self.notificationBody = notificationBody
             self.signInsPerMinute = signInsPerMinute
             self.failedNotificationsPerMinute = failedNotificationsPerMinute
+            self.refusedKeysPerMinute = refusedKeysPerMinute
         }
     }
 
@@ -116,6 +122,8 @@ package struct WebConfiguration: Sendable {
     package var forwardAuth: ForwardAuthStyle
     /// `forwardAuth.rulesFile`; nil lets everybody in who is signed in.
     package var accessRules: AccessRules?
+    /// `api.allowedOrigins`: exact origins whose pages may ask who is signed in.
+    package var apiOrigins: [String]
     /// `pages.locales`: languages of the pages as BCP 47 tags, the first being the default.
     package var locales: [String]
     /// Files of `pages.directory` that replace embedded ones: path below `Public/` → content.
@@ -127,6 +135,7 @@ package struct WebConfiguration: Sendable {
     package init(
         publicURL: PublicURL, site: Site, apple: Apple, login: Login = Login(), button: SignInButton = SignInButton(),
         sessions: Sessions, forwardAuth: ForwardAuthStyle = .forwarded, accessRules: AccessRules? = nil,
+        apiOrigins: [String] = [],
         locales: [String] = ["en"], pageOverrides: [String: [UInt8]] = [:], limits: Limits = Limits(),
         assertionAudience: String? = nil
     ) {
@@ -138,6 +147,7 @@ package struct WebConfiguration: Sendable {
         self.sessions = sessions
         self.forwardAuth = forwardAuth
         self.accessRules = accessRules
+        self.apiOrigins = apiOrigins
         self.locales = locales
         self.pageOverrides = pageOverrides
         self.limits = limits

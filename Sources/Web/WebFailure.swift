@@ -29,6 +29,19 @@ enum WebFailure: Error, Sendable {
     case notAllowed(rule: Int?, target: ReturnTarget?)
     /// Assertions are asked for, and `assertion.audience` is not given.
     case assertionNotConfigured
+    /// An API request that docs/openapi.yaml does not allow; its developer reads the text, so it holds nothing sent.
+    case invalidRequest(String)
+    /// No credentials where an API key is needed; or none that are a live key.
+    case apiKeyMissing
+    case apiKeyRefused(BackendCredential.Scheme)
+    case insufficientScope(APIScope)
+    case userNotFound
+    case sessionNotFound
+    case externalIDTaken
+    /// Events behind that place may be deleted.
+    case cursorExpired
+    /// Signed in too long ago for what cannot be undone.
+    case freshSignInRequired
 
     var status: HTTPResponse.Status {
         switch self {
@@ -36,13 +49,16 @@ enum WebFailure: Error, Sendable {
         case .notification(.refused): .badRequest
         case .notification, .store: .serviceUnavailable
         case .routing(let failure): failure.status
-        case .badRequest, .returnToRefused: .badRequest
+        case .badRequest, .returnToRefused, .invalidRequest: .badRequest
+        case .insufficientScope, .freshSignInRequired: .forbidden
+        case .userNotFound, .sessionNotFound, .assertionNotConfigured: .notFound
+        case .externalIDTaken: .conflict
+        case .cursorExpired: .gone
         case .crossSite, .originalRequest, .userPending, .userDisabled, .notAllowed: .forbidden
         case .contentTooLarge: .contentTooLarge
         case .unsupportedMediaType: .unsupportedMediaType
         case .tooManyRequests: .tooManyRequests
-        case .signedOut: .unauthorized
-        case .assertionNotConfigured: .notFound
+        case .signedOut, .apiKeyMissing, .apiKeyRefused: .unauthorized
         }
     }
 
@@ -67,6 +83,15 @@ enum WebFailure: Error, Sendable {
         case .userDisabled: "user_disabled"
         case .notAllowed: "not_allowed"
         case .assertionNotConfigured: "assertion_not_configured"
+        case .invalidRequest: "invalid_request"
+        case .apiKeyMissing: "api_key_required"
+        case .apiKeyRefused: "invalid_token"
+        case .insufficientScope: "insufficient_scope"
+        case .userNotFound: "user_not_found"
+        case .sessionNotFound: "session_not_found"
+        case .externalIDTaken: "external_id_taken"
+        case .cursorExpired: "cursor_expired"
+        case .freshSignInRequired: "fresh_sign_in_required"
         }
     }
 
@@ -75,11 +100,22 @@ enum WebFailure: Error, Sendable {
         switch self {
         case .signIn(let failure, _): failure.detail
         case .notification(.refused(let text)), .notification(.keysUnavailable(let text)),
-            .notification(.storage(let text)), .badRequest(let text):
+            .notification(.storage(let text)), .badRequest(let text),
+            .invalidRequest(let text):
             text
+        case .insufficientScope(let scope): scope.rawValue
         case .store(let error): error.text
         case .originalRequest(let refusal): "\(refusal)"
         case .notAllowed(let rule?, _): "rule \(rule)"
+        default: nil
+        }
+    }
+
+    /// For the developer whose request it was; in the problem document.
+    var explanation: String? {
+        switch self {
+        case .invalidRequest(let text): text
+        case .insufficientScope(let scope): "the API key lacks the scope \(scope.rawValue)"
         default: nil
         }
     }
@@ -93,6 +129,9 @@ enum WebFailure: Error, Sendable {
         case .returnToRefused, .crossSite, .tooManyRequests, .userPending, .userDisabled, .notAllowed,
             .assertionNotConfigured:
             .info
+        // A key that is revoked or too narrow is somebody's application that does not work.
+        case .apiKeyRefused, .insufficientScope, .freshSignInRequired: .info
+        case .invalidRequest, .apiKeyMissing, .userNotFound, .sessionNotFound, .externalIDTaken, .cursorExpired: .debug
         // `Notifications` writes the one line of these itself.
         case .notification: .debug
         case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut: .debug
@@ -115,9 +154,26 @@ enum WebFailure: Error, Sendable {
         case .tooManyRequests(let seconds): [.retryAfter: String(seconds)]
         // RFC 9110 §15.5.2 wants a challenge; Bearer is the one that makes no browser ask for a password.
         case .signedOut: [.wwwAuthenticate: "Bearer"]
+        // RFC 6750 §3: no error code where no credentials were sent.
+        case .apiKeyMissing: [.wwwAuthenticate: Self.challenge]
+        case .apiKeyRefused(let scheme): Self.challenges(refused: scheme)
+        case .insufficientScope(let scope):
+            [.wwwAuthenticate: Self.challenge + ", error=\"insufficient_scope\", scope=\"\(scope.rawValue)\""]
         case .signIn, .notification, .store: status == .serviceUnavailable ? [.retryAfter: "30"] : HTTPFields()
         default: HTTPFields()
         }
+    }
+
+    private static let challenge = "Bearer realm=\"bramley\""
+
+    /// RFC 6749 §5.2 wants the scheme that was tried among the challenges. Basic is not offered otherwise: it would make a
+    /// browser that strays here ask its user for a password.
+    private static func challenges(refused scheme: BackendCredential.Scheme) -> HTTPFields {
+        var fields: HTTPFields = [.wwwAuthenticate: challenge + ", error=\"invalid_token\""]
+        if scheme == .basic {
+            fields.append(HTTPField(name: .wwwAuthenticate, value: "Basic realm=\"bramley\", charset=\"UTF-8\""))
+        }
+        return fields
     }
 
     /// Whether the page has a number to pass on: somebody will look it up, so only what the log shows by default.

@@ -102,6 +102,7 @@ struct WebResponses: Sendable {
         writer.member("title", strings?.has(key) == true ? strings?[key] : failure.status.reasonPhrase)
         writer.member("status", Int64(failure.status.code))
         writer.member("code", failure.code)
+        if let explanation = failure.explanation { writer.member("detail", explanation) }
         writer.member("errorID", errorID)
         writer.endObject()
         var fields = failure.fields

@@ -67,12 +67,22 @@ struct ConfigurationValidationTests {
         ("login", "allowedReturnOrigins", ["https://*.example.com"]),
         ("login", "allowedReturnOrigins", ["https://a.example/"]),
         ("login", "allowedReturnOrigins", ["http://a.example"]), ("login", "allowedReturnOrigins", ["null"]),
+        ("api", "allowedOrigins", ["*"]), ("api", "allowedOrigins", ["https://*.example.com"]),
+        ("api", "allowedOrigins", ["null"]), ("api", "allowedOrigins", ["https://a.example/"]),
+        ("api", "allowedOrigins", ["http://a.example"]), ("api", "allowedOrigins", ["https://A.example"]),
+        ("api", "allowedOrigins", ["https://a.example:443"]), ("api", "allowedOrigins", ["https://a.example", ""]),
         ("server", "trustedProxies", ["10.0.0.1/8"]), ("server", "trustedProxies", ["0.0.0.0/0"]),
         ("server", "trustedProxies", ["::/0"]),
         ("server", "trustedProxies", ["proxy.example.com"]),
     ])
     func refusesAList(group: String, name: String, value: [String]) throws {
         #expect(try fixture.problems([group: [name: value]]).map(\.key) == ["\(group).\(name)"])
+    }
+
+    @Test func pagesOfTheseOriginsMayAsk() throws {
+        #expect(try fixture.load([:]).configuration.api.allowedOrigins == [])
+        let origins = ["https://app.example.com", "https://app.example.com:8443", "http://localhost:3000"]
+        #expect(try fixture.load(["api": ["allowedOrigins": origins]]).configuration.api.allowedOrigins == origins)
     }
 
     /// Every range of the table, at its ends and one past them.

@@ -159,6 +159,27 @@ extension MemoryStore: EventJournal {
         }
     }
 
+    package func eventPage(
+        after place: EventPlace?, user: UserID?, limit: Int
+    ) async throws(StoreError) -> EventPage? {
+        state.withLock { state in
+            let start: Int
+            switch place {
+            case nil: start = 0
+            case .event(let id):
+                guard let index = state.journal.firstIndex(where: { $0.id == id }) else { return nil }
+                start = index + 1
+            case .sequence(let sequence):
+                guard sequence >= 0, sequence <= state.journal.count else { return nil }
+                start = Int(sequence)
+            }
+            let rest = state.journal.enumerated().dropFirst(start).filter { user == nil || $0.element.user == user }
+            let items = rest.prefix(limit)
+            let next = rest.count > limit ? items.last.map { EventPlace.sequence(Int64($0.offset + 1)) } : nil
+            return EventPage(items: items.map(\.element), next: next)
+        }
+    }
+
     func set(
         _ new: User.State, of key: IdentityKey, cause: SessionEndCause, at now: Timestamp, in state: inout State,
         effects: inout [SessionInvalidations.Entry]

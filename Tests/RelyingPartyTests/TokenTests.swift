@@ -63,6 +63,20 @@ import Testing
         #expect(!"\(binding2)".contains(binding.cookieValue))
     }
 
+    @Test func identifiersPackIntoTheirBits() {
+        for _ in 0..<100 {
+            let id: UserID = RandomIdentifier(random: SystemRandom()).make()
+            #expect(id.packed.flatMap { UserID(packed: $0) } == id)
+            #expect(id.packed?.last.map { $0 & 0x3F } == 0)
+        }
+        let bits = Array(repeating: UInt8(0xFF), count: 16)
+        #expect(UserID(packed: bits + [0xC0])?.rawValue == "usr_" + String(repeating: "z", count: 26))
+        #expect(UserID(packed: bits + [0xC1]) == nil)
+        #expect(UserID(packed: bits) == nil)
+        #expect(UserID(unchecked: "usr_I").packed == nil)
+        #expect(UserID(unchecked: "usr_" + String(repeating: "i", count: 26)).packed == nil)
+    }
+
     @Test("identifiers are a prefix and 26 characters of Crockford's alphabet")
     func makesIdentifiers() {
         let user: UserID = RandomIdentifier(random: SystemRandom()).make()

@@ -39,7 +39,6 @@ import Testing
         "what is no longer needed goes at its time and not before",
         arguments: [
             ("used_attempt", 600), ("first_consent", 30 * 86_400), ("notification", 30 * 86_400),
-            ("event", 90 * 86_400),
         ] as [(String, Int64)])
     func deletes(table: String, age: Int64) async throws {
         let bench = try Bench()

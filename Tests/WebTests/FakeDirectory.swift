@@ -109,6 +109,28 @@ extension FakeStore: EventJournal {
             return Array(state.events[start...].prefix(limit))
         }
     }
+
+    func eventPage(
+        after place: EventPlace?, user: UserID?, limit: Int
+    ) async throws(StoreError) -> EventPage? {
+        try check()
+        return state.withLock { state in
+            let start: Int
+            switch place {
+            case nil: start = 0
+            case .event(let id):
+                guard let index = state.events.firstIndex(where: { $0.id == id }) else { return nil }
+                start = index + 1
+            case .sequence(let sequence):
+                guard sequence >= 0, sequence <= state.events.count else { return nil }
+                start = Int(sequence)
+            }
+            let rest = state.events.enumerated().dropFirst(start).filter { user == nil || $0.element.user == user }
+            let items = rest.prefix(limit)
+            let next = rest.count > limit ? items.last.map { EventPlace.sequence(Int64($0.offset + 1)) } : nil
+            return EventPage(items: items.map(\.element), next: next)
+        }
+    }
 }
 
 extension FakeStore: APIKeyStore {
@@ -140,6 +162,11 @@ extension FakeStore: APIKeyStore {
 
     func touchAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError) {
         try check()
+        let fails = state.withLock { state in
+            state.keyTouches += 1
+            return state.touchFails
+        }
+        if fails { throw .unavailable("disk full") }
         state.withLock { state in
             for (hash, key) in state.keys where key.id == id { state.keys[hash]?.lastUsedAt = now }
         }

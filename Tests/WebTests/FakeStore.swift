@@ -16,6 +16,7 @@ final class FakeStore: SignInStore, SessionStore, NotificationStore, SessionDire
         var result: SignInResult?
         var events: [JournalEntry] = []
         var keys: [Digest256: APIKey] = [:]
+        var keyTouches = 0
     }
 
     let state = Mutex(State())

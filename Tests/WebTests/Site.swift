@@ -33,7 +33,8 @@ struct Site {
         var configuration = WebConfiguration(
             publicURL: url, site: .init(name: name, privacyURL: "https://example.com/privacy"),
             apple: .init(
-                servicesID: "com.example.web", redirectURI: publicURL + "/apple/callback", scopes: scopes),
+                servicesID: "com.example.web", teamID: TeamID("TEAM123456"), redirectURI: publicURL + "/apple/callback",
+                scopes: scopes),
             login: .init(allowedReturnOrigins: allowedOrigins, defaultReturnTo: url.path("/account")),
             sessions: .init(limits: SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)))
         adjust(&configuration)

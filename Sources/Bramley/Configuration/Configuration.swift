@@ -12,6 +12,7 @@ package struct Configuration: Sendable {
     package var apple: Apple
     package var login: Login
     package var forwardAuth: ForwardAuth
+    package var api: API
     package var button: Button
     package var site: Site
     package var sessions: Sessions
@@ -95,6 +96,11 @@ package struct Configuration: Sendable {
         package var style: ForwardStyle
         /// Nil lets everybody in who is signed in.
         package var rules: AccessRules?
+    }
+
+    package struct API: Sendable {
+        /// Exact origins whose pages may ask who is signed in (CORS).
+        package var allowedOrigins: [String]
     }
 
     /// `forwardAuth.style`: `X-Forwarded-*` or `X-Original-*`.

@@ -7,7 +7,7 @@ extension ConfigurationBuilder {
     func login(_ publicURL: PublicURL?) -> Configuration.Login? {
         // Built or not, the mode is read so that a word that is none is refused; there is one mode so far.
         let mode = values.choice("login.mode", LoginMode.self)
-        let origins = returnOrigins()
+        let origins = origins("login.allowedReturnOrigins")
         let target = values.text("login.defaultReturnTo")
         let lifetime = values.integer("login.attemptLifetime")
         let password = link("login.passwordURL")
@@ -20,15 +20,15 @@ extension ConfigurationBuilder {
 
     private enum LoginMode: String { case redirect }
 
-    private func returnOrigins() -> [String]? {
-        guard let texts = values.list("login.allowedReturnOrigins") else { return nil }
+    /// A list of exact origins, with TLS or on this machine.
+    private func origins(_ key: String) -> [String]? {
+        guard let texts = values.list(key) else { return nil }
         let origins = texts.compactMap { text -> String? in
             if text.contains("*") {
-                values.fail(
-                    "login.allowedReturnOrigins", "holds the pattern \(text.quoted).", "Name each origin exactly.")
+                values.fail(key, "holds the pattern \(text.quoted).", "Name each origin exactly.")
                 return nil
             }
-            return origin("login.allowedReturnOrigins", text)?.origin
+            return origin(key, text)?.origin
         }
         return origins.count == texts.count ? origins : nil
     }
@@ -66,6 +66,12 @@ extension ConfigurationBuilder {
         }
         let bare = String(text.prefix { $0 != "?" && $0 != "#" })
         return secureAddress(key, bare).map { _ in Link(value: text) }
+    }
+
+    // MARK: api
+
+    func api() -> Configuration.API? {
+        origins("api.allowedOrigins").map { Configuration.API(allowedOrigins: $0) }
     }
 
     // MARK: button, site

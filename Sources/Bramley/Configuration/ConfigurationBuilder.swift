@@ -15,6 +15,7 @@ struct ConfigurationBuilder {
         let apple = apple(publicURL)
         let login = login(publicURL)
         let forward = forwardAuth(server)
+        let api = api()
         let button = button()
         let site = site(publicURL)
         let sessions = sessions(publicURL)
@@ -24,14 +25,14 @@ struct ConfigurationBuilder {
         let webhooks = webhooks()
         let log = log()
         checkPorts(server, admin)
-        guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let button, let site,
+        guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let api, let button, let site,
             let sessions, let storage, let secrets, let assertion, let webhooks,
             let log
         else { return nil }
         return Configuration(
             publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple,
             login: login,
-            forwardAuth: forward, button: button, site: site, sessions: sessions, storage: storage,
+            forwardAuth: forward, api: api, button: button, site: site, sessions: sessions, storage: storage,
             secrets: secrets, assertion: assertion, webhooks: webhooks.value, log: log)
     }
 

@@ -55,6 +55,7 @@ package enum ConfigurationReference {
         ("Apple's button", ["button"]),
         ("The pages", ["site"]),
         ("Sessions", ["sessions"]),
+        ("The API", ["api"]),
         ("Storage and keys", ["storage", "secrets"]),
         ("Signed assertions", ["assertion"]),
         ("Events to applications", ["webhooks"]),

@@ -98,10 +98,16 @@ extension ConfigurationTable {
             twin: "secrets.previousSealingKeyFiles", meaning: "The digits of those keys instead of files."),
     ]
 
+    static let apiKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "api.allowedOrigins", type: .list, presence: .list([]),
+            meaning: """
+                Exact https origins besides publicURL's own whose pages may ask who is signed in (CORS): \
+                `GET /api/v1/session`. What changes something stays with publicURL's pages.
+                """)
+    ]
+
     static let laterKeys: [ConfigurationKey] = [
-        later(
-            "api.allowedOrigins", .list, meaning: "Origins whose pages may call the API (CORS).",
-            advice: "Calls from other origins are not built yet: remove it and call from publicURL's origin."),
         later(
             "retention.events", .integer(1...315_360_000, unit: "seconds"), meaning: "How long the journal is kept.",
             advice: "Remove it; the journal is kept for 90 days for now."),

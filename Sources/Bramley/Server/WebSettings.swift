@@ -1,5 +1,6 @@
 internal import HTTP
 internal import HTTPTypes
+internal import RelyingParty
 internal import Sockets
 internal import Web
 
@@ -12,7 +13,8 @@ extension Configuration {
             site: WebConfiguration.Site(
                 name: site.name, logo: site.logo, privacyURL: site.privacyURL, termsURL: site.termsURL),
             apple: WebConfiguration.Apple(
-                servicesID: apple.servicesID, redirectURI: self.publicURL.callbackURL, scopes: apple.scopes,
+                servicesID: apple.servicesID, teamID: TeamID(apple.teamID), redirectURI: self.publicURL.callbackURL,
+                scopes: apple.scopes,
                 scriptURL: apple.scriptURL, isSimulatedByOverride: apple.showsSimulationBanner),
             login: WebConfiguration.Login(
                 allowedReturnOrigins: login.allowedReturnOrigins, defaultReturnTo: login.defaultReturnTo,
@@ -20,6 +22,7 @@ extension Configuration {
             button: button.web,
             sessions: WebConfiguration.Sessions(limits: sessions.limits, cookieDomain: sessions.cookieDomain),
             forwardAuth: forwardAuth.style == .original ? .original : .forwarded, accessRules: forwardAuth.rules,
+            apiOrigins: api.allowedOrigins,
             limits: WebConfiguration.Limits(callbackBody: server.limits.body),
             assertionAudience: assertion.audience)
     }

@@ -204,9 +204,12 @@ package struct Router: Sendable {
         return PathParameters(Dictionary(zip(names, values)) { first, _ in first })
     }
 
-    private func allow(_ routes: [Route]) -> String {
-        Self.methods.filter { method in
-            method == .options || routes.contains { $0.method == method || ($0.method == .get && method == .head) }
+    private func allow(_ routes: [Route]) -> String { Self.allow(routes.map(\.method)) }
+
+    /// The value of `Allow` where these methods are registered.
+    package static func allow(_ registered: [HTTPRequest.Method]) -> String {
+        methods.filter { method in
+            method == .options || registered.contains(method) || (method == .head && registered.contains(.get))
         }.map(\.rawValue).joined(separator: ", ")
     }
 }

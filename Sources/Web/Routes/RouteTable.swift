@@ -9,6 +9,8 @@ struct RouteTable: Sendable {
         /// Below the base path; also the route's name in logs.
         var pattern: String
         var handle: @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
+        /// Whether pages of `api.allowedOrigins` may read the answer.
+        var isCrossOrigin = false
 
         /// A route whose pattern has no parameters.
         init(
@@ -27,6 +29,13 @@ struct RouteTable: Sendable {
             self.method = method
             self.pattern = pattern
             self.handle = handle
+        }
+
+        /// The same, also for pages of `api.allowedOrigins`. Only for what changes nothing.
+        var crossOrigin: Entry {
+            var entry = self
+            entry.isCrossOrigin = true
+            return entry
         }
     }
 
@@ -67,7 +76,7 @@ struct RouteTable: Sendable {
             assertions: VerifyAssertions(issuer: issuer, clock: clock))
         let assertions = AssertionRoutes(issuer: issuer, responses: responses, reader: reader, clock: clock)
         let assertionRoutes: [Entry] = [
-            Entry(method: .get, pattern: "/api/v1/session/assertion", handle: assertions.assertion),
+            Entry(method: .get, pattern: "/api/v1/session/assertion", handle: assertions.assertion).crossOrigin,
             Entry(method: .get, pattern: "/.well-known/jwks.json", handle: assertions.keys),
         ]
         let oauth2Proxy = OAuth2ProxyRoutes(
@@ -80,8 +89,11 @@ struct RouteTable: Sendable {
             Entry(method: .get, pattern: "/oauth2/start", handle: oauth2Proxy.signIn),
             Entry(method: .get, pattern: "/oauth2/sign_out", handle: oauth2Proxy.signOut),
         ]
+        let api = APIRoutes(
+            configuration: configuration, responses: responses, services: services, reader: reader, session: session,
+            stopwatch: stopwatch)
         routes =
-            proxyRoutes + assertionRoutes + accountRoutes + [
+            proxyRoutes + api.entries + assertionRoutes + accountRoutes + [
                 Entry(method: .get, pattern: "/", handle: account.root),
                 Entry(method: .get, pattern: "/login", handle: signIns.limiting(login.page)),
                 Entry(method: .get, pattern: "/login/attempt", handle: signIns.limiting(login.attempt)),
@@ -91,8 +103,6 @@ struct RouteTable: Sendable {
                 Entry(method: .get, pattern: "/account", handle: account.account),
                 Entry(method: .get, pattern: "/logout", handle: account.logoutPage),
                 Entry(method: .post, pattern: "/logout", handle: account.logout),
-                Entry(method: .get, pattern: "/api/v1/session", handle: session.get),
-                Entry(method: .delete, pattern: "/api/v1/session", handle: session.delete),
             ]
     }
 

@@ -1,0 +1,50 @@
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// The routes of docs/openapi.yaml: those for pages and apps, which need a session, and those for backends, each behind an
+/// API key with one scope.
+struct APIRoutes: Sendable {
+    private typealias Entry = RouteTable.Entry
+
+    let entries: [RouteTable.Entry]
+
+    init(
+        configuration: WebConfiguration, responses: WebResponses, services: WebApplication.Services,
+        reader: SignedInReader, session: SessionAPI, stopwatch: Stopwatch
+    ) {
+        let clock = services.clock
+        let gate = BackendGate(
+            apiKeys: services.apiKeys, clock: clock,
+            failures: RateLimiter(RateGate.limit(perMinute: configuration.limits.refusedKeysPerMinute)),
+            stopwatch: stopwatch)
+        let account = AccountAPI(
+            configuration: configuration, responses: responses, cookies: session.cookies, reader: reader,
+            users: services.users, clock: clock)
+        let introspection = IntrospectionAPI(configuration: configuration, responses: responses, reader: reader)
+        let users = UsersAPI(
+            team: configuration.apple.teamID, responses: responses, users: services.users, clock: clock)
+        let events = EventsAPI(responses: responses, journal: services.journal)
+        let (reading, writing) = (APIScope.usersRead, APIScope.usersWrite)
+        entries = [
+            Entry(method: .get, pattern: "/api/v1/session", handle: session.get).crossOrigin,
+            Entry(method: .delete, pattern: "/api/v1/session", handle: session.delete),
+            Entry(method: .delete, pattern: "/api/v1/account", handle: account.delete),
+            Entry(
+                method: .post, pattern: "/api/v1/introspect", handle: gate.requiring(.introspect, introspection.post)),
+            Entry(method: .get, pattern: "/api/v1/users", handle: gate.requiring(reading, users.list)),
+            Entry(method: .get, pattern: "/api/v1/users/{id}", handle: gate.requiring(reading, users.get)),
+            Entry(method: .patch, pattern: "/api/v1/users/{id}", handle: gate.requiring(writing, users.patch)),
+            Entry(method: .delete, pattern: "/api/v1/users/{id}", handle: gate.requiring(.usersDelete, users.delete)),
+            Entry(
+                method: .get, pattern: "/api/v1/users/{id}/sessions", handle: gate.requiring(reading, users.sessions)),
+            Entry(
+                method: .delete, pattern: "/api/v1/users/{id}/sessions",
+                handle: gate.requiring(writing, users.endSessions)),
+            Entry(
+                method: .delete, pattern: "/api/v1/users/{id}/sessions/{session}",
+                handle: gate.requiring(writing, users.endSession)),
+            Entry(method: .get, pattern: "/api/v1/events", handle: gate.requiring(.eventsRead, events.list)),
+        ]
+    }
+}

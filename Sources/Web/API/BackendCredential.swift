@@ -1,0 +1,55 @@
+import Coding
+import HTTPTypes
+import RelyingParty
+
+/// What a backend offers as proof in `Authorization`. Parsed, not yet looked up.
+enum BackendCredential: Sendable {
+    /// No `Authorization` at all.
+    case none
+    case key(APIKeyToken, Scheme)
+    /// Something that can be no API key: a session's token, two fields, a scheme we do not speak.
+    case malformed(Scheme)
+
+    enum Scheme: Hashable, Sendable {
+        case bearer, basic
+    }
+
+    /// Schemes are compared without regard to case (RFC 9110 §11.1); between scheme and credentials there is at least one
+    /// space. Blanks around the field belong to no value (RFC 9110 §5.5); any inside spoil the credentials.
+    init(_ fields: HTTPFields) {
+        let values = fields[values: .authorization]
+        guard let value = values.first else {
+            self = .none
+            return
+        }
+        let parts = value.split(separator: " ", maxSplits: 1)
+        let scheme: Scheme = parts.first?.lowercased() == "basic" ? .basic : .bearer
+        guard values.count == 1, parts.count == 2 else {
+            self = .malformed(scheme)
+            return
+        }
+        let credentials = String(parts[1].drop { $0 == " " })
+        let text: String?
+        switch parts[0].lowercased() {
+        case "bearer": text = credentials
+        case "basic": text = Self.password(credentials)
+        default: text = nil
+        }
+        guard let text, let token = APIKeyToken(parsing: text) else {
+            self = .malformed(scheme)
+            return
+        }
+        self = .key(token, scheme)
+    }
+
+    /// The password of Basic credentials (RFC 7617 §2): what follows the first colon. The name before it may be anything,
+    /// since a key is found by itself. RFC 6749 §2.3.1 lets clients encode both as form values first; no key has a
+    /// character that this could change, so it is undone where it was done.
+    private static func password(_ credentials: String) -> String? {
+        guard let bytes = Base64.decode(Array(credentials.utf8)),
+            let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+            let password = PercentEncoding.decode(Array(bytes[(colon + 1)...]))
+        else { return nil }
+        return String(validating: password, as: UTF8.self)
+    }
+}

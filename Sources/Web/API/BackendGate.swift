@@ -1,0 +1,87 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+import Synchronization
+
+/// Lets applications in by API key: reads the credential, looks the key up, holds it to its scopes.
+///
+/// The key is looked up in the database for every request, so that a revoked one is refused by the next. Unknown, revoked
+/// and malformed keys get one answer.
+struct BackendGate: Sendable {
+    let apiKeys: any APIKeyStore
+    let clock: any WallClock
+    /// Charged for refused keys only, and asked only then: whoever shares an address with somebody who guesses (behind a
+    /// proxy, in a container) is not shut out, and guessing 256 bits gains nothing by it.
+    let failures: RateLimiter
+    let stopwatch: Stopwatch
+    private let uses = KeyUses()
+
+    init(apiKeys: any APIKeyStore, clock: any WallClock, failures: RateLimiter, stopwatch: Stopwatch) {
+        self.apiKeys = apiKeys
+        self.clock = clock
+        self.failures = failures
+        self.stopwatch = stopwatch
+    }
+
+    typealias Handler = @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
+
+    /// The route behind a key with this scope. Nothing of the request but its credential is looked at before.
+    func requiring(_ scope: APIScope, _ handle: @escaping Handler) -> Handler {
+        { request, parameters throws(WebFailure) in
+            let key = try await key(of: request)
+            guard key.scopes.contains(scope) else { throw .insufficientScope(scope) }
+            return try await handle(request, parameters)
+        }
+    }
+
+    private func key(of request: ServerRequest) async throws(WebFailure) -> APIKey {
+        let token: APIKeyToken
+        let scheme: BackendCredential.Scheme
+        switch BackendCredential(request.fields) {
+        case .none: throw .apiKeyMissing
+        case .malformed(let scheme): throw refusal(request, scheme)
+        case .key(let value, let usedScheme): (token, scheme) = (value, usedScheme)
+        }
+        let found: APIKey?
+        do {
+            found = try await apiKeys.apiKey(hash: token.hash)
+        } catch {
+            throw .store(error)
+        }
+        guard let found else { throw refusal(request, scheme) }
+        await touch(found)
+        return found
+    }
+
+    private func refusal(_ request: ServerRequest, _ scheme: BackendCredential.Scheme) -> WebFailure {
+        if case .refused(let seconds) = failures.take(request.client, now: stopwatch.milliseconds) {
+            return .tooManyRequests(retryAfter: seconds)
+        }
+        return .apiKeyRefused(scheme)
+    }
+
+    /// Notes that the key was used, to the minute. A courtesy to the operator: a store that cannot write refuses nobody.
+    private func touch(_ key: APIKey) async {
+        let now = clock.now()
+        guard uses.isDue(key, at: now) else { return }
+        try? await apiKeys.touchAPIKey(key.id, at: now)
+    }
+}
+
+/// When each key's use was last written by this process, so that requests at the same time write it once. Only keys that
+/// exist are in it.
+private final class KeyUses: Sendable {
+    private static let interval: Int64 = 60
+
+    private let written = Mutex<[APIKeyID: Timestamp]>([:])
+
+    func isDue(_ key: APIKey, at now: Timestamp) -> Bool {
+        if let last = key.lastUsedAt, now < last.adding(seconds: Self.interval) { return false }
+        return written.withLock { written in
+            if let last = written[key.id], last <= now, now < last.adding(seconds: Self.interval) { return false }
+            written[key.id] = now
+            return true
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `POST /api/v1/introspect` (RFC 7662): whose session a token is, for a backend that was handed one.
+struct IntrospectionAPI: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let reader: SignedInReader
+
+    /// RFC 7662 §2.2: nothing more than this, whatever the reason.
+    private static let inactive = Array(#"{"active":false}"#.utf8)
+
+    func post(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
+        // A token in a query would be in every log on the way.
+        _ = try APIQuery(request)
+        guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
+        guard request.body.count <= APILimits.body else { throw .contentTooLarge }
+        guard let token = SessionToken(parsing: try Self.token(request.body)) else {
+            return responses.json(Self.inactive)
+        }
+        let found: SignedIn?
+        do {
+            found = try await reader.live(token)
+        } catch {
+            throw .store(error)
+        }
+        guard let found, found.user.state == .active else { return responses.json(Self.inactive) }
+        return responses.json(
+            IntrospectionDocument.encode(
+                found, issuer: configuration.publicURL.absolute, end: reader.limits.end(of: found.session)))
+    }
+
+    /// The one `token` of the form. Beside it may stand one `token_type_hint`, of no use here, and whatever a client sends
+    /// along (RFC 6749 §3.2: ignored).
+    private static func token(_ body: [UInt8]) throws(WebFailure) -> String {
+        let form = try? FormDecoder.parse(body)
+        guard let form else { throw .invalidRequest("too many parameters") }
+        for name in ["token", "token_type_hint"] where form.count(where: { $0.name.isExactly(name) }) > 1 {
+            throw .invalidRequest("\(name) is given twice")
+        }
+        guard let token = form.first(where: { $0.name.isExactly("token") })?.value, !token.isEmpty else {
+            throw .invalidRequest("token is missing")
+        }
+        return token
+    }
+}

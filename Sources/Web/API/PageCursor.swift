@@ -1,0 +1,44 @@
+import Coding
+import RelyingParty
+
+/// Where a page of a list ended, as text for whoever asks for the next: base64url of a fixed number of bytes, the first
+/// saying of which list. Nothing in it is secret and any well-formed one is a place, so there is nothing to sign.
+enum PageCursor {
+    private static let users: UInt8 = 1
+    private static let events: UInt8 = 2
+    /// Milliseconds since 1970 in 48 bits: enough until the year 10889.
+    private static let timeBytes = 6
+
+    static func encode(_ cursor: UserCursor) -> String {
+        let time = UInt64(clamping: cursor.createdAt.milliseconds)
+        return Base64URL.encode([users] + bigEndian(time, count: timeBytes) + (cursor.id.packed ?? []))
+    }
+
+    static func userCursor(_ text: String) -> UserCursor? {
+        guard let bytes = Base64URL.decode(text), bytes.first == users, bytes.count > 1 + timeBytes,
+            let id = UserID(packed: Array(bytes[(1 + timeBytes)...]))
+        else { return nil }
+        let time = bytes[1...timeBytes].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        return UserCursor(createdAt: Timestamp(milliseconds: time), id: id)
+    }
+
+    static func encode(_ place: EventPlace) -> String {
+        switch place {
+        case .event(let id): id.rawValue
+        case .sequence(let sequence): Base64URL.encode([events] + bigEndian(UInt64(clamping: sequence), count: 8))
+        }
+    }
+
+    /// A cursor of ours, or the id of an event: what somebody who was told of it by other means can go on from.
+    static func eventPlace(_ text: String) -> EventPlace? {
+        if let id = EventID(parsing: text) { return .event(id) }
+        guard let bytes = Base64URL.decode(text), bytes.first == events, bytes.count == 9, bytes[1] < 0x80 else {
+            return nil
+        }
+        return .sequence(bytes[1...].reduce(Int64(0)) { $0 << 8 | Int64($1) })
+    }
+
+    private static func bigEndian(_ value: UInt64, count: Int) -> [UInt8] {
+        (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> UInt64($0 * 8)) }
+    }
+}

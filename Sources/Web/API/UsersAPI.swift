@@ -1,0 +1,198 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `/api/v1/users` and what is below it: people, as a backend finds and changes them.
+struct UsersAPI: Sendable {
+    let team: TeamID
+    let responses: WebResponses
+    let users: any UserDirectory
+    let clock: any WallClock
+
+    // MARK: Reading
+
+    func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
+        let query = try APIQuery(request, names: ["state", "group", "externalID", "appleSubject", "limit", "cursor"])
+        let limit = try query.limit()
+        let filter = try Self.filter(query)
+        let cursor = try Self.cursor(query)
+        let page: UserPage
+        do throws(StoreError) {
+            if query["externalID"] != nil || query["appleSubject"] != nil {
+                page = UserPage(items: try await lookUp(query, filter, after: cursor), next: nil)
+            } else {
+                page = try await users.users(filter, after: cursor, limit: limit)
+            }
+        } catch {
+            throw .store(error)
+        }
+        var writer = JSONWriter(reserving: 512 * (page.items.count + 1))
+        writer.beginObject()
+        writer.name("items")
+        writer.beginArray()
+        for user in page.items { UserDocument.write(user, to: &writer) }
+        writer.endArray()
+        writer.member("next", page.next.map { PageCursor.encode($0) })
+        writer.endObject()
+        return responses.json(writer.bytes)
+    }
+
+    func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        return responses.json(UserDocument.encode(try await user(parameters)))
+    }
+
+    /// The one user whom both look-ups name, if filter and cursor let them through.
+    private func lookUp(
+        _ query: APIQuery, _ filter: UserFilter, after cursor: UserCursor?
+    ) async throws(StoreError) -> [User] {
+        var found: User?
+        if let externalID = query["externalID"] { found = try await users.user(externalID: externalID) }
+        if let subject = query["appleSubject"] {
+            let bySubject = try await users.user(team: team, subject: AppleSubject(subject))
+            found = query["externalID"] == nil || found?.id == bySubject?.id ? bySubject : nil
+        }
+        guard let user = found, filter.state == nil || filter.state == user.state,
+            filter.group.map({ group in user.groups.contains { $0.isExactly(group) } }) ?? true,
+            cursor.map({ ($0.createdAt, $0.id.rawValue) < (user.createdAt, user.id.rawValue) }) ?? true
+        else { return [] }
+        return [user]
+    }
+
+    private static func filter(_ query: APIQuery) throws(WebFailure) -> UserFilter {
+        var filter = UserFilter()
+        if let text = query["state"] {
+            guard let state = User.State(rawValue: text) else { throw .invalidRequest("state is no user's state") }
+            filter.state = state
+        }
+        if let group = query["group"] {
+            guard isText(group, maximum: UserLimits.groupName), !group.contains(",") else {
+                throw .invalidRequest("group is no group's name")
+            }
+            filter.group = group
+        }
+        if let externalID = query["externalID"], !isText(externalID, maximum: UserLimits.externalID) {
+            throw .invalidRequest("externalID can be nobody's")
+        }
+        if let subject = query["appleSubject"] {
+            guard (1...255).contains(subject.utf8.count), subject.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw .invalidRequest("appleSubject can be nobody's")
+            }
+        }
+        return filter
+    }
+
+    /// What may be looked for: in characters, as the description counts. What has too many bytes to be stored is nobody's.
+    private static func isText(_ text: String, maximum: Int) -> Bool {
+        (1...maximum).contains(text.unicodeScalars.count)
+            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
+
+    private static func cursor(_ query: APIQuery) throws(WebFailure) -> UserCursor? {
+        guard let text = query["cursor"] else { return nil }
+        guard let cursor = PageCursor.userCursor(text) else { throw .invalidRequest("cursor is none of ours") }
+        return cursor
+    }
+
+    // MARK: Changing
+
+    func patch(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let patch = try UserPatchBody.parse(request)
+        let id = try Self.id(parameters)
+        let result: UserPatchResult
+        do {
+            result = try await users.patchUser(id, patch, at: clock.now())
+        } catch {
+            throw .store(error)
+        }
+        switch result {
+        case .patched(let user): return responses.json(UserDocument.encode(user))
+        case .unknown: throw .userNotFound
+        case .externalIDTaken: throw .externalIDTaken
+        }
+    }
+
+    /// Gone here when this answers; the end of their consent is told to Apple afterwards, hence 202.
+    func delete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let id = try Self.id(parameters)
+        do throws(StoreError) {
+            if try await users.deleteUser(id, at: clock.now()) { return responses.empty(.accepted) }
+        } catch {
+            throw .store(error)
+        }
+        throw .userNotFound
+    }
+
+    // MARK: Their sessions
+
+    func sessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let user = try await user(parameters)
+        let sessions: [Session]
+        do {
+            sessions = try await users.sessions(of: user.id, at: clock.now())
+        } catch {
+            throw .store(error)
+        }
+        var writer = JSONWriter(reserving: 512)
+        writer.beginObject()
+        writer.name("items")
+        writer.beginArray()
+        for session in sessions { SessionDocument.write(session, to: &writer) }
+        writer.endArray()
+        // All of them are in one page: the form of every list, and room for another.
+        writer.member("next", nil as String?)
+        writer.endObject()
+        return responses.json(writer.bytes)
+    }
+
+    func endSessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse
+    {
+        _ = try APIQuery(request)
+        let id = try Self.id(parameters)
+        let count: Int
+        do {
+            count = try await users.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now())
+        } catch {
+            throw .store(error)
+        }
+        // Nothing ended: nobody was signed in, or there is nobody.
+        if count == 0 { _ = try await user(parameters) }
+        return responses.empty(.noContent)
+    }
+
+    func endSession(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let user = try Self.id(parameters)
+        guard let id = parameters["session"].flatMap({ SessionID(parsing: $0) }) else { throw .sessionNotFound }
+        do throws(StoreError) {
+            if try await users.endSession(id, of: user, cause: .revokedByOperator, at: clock.now()) {
+                return responses.empty(.noContent)
+            }
+        } catch {
+            throw .store(error)
+        }
+        throw .sessionNotFound
+    }
+
+    // MARK: Whom
+
+    private func user(_ parameters: PathParameters) async throws(WebFailure) -> User {
+        let id = try Self.id(parameters)
+        do throws(StoreError) {
+            if let user = try await users.user(id) { return user }
+        } catch {
+            throw .store(error)
+        }
+        throw .userNotFound
+    }
+
+    /// What is no id names nobody.
+    private static func id(_ parameters: PathParameters) throws(WebFailure) -> UserID {
+        guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw .userNotFound }
+        return id
+    }
+}

@@ -1,0 +1,34 @@
+import Coding
+import RelyingParty
+
+/// A live session as RFC 7662 §2.2 describes a token: its members first, then ours.
+enum IntrospectionDocument {
+    /// - Parameter end: when the session ends unless it is used before.
+    static func encode(_ signedIn: SignedIn, issuer: String, end: Timestamp) -> [UInt8] {
+        let (session, user) = (signedIn.session, signedIn.user)
+        var writer = JSONWriter(reserving: 640)
+        writer.beginObject()
+        writer.member("active", true)
+        writer.member("sub", user.id.rawValue)
+        if let email = user.email, email.isVerified { writer.member("username", email.address) }
+        writer.member("client_id", session.clientID.rawValue)
+        // Whoever holds it is believed (RFC 6750 §1.2), whether it comes in a cookie or not.
+        writer.member("token_type", "Bearer")
+        writer.member("iss", issuer)
+        writer.member("iat", session.createdAt.seconds)
+        writer.member("exp", end.seconds)
+        writer.member("sid", session.id.rawValue)
+        writer.member("session_kind", session.kind.rawValue)
+        if let externalID = user.externalID { writer.member("external_id", externalID) }
+        if let email = user.email {
+            writer.member("email", email.address)
+            writer.member("email_verified", email.isVerified)
+        }
+        writer.name("groups")
+        writer.beginArray()
+        for group in user.groups { writer.write(group) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+}

@@ -1,0 +1,43 @@
+import Coding
+import HTTPTypes
+
+/// Lets pages of `api.allowedOrigins` read what is theirs to ask for (CORS, Fetch Standard §3.2): who is signed in, and no
+/// more. Requests that change something stay same-origin, and backends are no pages.
+struct CrossOrigin: Sendable {
+    /// Exact origins, as a browser writes them in `Origin`.
+    let allowedOrigins: [String]
+
+    private static let methods = "GET, HEAD"
+    /// What a page's script may add: an app's own credential, and what fetch wrappers add unasked.
+    private static let fields = "Authorization, Content-Type, X-Requested-With"
+    /// Seconds a browser may remember a preflight.
+    private static let maximumAge = "600"
+
+    /// Adds what lets the asking page read the answer; nothing for any other origin. `Vary` is on every answer of such a
+    /// route, since a cache in between must not mix them up.
+    func add(to response: inout HTTPFields, for request: HTTPFields) {
+        guard !allowedOrigins.isEmpty else { return }
+        response[.vary] = "Origin"
+        guard let origin = allowedOrigin(request) else { return }
+        response[.accessControlAllowOrigin] = origin
+        response[.accessControlAllowCredentials] = "true"
+        // For pages that ask without CORS this says same-origin; these have asked with it.
+        response[.crossOriginResourcePolicy] = "cross-origin"
+    }
+
+    /// The same for the answer to an OPTIONS: when it is a preflight, also what may be sent.
+    func addPreflight(to response: inout HTTPFields, for request: HTTPFields) {
+        add(to: &response, for: request)
+        guard response[.accessControlAllowOrigin] != nil, request[.accessControlRequestMethod] != nil else { return }
+        response[.accessControlAllowMethods] = Self.methods
+        response[.accessControlAllowHeaders] = Self.fields
+        response[.accessControlMaxAge] = Self.maximumAge
+        response[.vary] = "Origin, Access-Control-Request-Method, Access-Control-Request-Headers"
+    }
+
+    private func allowedOrigin(_ request: HTTPFields) -> String? {
+        let origins = request[values: .origin]
+        guard origins.count == 1 else { return nil }
+        return allowedOrigins.first { $0.isExactly(origins[0]) }
+    }
+}

@@ -1,0 +1,124 @@
+"""A server with people in it: some who really signed in, and many who were written into its database."""
+
+import base64
+import hashlib
+import http.client
+import json
+import random
+import sqlite3
+import time
+from urllib.parse import urlencode, urlsplit
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+PEOPLE = ("ada", "boris", "chie", "dana", "erin")
+SCOPES = ("introspect", "users:read", "users:write", "users:delete", "events:read")
+# The same in every run: what was found once is found again.
+NUMBERS = random.Random(20261121)
+
+
+def make_id(prefix: str) -> str:
+    return prefix + "".join(NUMBERS.choice(ALPHABET) for _ in range(26))
+
+
+def make_token(prefix: str) -> tuple[str, bytes]:
+    """A token and what the database knows of it."""
+    token = prefix + base64.urlsafe_b64encode(NUMBERS.randbytes(32)).rstrip(b"=").decode()
+    return token, hashlib.sha256(token.encode()).digest()
+
+
+class Answer:
+    def __init__(self, response: http.client.HTTPResponse):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    def json(self):
+        return json.loads(self.body)
+
+
+def call(site, method: str, path: str, headers: dict | None = None, body: str | bytes | None = None) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=10)
+    try:
+        connection.request(method, path, body, {"Host": urlsplit(site.origin).netloc} | (headers or {}))
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def sign_in(site, person: str) -> str:
+    """A whole sign-in without a browser; the session's token."""
+    start = call(site, "GET", "/login/apple")
+    assert start.status == 303, start.body
+    binding = start.headers["Set-Cookie"].split(";")[0]
+    form = site.apple.call("POST", "authorize", {"person": person, "authorize_url": start.headers["Location"]})["form"]
+    done = call(site, "POST", "/apple/callback", {
+        "Cookie": binding, "Content-Type": "application/x-www-form-urlencoded", "Origin": site.apple.origin,
+    }, form)
+    assert done.status == 303, done.body
+    cookie = next(value for value in done.headers.get_all("Set-Cookie") if value.startswith("__Host-bramley="))
+    return cookie.split(";")[0].partition("=")[2]
+
+
+class Inhabited:
+    """Writes into the database as another process may, and remembers what it wrote."""
+
+    def __init__(self, site):
+        self.site = site
+        self.path = site.folder / "data" / "bramley.db"
+
+    def write(self, sql: str, rows: list[tuple]) -> None:
+        connection = sqlite3.connect(self.path, timeout=10)
+        try:
+            with connection:
+                connection.executemany(sql, rows)
+        finally:
+            connection.close()
+
+    def read(self, sql: str) -> list[tuple]:
+        connection = sqlite3.connect(self.path, timeout=10)
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def make_key(self, *scopes: str) -> str:
+        token, digest = make_token("brk_")
+        self.write("INSERT INTO api_key (id, hash, name, scopes, created_at) VALUES (?, ?, ?, ?, ?)",
+                   [(make_id("key_"), digest, "test", json.dumps(scopes), now())])
+        return token
+
+    def make_people(self, count: int, groups: tuple[str, ...] = ()) -> list[str]:
+        """Users nobody has signed in as, all of one millisecond; their ids."""
+        ids = [make_id("usr_") for _ in range(count)]
+        made = now()
+        self.write("INSERT INTO user (id, state, groups, created_at, updated_at) VALUES (?, 'active', ?, ?, ?)",
+                   [(user, json.dumps(groups), made, made) for user in ids])
+        self.write("INSERT INTO apple_identity (user, team, subject, credential_state, last_sign_in_issued_at, created_at)"
+                   " VALUES (?, 'TEAM123456', ?, 'authorized', ?, ?)",
+                   [(user, "001." + user, made, made) for user in ids])
+        return ids
+
+    def make_sessions(self, users: list[str], kind: str = "browser") -> list[tuple[str, str]]:
+        """A session for each; ids and tokens."""
+        made, sessions, rows = now(), [], []
+        for user in users:
+            token, digest = make_token("brs_")
+            sessions.append((make_id("ses_"), token))
+            rows.append((digest, sessions[-1][0], kind, user, "com.example.web", "Test/1", "192.0.2.1", made, made, made,
+                         made + 3_600_000, user))
+        self.write("INSERT INTO session (token_hash, id, kind, user, client_id, user_agent, address, issued_at, created_at,"
+                   " last_seen_at, expires_at, identity) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+                   " (SELECT id FROM apple_identity WHERE user = ?))", rows)
+        return sessions
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def bearer(token: str) -> dict:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def form(**fields: str) -> str:
+    return urlencode(fields)

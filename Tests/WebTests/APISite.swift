@@ -1,0 +1,103 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import RelyingParty
+import Sockets
+import Synchronization
+import Web
+
+/// A site's backends: their keys, and requests as they send them.
+extension Site {
+    /// A key with these scopes, as an application holds it. Always the same text for the same name.
+    func makeKey(_ scopes: [APIScope], name: String = "k", revoked: Bool = false) -> String {
+        let padding = String(repeating: "k", count: 42 - name.utf8.count)
+        let token = "brk_" + name + padding + "A"
+        let id = APIKeyID(unchecked: "key_" + String(repeating: "0", count: 26 - name.utf8.count) + name)
+        store.state.withLock { state in
+            state.keys[SHA256.hash(utf8: token)] = APIKey(
+                id: id, name: name, scopes: scopes, createdAt: clock.now(), revokedAt: revoked ? clock.now() : nil)
+        }
+        return token
+    }
+
+    func bearer(_ token: String) -> HTTPFields { [.authorization: "Bearer \(token)"] }
+
+    func key(_ name: String) -> APIKey? {
+        store.state.withLock { $0.keys.values.first { $0.name == name } }
+    }
+
+    /// Somebody without a session.
+    @discardableResult
+    func addUser(
+        _ number: Int, state: User.State = .active, groups: [String] = [], externalID: String? = nil,
+        createdAt: Timestamp? = nil
+    ) -> User {
+        let user = User(
+            id: Self.userID(number), state: state, externalID: externalID, groups: groups,
+            appleSubject: AppleSubject("001.\(number)"), createdAt: createdAt ?? clock.now())
+        store.state.withLock { $0.users[user.id] = user }
+        return user
+    }
+
+    static func userID(_ number: Int) -> UserID {
+        let digits = String(number)
+        return UserID(unchecked: "usr_" + String(repeating: "0", count: 26 - digits.utf8.count) + digits)
+    }
+
+    func patch(_ user: UserID, _ body: String, key: String, type: String = "application/merge-patch+json") async
+        -> ServerResponse
+    {
+        await send(
+            .patch, "/api/v1/users/\(user)", [.authorization: "Bearer \(key)", .contentType: type], body: body)
+    }
+
+    func introspect(_ token: String, key: String) async -> ServerResponse {
+        await post("/api/v1/introspect", form: [("token", token)], bearer(key))
+    }
+}
+
+extension ServerResponse {
+    var code: String? { json?["code"]?.stringValue }
+    var items: [JSONObject] { json?["items"]?.arrayValue?.compactMap(\.objectValue) ?? [] }
+    var next: String? { json?["next"]?.stringValue }
+}
+
+/// Every route behind an API key, and what it needs. The description is held to this list, and this list to the server.
+struct BackendRoute: Sendable, CustomStringConvertible {
+    var method: HTTPRequest.Method
+    var path: String
+    var scope: APIScope
+    /// What the right key gets for user 1 with session 1.
+    var success: Int
+    var body = ""
+    var type: String?
+
+    var description: String { "\(method) \(path)" }
+
+    static let all: [BackendRoute] = [
+        BackendRoute(
+            method: .post, path: "/api/v1/introspect", scope: .introspect, success: 200, body: "token=x",
+            type: "application/x-www-form-urlencoded"),
+        BackendRoute(method: .get, path: "/api/v1/users", scope: .usersRead, success: 200),
+        BackendRoute(method: .get, path: "/api/v1/users/\(user)", scope: .usersRead, success: 200),
+        BackendRoute(
+            method: .patch, path: "/api/v1/users/\(user)", scope: .usersWrite, success: 200, body: #"{"groups":["a"]}"#,
+            type: "application/json"),
+        BackendRoute(method: .delete, path: "/api/v1/users/\(user)", scope: .usersDelete, success: 202),
+        BackendRoute(method: .get, path: "/api/v1/users/\(user)/sessions", scope: .usersRead, success: 200),
+        BackendRoute(method: .delete, path: "/api/v1/users/\(user)/sessions", scope: .usersWrite, success: 204),
+        BackendRoute(
+            method: .delete, path: "/api/v1/users/\(user)/sessions/ses_00000000000000000000000001", scope: .usersWrite,
+            success: 204),
+        BackendRoute(method: .get, path: "/api/v1/events", scope: .eventsRead, success: 200),
+    ]
+
+    private static let user = "usr_00000000000000000000000001"
+
+    func send(to site: Site, _ fields: HTTPFields, client: IPAddress = .v4(0x0A00_0001)) async -> ServerResponse {
+        var fields = fields
+        fields[.contentType] = type
+        return await site.send(method, path, fields, body: body, client: client)
+    }
+}
