@@ -1,0 +1,99 @@
+import AppleSimulator
+import Crypto
+import Foundation
+import GRDB
+
+/// An application with an API key, at the whole running server. Its keys, and people nobody has signed in as, are written
+/// beside the server as a command in another process would.
+struct Backend: Sendable {
+    static let scopes = ["introspect", "users:read", "users:write", "users:delete", "events:read"]
+
+    let site: Site
+    let key: String
+    let browser: Browser
+
+    init(_ site: Site, scopes: [String] = Backend.scopes) throws {
+        self.site = site
+        browser = site.browser()
+        key = "brk_" + Self.random(43, of: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+        let (key, now) = (key, site.clock.milliseconds())
+        try site.writeBeside { connection in
+            try connection.execute(
+                sql: "INSERT INTO api_key (id, hash, name, scopes, created_at) VALUES (?, ?, 'test', ?, ?)",
+                arguments: [
+                    Self.makeID("key_"), Data(SHA256.hash(utf8: key).bytes),
+                    "[" + scopes.map { "\"\($0)\"" }.joined(separator: ",") + "]", now,
+                ])
+        }
+    }
+
+    static func makeID(_ prefix: String) -> String { prefix + random(26, of: "0123456789abcdefghjkmnpqrstvwxyz") }
+
+    private static func random(_ count: Int, of alphabet: String) -> String {
+        String((0..<count).compactMap { _ in alphabet.randomElement() })
+    }
+
+    func send(
+        _ method: String, _ target: String, body: String? = nil, type: String? = nil,
+        _ fields: [(name: String, value: String)]? = nil
+    ) async throws -> WireResponse {
+        var request = WireRequest(
+            method: method, target: site.basePath + target,
+            fields: fields ?? [("Authorization", "Bearer \(key)")], body: body.map { Array($0.utf8) }, context: .program
+        )
+        if let type { request.fields.append(("Content-Type", type)) }
+        return try await browser.send(request)
+    }
+
+    /// The page as JSON; throws unless it is one.
+    func page(_ target: String) async throws -> JSON {
+        let response = try await send("GET", target)
+        guard response.status == 200, let json = JSON(parsing: response.body) else {
+            throw SiteError("GET \(target) answered \(response.status): \(response.text)")
+        }
+        return json
+    }
+
+    func introspect(_ token: String?) async throws -> JSON? {
+        let response = try await send(
+            "POST", "/api/v1/introspect", body: "token=" + (token ?? ""), type: "application/x-www-form-urlencoded")
+        return JSON(parsing: response.body)
+    }
+
+    func isActive(_ token: String?) async throws -> Bool { try await introspect(token)?["active"]?.bool == true }
+
+    func patch(_ user: String, _ body: String) async throws -> WireResponse {
+        try await send("PATCH", "/api/v1/users/\(user)", body: body, type: "application/merge-patch+json")
+    }
+}
+
+extension Site {
+    var basePath: String { String(publicURL.dropFirst(origin.count)) }
+
+    /// One transaction of another process.
+    func writeBeside(_ body: (GRDB.Database) throws -> Void) throws {
+        let queue = try DatabaseQueue(path: databasePath)
+        defer { try? queue.close() }
+        try queue.write(body)
+    }
+
+    /// Users nobody has signed in as, made at this time; their ids.
+    @discardableResult
+    func addUsers(_ count: Int, at time: Int64? = nil) throws -> [String] {
+        let ids = (0..<count).map { _ in Backend.makeID("usr_") }
+        let made = time ?? clock.milliseconds()
+        try writeBeside { connection in
+            for id in ids {
+                try connection.execute(
+                    sql: "INSERT INTO user (id, state, created_at, updated_at) VALUES (?, 'active', ?, ?)",
+                    arguments: [id, made, made])
+                try connection.execute(
+                    sql: """
+                        INSERT INTO apple_identity (user, team, subject, credential_state, last_sign_in_issued_at, created_at)
+                        VALUES (?, ?, ?, 'authorized', ?, ?)
+                        """, arguments: [id, Apple.teamID, "001." + id, made, made])
+            }
+        }
+        return ids
+    }
+}
