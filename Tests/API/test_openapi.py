@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from inhabited import PEOPLE, SCOPES, Inhabited, sign_in
+import pytest
+import yaml
+
+from inhabited import PEOPLE, SCOPES, Inhabited, bearer, call, sign_in
 
 HERE = Path(__file__).resolve().parent
 DOCUMENT = HERE.parents[1] / "docs/openapi.yaml"
@@ -59,30 +62,91 @@ expected-statuses = ["2xx", "401", "403", "410", "429", "5xx"]
 """
 
 
+class Run:
+    """One run of schemathesis against a server with people in it."""
+
+    def __init__(self, site, folder: Path, document: Path, phases: str, examples: int):
+        inhabited = Inhabited(site)
+        tokens = [sign_in(site, person) for person in PEOPLE]
+        users = inhabited.make_people(400, ("staff",))
+        native = inhabited.make_sessions(users[:20], "native")
+        spare = inhabited.make_sessions(users[100:])
+        place = {
+            "key": inhabited.make_key(*SCOPES),
+            "session": tokens[0],
+            "spare": [token for _, token in spare],
+            "tokens": tokens[1:] + [token for _, token in native],
+            "users": users[:60],
+            "sessions": [session for session, _ in native],
+            "events": [row[0] for row in inhabited.read("SELECT id FROM event")],
+            "answers": str(folder / "answers"),
+        }
+        (folder / "schemathesis.toml").write_text(configuration(place))
+        done = subprocess.run(
+            [
+                str(Path(sys.executable).parent / "schemathesis"), "--config-file", str(folder / "schemathesis.toml"), "run",
+                str(document), "--url", f"http://127.0.0.1:{site.port}", "--checks", "all", "--mode", "all",
+                "--phases", phases, "--max-examples", str(examples), "--seed", str(SEED), "--request-timeout", "10",
+                "--continue-on-failure",
+            ],
+            cwd=folder, capture_output=True, text=True, timeout=300,
+            env=os.environ | {"PYTHONPATH": str(HERE), "BRAMLEY_TEST_PLACE": json.dumps(place), "NO_COLOR": "1"},
+        )
+        self.found = done.returncode != 0
+        self.output = done.stdout[-20_000:] + done.stderr[-4_000:]
+        self.answers = set((folder / "answers").read_text().splitlines())
+
+
+def operations():
+    """Label, scopes of API keys, and description of every operation."""
+    for path, item in yaml.safe_load(DOCUMENT.read_text())["paths"].items():
+        for method, operation in item.items():
+            if method != "parameters":
+                scopes = [scopes for need in operation["security"] for name, scopes in need.items() if "apiKey" in name]
+                yield f"{method.upper()} {path}", scopes, operation
+
+
 def test_schemathesis_finds_nothing(site, tmp_path):
+    run = Run(site, tmp_path, DOCUMENT, "examples,coverage,fuzzing,stateful", 150)
+    assert not run.found, run.output
+    # Nothing was found because there was nothing, and not because nothing was tried: each operation did its work.
+    for label, _, operation in operations():
+        statuses = {answer.rpartition(" ")[2] for answer in run.answers if answer.startswith(label + " ")}
+        done = {status for status in operation["responses"] if status.startswith("2")}
+        assert done <= statuses, f"{label} was answered with {statuses} only"
+
+
+@pytest.mark.parametrize("right, wrong", [
+    # A member the server sends and nobody described.
+    ("credentialState: { type: string, enum: [authorized, revoked, notFound, transferred] }", ""),
+    # One that is described and never sent.
+    ("required: [active, sub,", "required: [active, subject, sub,"),
+    # A code of another name.
+    ("enum: [user_not_found, not_found]", "enum: [no_such_user]"),
+    # A status nobody described.
+    ('        "410": { $ref: "#/components/responses/CursorExpired" }\n', ""),
+    # A number the server refuses.
+    ("maximum: 200, default: 50", "maximum: 201, default: 50"),
+])
+def test_a_wrong_description_is_found(site, tmp_path, right, wrong):
+    text = DOCUMENT.read_text()
+    assert right in text
+    document = tmp_path / "wrong.yaml"
+    document.write_text(text.replace(right, wrong))
+    assert Run(site, tmp_path, document, "coverage", 1).found
+
+
+def test_every_route_asks_for_the_scope_that_is_described(site):
     inhabited = Inhabited(site)
-    tokens = [sign_in(site, person) for person in PEOPLE]
-    users = inhabited.make_people(400, ("staff",))
-    native = inhabited.make_sessions(users[:20], "native")
-    spare = inhabited.make_sessions(users[100:])
-    place = {
-        "key": inhabited.make_key(*SCOPES),
-        "session": tokens[0],
-        "spare": [token for _, token in spare],
-        "tokens": tokens[1:] + [token for _, token in native],
-        "users": users[:60],
-        "sessions": [session for session, _ in native],
-        "events": [row[0] for row in inhabited.read("SELECT id FROM event")],
-    }
-    (tmp_path / "schemathesis.toml").write_text(configuration(place))
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).parent / "schemathesis"), "--config-file", str(tmp_path / "schemathesis.toml"), "run",
-            str(DOCUMENT), "--url", f"http://127.0.0.1:{site.port}", "--checks", "all", "--mode", "all",
-            "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", "150", "--seed", str(SEED),
-            "--request-timeout", "10", "--continue-on-failure",
-        ],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300,
-        env=os.environ | {"PYTHONPATH": str(HERE), "BRAMLEY_TEST_PLACE": json.dumps(place), "NO_COLOR": "1"},
-    )
-    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-4_000:]
+    for label, scopes, _ in operations():
+        if not scopes:
+            continue
+        assert all(names == scopes[0] and len(names) == 1 for names in scopes), label
+        key = inhabited.make_key(*[scope for scope in SCOPES if scope != scopes[0][0]])
+        method, _, path = label.partition(" ")
+        path = path.replace("{id}", "usr_0").replace("{session}", "ses_0")
+        assert call(site, method, path).status == 401, label
+        answer = call(site, method, path, bearer(key))
+        assert answer.status == 403, label
+        assert answer.json()["code"] == "insufficient_scope"
+        assert answer.headers["WWW-Authenticate"].endswith(f'scope="{scopes[0][0]}"')
