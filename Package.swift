@@ -96,7 +96,9 @@ let package = Package(
                 "Web", "MemoryStores", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public", httpTypes,
                 logging,
             ]),
-        tests("BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", logging], data: ["Broken"]),
+        tests(
+            "BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", arguments, logging],
+            data: ["Broken"]),
         tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes], data: ["Vectors"]),
         tests("ConformanceTests", ["HTTP", "Sockets"]),
         tests(

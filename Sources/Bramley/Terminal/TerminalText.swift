@@ -38,6 +38,8 @@ package enum TerminalText {
         }
         // Vowels and finals of Hangul syllables written in parts.
         if (0x1160...0x11FF).contains(value) || (0xD7B0...0xD7FF).contains(value) { return 0 }
+        // Two letters make a flag.
+        if (0x1F1E6...0x1F1FF).contains(value) { return 1 }
         return isWide(value) || scalar.properties.isEmojiPresentation ? 2 : 1
     }
 

@@ -30,6 +30,6 @@ package struct ConfirmationOptions: ParsableArguments {
         let bytes = answer.utf8.drop { $0 == 0x20 || $0 == 0x0D }
         let end = bytes.lastIndex { $0 != 0x20 && $0 != 0x0D }.map { bytes.index(after: $0) } ?? bytes.startIndex
         let word = bytes[bytes.startIndex..<end]
-        return word.elementsEqual("yes".utf8) || id.map { word.elementsEqual($0.utf8) } == true
+        return word.elementsEqual("yes".utf8) || id.map { !$0.isEmpty && word.elementsEqual($0.utf8) } == true
     }
 }

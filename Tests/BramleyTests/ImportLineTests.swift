@@ -1,0 +1,154 @@
+import Bramley
+import Foundation
+import RelyingParty
+import Sockets
+import Testing
+
+@Suite struct ImportLineTests {
+    static let clientIDs = ["com.example.web", "com.example.app"]
+
+    static func parse(_ text: String) throws(ImportLineError) -> ImportLine {
+        try ImportLine.parse(Array(text.utf8), clientIDs: clientIDs)
+    }
+
+    @Test func readsEverything() throws {
+        let line = try Self.parse(
+            """
+            {"appleSubject":"001234.abc.0001","externalID":"7","email":"a@example.com","emailVerified":true,\
+            "isPrivateEmail":true,"name":{"given":"雷","family":"李"},"clientID":"com.example.app","refreshToken":"r.1"}
+            """)
+        #expect(line.subject.rawValue == "001234.abc.0001")
+        #expect(line.externalID == "7")
+        #expect(line.email == EmailAddress(address: "a@example.com", isVerified: true, isPrivate: true))
+        #expect(line.name == PersonName(given: "雷", family: "李"))
+        #expect(line.credential?.clientID.rawValue == "com.example.app")
+        #expect(line.credential?.token.value == "r.1")
+    }
+
+    /// null, and what an export leaves empty in a name, is absent.
+    @Test(arguments: [
+        #"{"appleSubject":"a"}"#,
+        #"{"appleSubject":"a","externalID":null,"email":null,"emailVerified":null,"isPrivateEmail":null,"name":null,"clientID":null,"refreshToken":null}"#,
+        #"{"appleSubject":"a","name":{},"clientID":"com.example.web"}"#,
+        #"{"appleSubject":"a","name":{"given":"","family":" "}}"#,
+        #" { "appleSubject" : "a" } "# + "\r",
+    ])
+    func whatIsNotThereIsAbsent(text: String) throws {
+        let line = try Self.parse(text)
+        #expect(line.externalID == nil && line.email == nil && line.name.isEmpty && line.credential == nil)
+    }
+
+    @Test func anAddressIsUnverifiedUnlessTheFileSaysOtherwise() throws {
+        #expect(
+            try Self.parse(#"{"appleSubject":"a","email":"a@example.com"}"#).email
+                == EmailAddress(address: "a@example.com", isVerified: false, isPrivate: false))
+    }
+
+    @Test func namesAreMadeSafe() throws {
+        let line = try Self.parse(#"{"appleSubject":"a","name":{"given":" admin\u001b[31m\u202e\n","family":"李"}}"#)
+        #expect(line.name == PersonName(given: "admin[31m", family: "李"))
+    }
+
+    static let long = String(repeating: "x", count: 5000)
+
+    /// Every member wrong in every way, and what is said: never a value.
+    static let broken: [(text: String, says: String)] = [
+        ("", "no JSON"), ("nonsense", "no JSON"), ("[]", "no JSON object"), ("1", "no JSON object"),
+        ("null", "no JSON object"), ("{", "no JSON"), (#"{"appleSubject":"a"} {}"#, "no JSON"),
+        (#"{"appleSubject":"a","appleSubject":"b"}"#, "duplicateMember"), (#"{"appleSubject":"\ud800"}"#, "no JSON"),
+        ("\u{FEFF}{}", "byteOrderMark"), (#"{"appleSubject":[[[[[1]]]]]}"#, "tooDeep"),
+        ("{}", "appleSubject is missing"), (#"{"appleSubject":null}"#, "appleSubject is missing"),
+        (#"{"appleSubject":1}"#, "appleSubject is no string"), (#"{"appleSubject":{}}"#, "appleSubject is no string"),
+        (#"{"appleSubject":""}"#, "appleSubject is not 1 to"), (#"{"appleSubject":"a b"}"#, "appleSubject is not"),
+        (#"{"appleSubject":"é"}"#, "appleSubject is not"), (#"{"appleSubject":"a\u0000"}"#, "appleSubject is not"),
+        (#"{"appleSubject":"\#(String(repeating: "s", count: 256))"}"#, "appleSubject is not"),
+        (#"{"AppleSubject":"a"}"#, "no member"), (#"{"appleSubject":"a","sub":"b"}"#, #""sub" is no member"#),
+        (#"{"appleSubject":"a","externalID":1}"#, "externalID is no string"),
+        (#"{"appleSubject":"a","externalID":""}"#, "externalID is not 1 to"),
+        (#"{"appleSubject":"a","externalID":"a\nb"}"#, "externalID is not"),
+        (#"{"appleSubject":"a","externalID":"\#(String(repeating: "e", count: 256))"}"#, "externalID is not"),
+        (#"{"appleSubject":"a","email":true}"#, "email is no string"),
+        (#"{"appleSubject":"a","email":""}"#, "email is no address"),
+        (#"{"appleSubject":"a","email":"nobody"}"#, "email is no address"),
+        (#"{"appleSubject":"a","email":"a@b@c"}"#, "email is no address"),
+        (#"{"appleSubject":"a","email":"a@b\r\nX: y"}"#, "email is no address"),
+        (#"{"appleSubject":"a","email":"李@example.com"}"#, "email is no address"),
+        (#"{"appleSubject":"a","email":"a@example.com","emailVerified":"true"}"#, "emailVerified is neither"),
+        (#"{"appleSubject":"a","email":"a@example.com","isPrivateEmail":1}"#, "isPrivateEmail is neither"),
+        (#"{"appleSubject":"a","emailVerified":true}"#, "an email that is missing"),
+        (#"{"appleSubject":"a","isPrivateEmail":false}"#, "an email that is missing"),
+        (#"{"appleSubject":"a","name":"Ann"}"#, "name is no object"),
+        (#"{"appleSubject":"a","name":[]}"#, "name is no"),
+        (#"{"appleSubject":"a","name":{"first":"Ann"}}"#, #"name has "first""#),
+        (#"{"appleSubject":"a","name":{"given":1}}"#, "name.given is no string"),
+        (#"{"appleSubject":"a","name":{"family":true}}"#, "name.family is no string"),
+        (#"{"appleSubject":"a","clientID":1}"#, "clientID is no string"),
+        (#"{"appleSubject":"a","clientID":""}"#, "clientID is neither"),
+        (#"{"appleSubject":"a","clientID":"com.example.other"}"#, "clientID is neither"),
+        (#"{"appleSubject":"a","clientID":"com.example.Web"}"#, "clientID is neither"),
+        (#"{"appleSubject":"a","refreshToken":"r"}"#, "refreshToken needs the clientID"),
+        (#"{"appleSubject":"a","clientID":"com.example.web","refreshToken":1}"#, "refreshToken is no string"),
+        (#"{"appleSubject":"a","clientID":"com.example.web","refreshToken":""}"#, "refreshToken is not 1 to"),
+        (#"{"appleSubject":"a","clientID":"com.example.web","refreshToken":"a b"}"#, "refreshToken is not"),
+        (#"{"appleSubject":"a","clientID":"com.example.web","refreshToken":"\#(long)"}"#, "refreshToken is not"),
+    ]
+
+    @Test(arguments: broken)
+    func whatIsWrongIsNamed(text: String, says: String) {
+        let error = #expect(throws: ImportLineError.self) { try Self.parse(text) }
+        #expect(error?.description.contains(says) == true, "\(String(describing: error))")
+        for value in ["nobody", "a@b", "com.example.other", Self.long] {
+            #expect(error?.description.contains(value) != true)
+        }
+    }
+
+    @Test func limitsAreInclusive() throws {
+        let subject = String(repeating: "s", count: ImportLine.longestSubject)
+        let token = String(repeating: "t", count: ImportLine.longestToken)
+        let external = String(repeating: "e", count: UserLimits.externalID)
+        let line = try Self.parse(
+            #"{"appleSubject":"\#(subject)","externalID":"\#(external)","clientID":"com.example.web","refreshToken":"\#(token)"}"#
+        )
+        #expect(line.credential?.token.value == token)
+    }
+
+    // MARK: Lines
+
+    private func lines(_ bytes: [UInt8]) throws -> (lines: [LineReader.Line], number: Int) {
+        let path = FileManager.default.temporaryDirectory.appending(path: "lines-\(UUID().uuidString)").path
+        try Data(bytes).write(to: URL(filePath: path))
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let reader = LineReader(try InputFile(path: path))
+        var lines: [LineReader.Line] = []
+        while let line = try reader.next() { lines.append(line) }
+        #expect(reader.bytesRead == bytes.count)
+        return (lines, reader.number)
+    }
+
+    private func text(_ text: String) -> LineReader.Line { .text(Array(text.utf8)) }
+
+    @Test func linesEndAtLineFeeds() throws {
+        #expect(try lines([]).lines == [])
+        #expect(try lines(Array("a\nb".utf8)).lines == [text("a"), text("b")])
+        #expect(try lines(Array("a\r\n\nb\n".utf8)).lines == [text("a\r"), text(""), text("b")])
+        #expect(try lines(Array("\n".utf8)).lines == [text("")])
+    }
+
+    /// At the limit and one past it, across the pieces in which a file is read, and far beyond.
+    @Test func longLinesArePassedOver() throws {
+        let limit = LineReader.longestLine
+        for count in [limit - 1, limit, limit + 1, 65_536 * 3, 10_000_000] {
+            let long = [UInt8](repeating: UInt8(ascii: "x"), count: count)
+            let found = try lines(Array("a\n".utf8) + long + Array("\nb".utf8))
+            let expected: LineReader.Line = count <= limit ? .text(long) : .tooLong
+            #expect(found.lines == [text("a"), expected, text("b")], "\(count)")
+            #expect(found.number == 3)
+            #expect(try lines(long).lines == [expected], "\(count) at the end")
+        }
+    }
+
+    @Test func aFolderIsNoFile() {
+        #expect(throws: SystemError.self) { _ = try InputFile(path: "/tmp") }
+        #expect(throws: SystemError.self) { _ = try InputFile(path: "/nonexistent") }
+    }
+}
