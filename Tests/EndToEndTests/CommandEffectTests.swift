@@ -144,12 +144,17 @@ import Testing
             let ada = TestPerson("ada")
             try await bed.simulator.add(ada)
             let subject = try await bed.simulator.subject(of: ada)
-            try await bed.simulator.control(
+            let made = try await bed.simulator.control(
                 .post, "notifications",
-                ["type": "consent-revoked", "person": "ada", "sub": .string(subject), "jti": "the-jti"])
-            try await eventually("it arrives") {
-                try await bed.place.run("notifications list --json").items.count == 1
-            }
+                [
+                    "type": "consent-revoked", "person": "ada", "sub": .string(subject), "jti": "the-jti",
+                    "deliver": false,
+                ])
+            let body: JSONObject = ["payload": .string(try #require(made["payload"]?.stringValue))]
+            let answer = try await bed.server.client.send(
+                .post, "/apple/notifications", [.contentType: "application/json"],
+                body: String(decoding: JSONWriter.encode(body), as: UTF8.self))
+            #expect(answer.status.code == 200)
             let listed = try await bed.place.run("notifications list --json --outcome unknownSubject")
             #expect(
                 try listed.items.first?.names

@@ -1,8 +1,8 @@
 import Coding
 import Crypto
 import Foundation
-import Glibc
 import GRDB
+import Glibc
 import RelyingParty
 import Testing
 
@@ -187,7 +187,8 @@ import Testing
             try Data.fetchOne($0, sql: "SELECT sealed_refresh_token FROM apple_credential")
         }
         let context = RefreshToken.sealingContext(
-            team: TeamID(ServerPlace.teamID), subject: AppleSubject(subject), clientID: ClientID(ServerPlace.servicesID))
+            team: TeamID(ServerPlace.teamID), subject: AppleSubject(subject), clientID: ClientID(ServerPlace.servicesID)
+        )
         let opened = try ring.open(Array(try #require(sealed)), purpose: .refreshToken, context: context)
         #expect(String(decoding: opened, as: UTF8.self) == token)
         for file in ["bramley.db", "bramley.db-wal"] {

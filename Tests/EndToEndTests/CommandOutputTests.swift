@@ -170,9 +170,14 @@ import Testing
             try Data(content.utf8).write(to: URL(filePath: key))
             try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
             #expect(try await place.run("users list").code == 0)
-            try place.configure(apple: "https://appleid.apple.com")
-            #expect(try await refusal(place).contains("simulated"))
-            try place.configure(apple: "http://127.0.0.1:9")
+            for (origin, word) in [
+                ("72656164", "origin"), ("7265616C", "holds real sign-ins"), ("73696D756C61746564", ""),
+            ] {
+                try await DatabaseQueue(path: place.databasePath).write {
+                    try $0.execute(sql: "UPDATE meta SET value = x'\(origin)' WHERE key = 'origin'")
+                }
+                if !word.isEmpty { #expect(try await refusal(place).contains(word)) }
+            }
             try await DatabaseQueue(path: place.databasePath).write {
                 try $0.execute(sql: "DELETE FROM migration WHERE name = '0005-applications'")
             }
