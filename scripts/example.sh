@@ -77,14 +77,6 @@ make_webhook_secret() { # FILE
     [ -s "$1" ] || echo "whsec_$(head -c 32 /dev/urandom | base64 -w 0)" >"$1"
 }
 
-# Sets `webhook_flags`, which make Bramley send webhooks; none while it cannot.
-choose_webhook_flags() { # URL SECRET-FILE
-    webhook_flags=()
-    if [[ $("$bin/bramley" check --schema) == *'"webhooks"'* ]]; then
-        webhook_flags=("--webhooks-url=$1" "--webhooks-secret-file=$2")
-    fi
-}
-
 stop_with_this_script
 start_example
 

@@ -127,7 +127,10 @@ def test_the_example_validates(judge):
 def test_every_default_is_a_good_value(judge, schema):
     defaults = {name: inner["default"] for name, inner in leaves(schema) if "default" in inner}
     assert len(defaults) > 20
-    assert judge(with_keys({name: defaults[name] for name in one_of_twins(list(defaults))})) == ({}, set())
+    values = {name: defaults[name] for name in one_of_twins(list(defaults))}
+    # webhooks.events is refused without an address to send to.
+    values |= {"webhooks.url": "https://app.example.com/", "webhooks.secret": "whsec_" + "A" * 44}
+    assert judge(with_keys(values)) == ({}, set())
 
 
 @pytest.mark.parametrize("end", ["minimum", "maximum"])
@@ -220,7 +223,8 @@ def test_every_key_is_described(schema):
     assert all(inner.get("description") for _, inner in leaves(schema))
 
 
-# What is wrong with the golden files, as far as a schema can know; {} is for what only the loader can.
+# What is wrong with the golden files, as far as a schema can know; the empty set is for what only the loader can. About
+# names, where a schema complains about the group, some complaint is enough.
 GOLDEN = {
     "addresses": {"publicURL", "apple.scopes", "login.attemptLifetime"},
     "empty": {""},
@@ -228,9 +232,8 @@ GOLDEN = {
         "publicURL", "access.signUp", "apple.servicesID", "apple.teamID", "apple.keyID", "apple.privateKeyFile",
         "apple.scopes", "apple.endpoint",
     },
-    "misspelt": None,
-    "not-built": None,
-    "not-json": None,
+    "misspelt": ...,
+    "not-built": ...,
     "secrets": {"apple"},
     "simulated-on-a-real-site": set(),
     "wrong-types": {
@@ -250,6 +253,11 @@ def test_the_golden_files(judge, file):
         return
     complaints, places = judge(json.loads(text))
     assert complaints
-    # Golden files the table does not know yet, and those about names: some complaint is enough.
     expected = GOLDEN.get(file.stem)
-    assert places == expected if expected is not None else places
+    if expected is ...:
+        assert places
+    elif expected is not None:
+        assert places == expected
+    else:
+        # A file this table does not know: at least, the schema is not the stricter one.
+        assert all(any(key == part or key.startswith(part + ".") or not part for key in complaints) for part in places)

@@ -1,11 +1,14 @@
 """docs/examples/flask and docs/examples/node: one application in two languages, and so one test."""
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
 import os
+import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -156,6 +159,38 @@ def test_a_deleted_persons_notes_go_and_nobody_elses(notebook, make_visitor):
     assert notebook.ask("/webhooks", message(notebook, "msg_deleted", body), body)[0] == 204
     opens(visitor, f"{notebook.address}/")
     assert notes(visitor) == ["written since"]
+
+
+def test_bramley_tells_of_a_deletion_at_apple_and_the_notes_go(notebook, make_visitor):
+    visitor = make_visitor(notebook)
+    signs_in(visitor, "erin", f"{notebook.address}/")
+    writes(visitor, "Erin’s last words")
+    person = user_id(visitor)
+    assert "Erin’s last words" in kept(notebook)
+    notebook.apple.notify("account-delete", "erin")
+    wait_until(lambda: "Erin’s last words" not in kept(notebook), notebook)
+    # In order: whoever was created first is deleted later, and nothing was refused on the way.
+    told = (notebook.data / "notes.log").read_text()
+    assert re.search(r"webhook \S+ user\.created(.|\n)*webhook \S+ session\.created(.|\n)*webhook \S+ account\.deleted", told)
+    assert person not in told
+    opens(visitor, f"{notebook.address}/")
+    assert visitor.find("#sign-in")
+
+
+def kept(notebook) -> str:
+    """Every note the application keeps."""
+    if (notes := notebook.data / "notes.json").exists():
+        return json.dumps(json.loads(notes.read_text())["notes"], ensure_ascii=False)
+    with contextlib.closing(sqlite3.connect(notebook.data / "notes.db")) as database:
+        return "\n".join(text for text, in database.execute("SELECT text FROM note"))
+
+
+def wait_until(condition, notebook) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, notebook.logs()
+        # Bramley tells in its own time: look again in a moment.
+        time.sleep(0.05)
 
 
 def tampered(fields: dict, **changes) -> dict:

@@ -89,6 +89,17 @@ private final class Counter: Sendable {
         #expect(connections == 1)
     }
 
+    /// The peer may still read for a moment, as if another request were welcome, and answer nothing.
+    @Test(arguments: [
+        "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    ])
+    func newConnectionIsMade_WhenThePeerAnnouncedItsClose(answer: String) async throws {
+        let (results, connections) = try await Self.run(.answer(answer), requests: 3)
+        for result in results { #expect(try result.get().body.isEmpty) }
+        #expect(connections == 3)
+    }
+
     @Test func newConnectionIsMade_WhenThePeerClosedTheKeptOne() async throws {
         let (results, connections) = try await Self.run(
             .answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), requests: 3)

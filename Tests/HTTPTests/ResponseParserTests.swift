@@ -69,6 +69,8 @@ import Testing
             ("200 OK", "A: b", .untilClose, false),
             ("200 ", "Connection: close\r\nContent-Length: 1", .length(1), false),
             ("204 No Content", "A: b", .none, true), ("204 No Content", "Content-Length: 5", .none, true),
+            ("204 No Content", "Connection: close", .none, false),
+            ("304 Not Modified", "Connection: close", .none, false),
             ("304 Not Modified", "Content-Length: 500", .none, true), ("404 Not Found", "A: b", .untilClose, false),
             ("200", "Content-Length: 3", .length(3), true),
         ] as [(String, String, BodyFraming, Bool)])

@@ -79,8 +79,9 @@ package struct ResponseParser: Sendable {
     }
 
     private mutating func note(_ field: FieldRange, _ bytes: Span<UInt8>) throws(WireError) {
-        // What a 1xx or 204 says about its content is not looked at: there is none (RFC 9112 §6.3).
-        guard line.status >= 200, line.status != 204 else { return }
+        // What a 1xx or 204 says about its content is not looked at: there is none (RFC 9112 §6.3). What a 204 says about
+        // the connection is (§9.6): a request on one that its peer is about to close would get no answer.
+        guard line.status >= 200, line.status != 204 || field.known == .connection else { return }
         switch field.known {
         case .contentLength:
             // The length a HEAD or 304 mentions is not one of this response: no limit applies to it.

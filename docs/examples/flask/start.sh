@@ -9,9 +9,9 @@ start_example() {
     fi
     open_this=http://localhost:$inner_port/
     make_webhook_secret "$data/webhook.secret"
-    choose_webhook_flags "http://127.0.0.1:$inner_port/webhooks" "$data/webhook.secret"
     start_bramley "http://localhost:$port" "$port" --site-name "Notes" \
-        --login-allowed-return-origins "http://localhost:$inner_port" "${webhook_flags[@]}"
+        --login-allowed-return-origins "http://localhost:$inner_port" \
+        --webhooks-url "http://127.0.0.1:$inner_port/webhooks" --webhooks-secret-file "$data/webhook.secret"
     NOTES_URL=http://localhost:$inner_port SIGN_IN_URL=http://localhost:$port \
         SIGN_IN_INTERNAL_URL=http://127.0.0.1:$port NOTES_DATABASE=$data/notes.db \
         WEBHOOK_SECRET_FILE=$data/webhook.secret \
