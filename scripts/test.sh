@@ -14,7 +14,7 @@ export TEST_BIN
 echo "== Swift tests =="
 swift test --skip-build
 
-echo "== tests in Python: commands, API, browser, proxies, examples =="
+echo "== tests in Python: commands, API, webhooks, browser, proxies, examples =="
 venv=.build/venv
 wanted=$(sha256sum scripts/test-requirements.txt)
 if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$wanted" ]; then
@@ -23,6 +23,6 @@ if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$wanted" ]; then
     "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/test-requirements.txt
     echo "$wanted" >"$venv/.stamp"
 fi
-for folder in Tests/Commands Tests/API Tests/Browser Tests/Proxies Tests/Examples; do
+for folder in Tests/Commands Tests/API Tests/Webhooks Tests/Browser Tests/Proxies Tests/Examples; do
     "$venv/bin/python" -B -m pytest "$folder" -q -p no:cacheprovider
 done

@@ -24,7 +24,7 @@ private final class Counter: Sendable {
 
     private static func run(
         _ script: Script, timeout: Int64 = 2000, maximumBodySize: Int = 1000, requests: Int = 1,
-        method: HTTPRequest.Method = .post
+        method: HTTPRequest.Method = .post, cutsLongBody: Bool = false
     ) async throws -> (results: [Result<ClientResponse, HTTPClientError>], connections: Int) {
         let group = try EventLoopGroup(count: 1)
         let tls = try TLSContext.client()
@@ -41,9 +41,10 @@ private final class Counter: Sendable {
             }
             for _ in 0..<requests {
                 let url = ClientURL(isSecure: false, host: "127.0.0.1", port: sockets.address.port, target: "/token")
-                let request = ClientRequest(
+                var request = ClientRequest(
                     method: method, url: url, body: Array("a=b".utf8), timeout: timeout,
                     maximumBodySize: maximumBodySize)
+                request.cutsLongBody = cutsLongBody
                 do throws(HTTPClientError) {
                     let response = try await client.send(request)
                     results.withLock { $0.append(.success(response)) }
@@ -79,6 +80,34 @@ private final class Counter: Sendable {
                 return
             }
         }
+    }
+
+    /// Who asks for the status alone gets it, whatever follows, and the connection is not used again.
+    @Test(
+        "content beyond the bound can be cut off",
+        arguments: [
+            (
+                .answer("HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n" + String(repeating: "x", count: 1_001)),
+                1_000, 2
+            ),
+            (.drip("HTTP/1.1 200 OK\r\n\r\n" + String(repeating: "x", count: 1_001)), 1_000, 2),
+            (.answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), 5, 1),
+            (
+                .answer("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + String(repeating: "x", count: 1_000)),
+                1_000, 1
+            ),
+        ] as [(Script, Int, Int)])
+    func cutsLongBodies(script: Script, length: Int, connections: Int) async throws {
+        let run = try await Self.run(script, requests: 2, cutsLongBody: true)
+        for result in run.results { #expect(try result.get().body.count == length) }
+        #expect(run.connections == connections)
+    }
+
+    @Test("content that ends early is a failure also where it may be cut")
+    func cutIsNotAnExcuse() async throws {
+        let script = Script.answerAndClose("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf")
+        let run = try await Self.run(script, cutsLongBody: true)
+        #expect(throws: HTTPClientError.closed) { try run.results[0].get() }
     }
 
     @Test func connectionIsKeptForTheNextRequest() async throws {

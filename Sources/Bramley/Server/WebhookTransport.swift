@@ -1,4 +1,4 @@
-internal import Coding
+package import Coding
 internal import HTTP
 internal import HTTPTypes
 internal import RelyingParty
@@ -50,9 +50,9 @@ struct WebhookTransport: WebhookSender {
 }
 
 /// `Retry-After` (RFC 9110 §10.2.3).
-enum RetryAfter {
+package enum RetryAfter {
     /// Milliseconds from `now`, not negative; nil when the field is absent or neither a number of seconds nor a date.
-    static func milliseconds(_ field: String?, at now: Timestamp) -> Int64? {
+    package static func milliseconds(_ field: String?, at now: Timestamp) -> Int64? {
         guard let field else { return nil }
         if !field.isEmpty, field.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             // Longer than any pause that is honoured.

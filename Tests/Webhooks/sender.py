@@ -1,0 +1,126 @@
+"""Bramley with webhooks, people who sign in without a browser, and its journal as it stands in the database."""
+
+import http.client
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import time
+from base64 import b64encode
+from pathlib import Path
+
+from programs import Site, write_private
+
+
+def new_secret() -> str:
+    return "whsec_" + b64encode(os.urandom(32)).decode()
+
+
+class Sender(Site):
+    """A site whose events go to `urls`."""
+
+    def __init__(self, binaries: Path, folder: Path, urls: list[str], settings: dict | None = None):
+        self.secret_file = folder / "webhook.secret"
+        self.secret = new_secret()
+        self.write_secrets(self.secret)
+        self.people = 0
+        super().__init__(binaries, folder, {
+            "webhooks.url": urls, "webhooks.secretFile": str(self.secret_file), "log.level": "info",
+            "server.trustedProxies": ["127.0.0.1"], **(settings or {}),
+        })
+
+    def write_secrets(self, *secrets: str) -> None:
+        """Beside, then renamed: a reader sees the old file or the new one."""
+        new = self.secret_file.with_suffix(".new")
+        write_private(new, ("\n".join(secrets) + "\n").encode())
+        new.rename(self.secret_file)
+
+    def start(self, environment: dict | None = None) -> "Sender":
+        before = dict(os.environ)
+        os.environ.update(environment or {})
+        try:
+            super().start()
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+        return self
+
+    def kill(self) -> None:
+        self.server.process.kill()
+        self.server.process.wait()
+
+    # What the operator does
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [str(self.binaries / "bramley"), "webhooks", *arguments, "--config", str(self.folder / "config.json")],
+            capture_output=True, text=True, timeout=30)
+
+    def endpoints(self) -> list[dict]:
+        listed = self.command("list", "--json")
+        assert listed.returncode == 0, listed.stderr
+        return json.loads(listed.stdout)["items"]
+
+    def wait_for_log(self, text: str, seconds: float = 10) -> None:
+        deadline = time.monotonic() + seconds
+        while text not in self.server.text():
+            assert time.monotonic() < deadline, f"the log never said {text!r}:\n{self.server.text()[-2000:]}"
+            time.sleep(0.02)  # A file cannot wake us.
+
+    # What visitors do
+
+    def request(self, method: str, path: str, headers: dict, body: str = "") -> http.client.HTTPResponse:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection.request(method, path, body, {"Host": f"localhost:{self.port}"} | headers)
+        answer = connection.getresponse()
+        answer.read()
+        connection.close()
+        return answer
+
+    def new_person(self) -> str:
+        self.people += 1
+        name = f"person{self.people}"
+        self.apple.call("POST", "people", {
+            "id": name, "givenName": "Given", "familyName": "Family", "email": f"{name}@example.com"})
+        return name
+
+    def sign_in(self, person: str) -> str:
+        """A whole sign-in; the session's cookie."""
+        number = int(person.removeprefix("person"))
+        address = {"X-Forwarded-For": f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"}
+        start = self.request("GET", "/login/apple", address)
+        assert start.status == 303, start.status
+        form = self.apple.call(
+            "POST", "authorize", {"person": person, "authorize_url": start.headers["Location"]})["form"]
+        answer = self.request("POST", "/apple/callback", address | {
+            "Content-Type": "application/x-www-form-urlencoded", "Origin": "http://127.0.0.1",
+            "Cookie": self.cookie(start, "__Host-bramley-login"),
+        }, form)
+        assert answer.status == 303, answer.status
+        return self.cookie(answer, "__Host-bramley")
+
+    def sign_out(self, session: str) -> None:
+        answer = self.request("POST", "/logout", {
+            "Cookie": session, "Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"})
+        assert answer.status == 303, answer.status
+
+    @staticmethod
+    def cookie(answer: http.client.HTTPResponse, name: str) -> str:
+        for value in answer.headers.get_all("Set-Cookie") or []:
+            if match := re.match(f"({re.escape(name)}=[^;]+)", value):
+                return match[1]
+        raise AssertionError(f"no cookie {name}")
+
+    # What is in the database
+
+    def query(self, sql: str) -> list[tuple]:
+        connection = sqlite3.connect(f"file:{self.folder}/data/bramley.db?mode=ro", uri=True, timeout=10)
+        try:
+            return connection.execute(sql).fetchall()
+        finally:
+            connection.close()
+
+    def journal(self) -> list[tuple[str, str]]:
+        """Id and user of every event, in order."""
+        return self.query("SELECT id, user FROM event ORDER BY sequence")

@@ -1,0 +1,382 @@
+"""Webhooks as an application meets them: real sockets, another implementation of the signature."""
+
+import datetime
+import ipaddress
+import json
+import sqlite3
+import ssl
+import subprocess
+import time
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+
+from receiver import Answer, Receiver, status
+from sender import Sender, new_secret
+
+
+@pytest.fixture
+def receivers():
+    made = []
+
+    def make(*arguments, **options) -> Receiver:
+        made.append(Receiver(*arguments, **options))
+        return made[-1]
+
+    yield make
+    for receiver in made:
+        receiver.close()
+
+
+@pytest.fixture
+def sender(binaries, tmp_path):
+    made = []
+
+    def make(*receivers: Receiver | str, environment: dict | None = None, **settings) -> Sender:
+        urls = [receiver if isinstance(receiver, str) else receiver.url() for receiver in receivers]
+        made.append(Sender(binaries, tmp_path, urls, {name.replace("_", "."): value for name, value in settings.items()}))
+        return made[-1].start(environment)
+
+    yield make
+    for site in made:
+        site.end()
+
+
+def count(number: int):
+    return lambda arrivals: len(arrivals) >= number
+
+
+def test_what_arrives(receivers, sender):
+    receiver = receivers()
+    site = sender(receiver)
+    begun = time.time()
+    session = site.sign_in(site.new_person())
+    site.sign_out(session)
+    receiver.wait_for(count(3), "three events")
+    events = [json.loads(arrival.body) for arrival in receiver.arrivals]
+    assert [event["type"] for event in events] == ["user.created", "session.created", "session.ended"]
+    assert [event["data"]["id"] for event in events] == [arrival.id for arrival in receiver.arrivals]
+    assert [set(event) for event in events] == [{"type", "timestamp", "data"}] * 3
+    assert [set(event["data"]) for event in events] == [
+        {"id", "user"}, {"id", "user", "session"}, {"id", "user", "session", "cause"}]
+    assert events[2]["data"]["cause"] == "sign_out"
+    for arrival, event in zip(receiver.arrivals, events):
+        assert Webhook(site.secret).verify(arrival.body, arrival.headers) == event
+        with pytest.raises(WebhookVerificationError):
+            Webhook(new_secret()).verify(arrival.body, arrival.headers)
+        assert arrival.headers["content-type"] == "application/json"
+        assert arrival.headers["user-agent"].startswith("Bramley/")
+        assert abs(int(arrival.headers["webhook-timestamp"]) - time.time()) < 60
+        told = datetime.datetime.fromisoformat(event["timestamp"]).timestamp()
+        assert begun - 1 < told < time.time() + 1
+        # Ids, and nothing of the person.
+        assert b"Given" not in arrival.body and b"example.com" not in arrival.body
+    assert b"whsec" not in site.server.log.read_bytes()
+    assert site.endpoints()[0] | {"addedAt": 0, "lastSuccessAt": 0} == {
+        "url": receiver.url(), "state": "ok", "addedAt": 0, "waiting": 0, "oldest": None, "deadLetters": 0,
+        "lastSuccessAt": 0, "lastFailureAt": None, "lastFailure": None, "failingSince": None, "pausedUntil": None,
+        "stoppedAt": None}
+
+
+def test_a_hanging_endpoint_delays_no_other(receivers, sender):
+    """By order, not by time: one endpoint has everything while the other has answered nothing."""
+    hanging, well = receivers(lambda arrival: None), receivers()
+    site = sender(hanging, well)
+    for _ in range(20):
+        site.sign_out(site.sign_in(site.new_person()))
+    well.wait_for(count(60), "everything at the other endpoint")
+    journal = site.journal()
+    for user in {user for _, user in journal}:
+        expected = [event for event, other in journal if other == user]
+        assert [event for event in well.accepted() if event in expected] == expected
+    # Sixteen at a time and one a person, all of them unanswered.
+    assert hanging.accepted() == []
+    assert len(hanging.arrivals) == 16
+    assert len({json.loads(arrival.body)["data"]["user"] for arrival in hanging.arrivals}) == 16
+
+
+def test_a_hanging_event_delays_no_other_person(receivers, sender):
+    blocked = []
+
+    def answer(arrival):
+        user = json.loads(arrival.body)["data"]["user"]
+        blocked.append(user)
+        return None if user == blocked[0] else status(200)
+
+    receiver = receivers(answer)
+    site = sender(receiver)
+    first = site.new_person()
+    site.sign_in(first)
+    receiver.wait_for(count(1), "the first event")
+    for _ in range(5):
+        site.sign_out(site.sign_in(site.new_person()))
+    receiver.wait_for(lambda arrivals: sum(arrival.accepted for arrival in arrivals) == 15, "everybody else's events")
+    assert sum(json.loads(arrival.body)["data"]["user"] == blocked[0] for arrival in receiver.arrivals) == 1
+
+
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed(receivers, sender, code):
+    inner = receivers()
+    outer = receivers(lambda arrival: status(code, f"Location: {inner.url('/internal')}"))
+    site = sender(outer)
+    site.sign_in(site.new_person())
+    outer.wait_for(count(1), "the event")
+    site.wait_for_log("a webhook endpoint fails")
+    assert inner.arrivals == []
+    assert site.endpoints()[0]["lastFailure"] == f"status {code}"
+
+
+@pytest.mark.parametrize("answer", [
+    status(200, body=b"x" * 100_000),
+    # Longer than we could wait for, and longer than memory.
+    Answer([b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 40_000], accepts=True, pause=60),
+    Answer([b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"400\r\n" + b"x" * 1024 + b"\r\n"
+            + (b"400\r\n" + b"x" * 1024 + b"\r\n") * 39], accepts=True, pause=60),
+], ids=["long", "endless", "chunks"])
+def test_what_an_accepting_answer_says_does_not_matter(receivers, sender, answer):
+    receiver = receivers(lambda arrival: answer)
+    site = sender(receiver)
+    site.sign_in(site.new_person())
+    receiver.wait_for(count(2), "both events, at once")
+    deadline = time.monotonic() + 10
+    while site.endpoints()[0]["waiting"] and time.monotonic() < deadline:
+        time.sleep(0.05)  # Another process's database cannot wake us.
+    assert site.endpoints()[0]["waiting"] == 0
+    assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == 2
+
+
+@pytest.mark.parametrize("answer", [
+    Answer([b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf"]), Answer([b"HTTP/1.1 20"]), Answer([]),
+    Answer([b"SSH-2.0-OpenSSH_9.2\r\n"]), Answer([b"\x15\x03\x01\x00\x02\x02\x46"]),
+    Answer([b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"]),
+    Answer([b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n"]), 
+    Answer([b"HTTP/1.1 199 Soon\r\n\r\n"]), status(400), status(404), status(500),
+], ids=["cut", "cut in the head", "closed", "ssh", "tls", "ambiguous", "long head", "199", "400", "404", "500"])
+def test_anything_else_is_a_failure_and_repeated_under_the_same_id(receivers, sender, answer):
+    good = []
+    receiver = receivers(lambda arrival: status(204) if good else answer)
+    site = sender(receiver)
+    site.sign_in(site.new_person())
+    receiver.wait_for(count(1), "the event")
+    site.wait_for_log("a webhook endpoint fails")
+    good.append(True)
+    # The first repeat comes after five seconds by itself.
+    receiver.wait_for(lambda arrivals: sum(arrival.accepted for arrival in arrivals) == 2, "both events")
+    assert [arrival.id for arrival in receiver.arrivals][:2] == [receiver.arrivals[0].id] * 2
+    first, again = receiver.arrivals[:2]
+    assert first.body == again.body
+    assert int(again.headers["webhook-timestamp"]) - int(first.headers["webhook-timestamp"]) >= 5
+    assert again.headers["webhook-signature"] != first.headers["webhook-signature"]
+    site.wait_for_log("a webhook endpoint works again")
+
+
+def test_410_stops_until_the_operator_says_so(receivers, sender):
+    codes = [410]
+    receiver = receivers(lambda arrival: status(codes[-1]))
+    site = sender(receiver)
+    session = site.sign_in(site.new_person())
+    site.wait_for_log("a webhook endpoint is gone")
+    site.sign_out(session)
+    codes.append(200)
+    site.stop()
+    site.start()
+    assert len(receiver.arrivals) == 1
+    endpoint = site.endpoints()[0]
+    assert endpoint["state"] == "stopped" and endpoint["waiting"] == 3
+    retried = site.command("retry", "--endpoint", receiver.url())
+    asked = time.monotonic()
+    assert retried.returncode == 0, retried.stderr
+    receiver.wait_for(lambda arrivals: sum(arrival.accepted for arrival in arrivals) == 3, "the rest")
+    print(f"after retry: {receiver.arrivals[1].time - asked:.3f} s")
+    assert receiver.accepted() == [event for event, _ in site.journal()]
+
+
+def test_dead_letters_are_seen_and_sent_again(receivers, sender):
+    codes = [500]
+    receiver = receivers(lambda arrival: status(codes[-1]))
+    site = sender(receiver)
+    site.sign_in(site.new_person())
+    receiver.wait_for(count(1), "the event")
+    site.wait_for_log("a webhook endpoint fails")
+    site.stop()
+    # Three days pass.
+    with sqlite3.connect(site.folder / "data/bramley.db") as connection:
+        connection.execute("UPDATE webhook_delivery SET attempts = 9, next_attempt_at = 0 WHERE attempts > 0")
+    connection.close()
+    site.start()
+    site.wait_for_log("a webhook is a dead letter")
+    dead = json.loads(site.command("list", "--dead", "--json").stdout)["items"]
+    assert [(letter["id"], letter["attempts"], letter["failure"]) for letter in dead] == [
+        (receiver.arrivals[0].id, 10, "status 500")]
+    assert dead[0]["id"] in site.command("list", "--dead").stdout
+    assert site.endpoints()[0]["deadLetters"] == 1
+    codes.append(200)
+    assert site.command("retry", dead[0]["id"]).stdout == "1 delivery begins anew\n"
+    receiver.wait_for(lambda arrivals: dead[0]["id"] in [a.id for a in arrivals if a.accepted], "the dead letter")
+    # Delivered: nothing to retry any more.
+    deadline = time.monotonic() + 10
+    while site.endpoints()[0]["deadLetters"] and time.monotonic() < deadline:
+        time.sleep(0.05)
+    again = site.command("retry", dead[0]["id"])
+    assert again.returncode == 1 and "is no dead letter" in again.stderr
+
+
+@pytest.mark.parametrize("arguments", [
+    [], ["evt_x"], ["evt_" + "0" * 26, "--all-dead"], ["--all-dead", "--endpoint", "http://localhost:1/"]])
+def test_retry_wants_one_thing(receivers, sender, arguments):
+    assert sender(receivers()).command("retry", *arguments).returncode == 64
+
+
+def test_retry_of_what_is_not_there(receivers, sender):
+    site = sender(receivers())
+    assert site.command("retry", "evt_" + "0" * 26).returncode == 1
+    assert site.command("retry", "--endpoint", "http://localhost:1/").returncode == 1
+    assert site.command("retry", "--all-dead").stdout == "0 deliveries begin anew\n"
+
+
+def test_a_secret_is_replaced_without_a_restart(receivers, sender):
+    receiver = receivers()
+    site = sender(receiver)
+    old, new = site.secret, new_secret()
+
+    def signs(secrets: list[str]) -> list[bool]:
+        before = len(receiver.arrivals)
+        site.sign_in(site.new_person())
+        receiver.wait_for(count(before + 2), "two events")
+        verdicts = []
+        for secret in secrets:
+            good = True
+            for arrival in receiver.arrivals[before:]:
+                try:
+                    Webhook(secret).verify(arrival.body, arrival.headers)
+                except WebhookVerificationError:
+                    good = False
+            verdicts.append(good)
+        return verdicts
+
+    assert signs([old, new]) == [True, False]
+    site.write_secrets(new, old)
+    site.wait_for_log("webhooks.secretFile was read again")
+    assert signs([old, new]) == [True, True]
+    # Nonsense, an open file, no file: the secrets stay.
+    site.write_secrets("whsec_nonsense")
+    site.wait_for_log("webhooks.secretFile is not usable")
+    assert signs([old, new]) == [True, True]
+    site.write_secrets(new)
+    deadline = time.monotonic() + 10
+    while site.server.text().count("was read again") < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert signs([old, new]) == [False, True]
+    assert site.server.text().count("is not usable") == 1
+    assert "whsec_" not in site.server.text()
+
+
+def test_a_new_endpoint_begins_with_the_present(receivers, sender, tmp_path):
+    first, second = receivers(), receivers()
+    site = sender(first)
+    site.sign_in(site.new_person())
+    first.wait_for(count(2), "two events")
+    site.stop()
+    configuration = json.loads((tmp_path / "config.json").read_text())
+    configuration["webhooks"]["url"] = [first.url(), second.url()]
+    (tmp_path / "config.json").write_text(json.dumps(configuration))
+    site.start()
+    session = site.sign_in("person1")
+    for receiver, number in ((first, 3), (second, 1)):
+        receiver.wait_for(count(number), "the third event")
+        assert receiver.accepted() == [event for event, _ in site.journal()][-number:]
+    # Named no more: what waits for it is dropped, and its place is nobody's.
+    site.stop()
+    configuration["webhooks"]["url"] = second.url()
+    (tmp_path / "config.json").write_text(json.dumps(configuration))
+    site.start()
+    site.sign_out(session)
+    second.wait_for(count(2), "the last event")
+    assert [endpoint["url"] for endpoint in site.endpoints()] == [second.url()]
+    assert len(first.arrivals) == 3
+
+
+def test_a_stop_cuts_off_what_hangs_and_counts_it_for_nothing(receivers, sender):
+    silent = [True]
+    receiver = receivers(lambda arrival: None if silent[0] else status(200))
+    site = sender(receiver, server_drainTimeout=1)
+    site.sign_in(site.new_person())
+    receiver.wait_for(count(1), "the event")
+    assert site.stop() == 0
+    assert "a webhook endpoint fails" not in site.server.text()
+    silent[0] = False
+    site.start()
+    receiver.wait_for(count(3), "both events")
+    assert [arrival.id for arrival in receiver.arrivals] == [receiver.arrivals[0].id] + [
+        event for event, _ in site.journal()]
+    assert site.endpoints()[0]["lastFailure"] is None
+
+
+def test_only_the_types_asked_for(receivers, sender):
+    receiver = receivers()
+    site = sender(receiver, webhooks_events=["session.ended"])
+    site.sign_out(site.sign_in(site.new_person()))
+    receiver.wait_for(count(1), "the end of the session")
+    assert [json.loads(arrival.body)["type"] for arrival in receiver.arrivals] == ["session.ended"]
+    assert site.endpoints()[0]["waiting"] == 0
+
+
+def certificate(folder, name: str, authority=None):
+    """A certificate for localhost, and its key; by itself or by an authority."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.datetime.now(datetime.UTC)
+    builder = (
+        x509.CertificateBuilder().subject_name(subject).public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1)).not_valid_after(now + datetime.timedelta(days=1))
+        .issuer_name(authority[0].subject if authority else subject)
+        .add_extension(x509.BasicConstraints(ca=authority is None, path_length=None), critical=True)
+        .add_extension(x509.SubjectAlternativeName(
+            [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False))
+    made = builder.sign(authority[1] if authority else key, hashes.SHA256())
+    (folder / f"{name}.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / f"{name}.key").write_bytes(key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    return made, key
+
+
+def test_a_second_server_changes_nothing(receivers, sender, binaries, tmp_path):
+    """It is refused by the lock, whatever its configuration names."""
+    receiver = receivers()
+    site = sender(receiver)
+    settings = json.loads((tmp_path / "config.json").read_text())
+    del settings["webhooks"]
+    (tmp_path / "other.json").write_text(json.dumps(settings))
+    (tmp_path / "other.json").chmod(0o600)
+    second = subprocess.run(
+        [str(binaries / "bramley"), "serve", "--config", str(tmp_path / "other.json")], capture_output=True, timeout=30)
+    assert second.returncode == 1
+    site.sign_in(site.new_person())
+    receiver.wait_for(count(2), "both events")
+
+
+def test_tls_is_verified(receivers, sender, tmp_path):
+    """The server believes the authority of the test alone, by OpenSSL's own variable."""
+    authority = certificate(tmp_path, "ca")
+    certificate(tmp_path, "good", authority)
+    certificate(tmp_path, "stranger")
+
+    def context(name: str) -> ssl.SSLContext:
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.load_cert_chain(tmp_path / f"{name}.pem", tmp_path / f"{name}.key")
+        return made
+
+    good, bad = receivers(tls=context("good")), receivers(tls=context("stranger"))
+    site = sender(good, bad, environment={
+        "SSL_CERT_FILE": str(tmp_path / "ca.pem"), "SSL_CERT_DIR": str(tmp_path / "none")})
+    site.sign_in(site.new_person())
+    good.wait_for(count(2), "both events")
+    site.wait_for_log("a webhook endpoint fails")
+    assert bad.arrivals == []
+    trusted, refused = site.endpoints()
+    assert (trusted["state"], refused["state"]) == ("ok", "failing")
+    assert refused["lastFailure"].startswith("TLS: ")
