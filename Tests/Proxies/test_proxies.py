@@ -5,8 +5,8 @@ import pytest
 from client import FETCH, PAGE, echo
 from proxies import DOMAIN
 
-# The last one Bramley never sends: it must not arrive either.
-IDENTITY = ["User", "Email", "Preferred-Username", "Name", "Groups", "Access-Token"]
+# The last two Bramley does not send here: they must not arrive either.
+IDENTITY = ["User", "Email", "Preferred-Username", "Name", "Groups", "Access-Token", "Assertion"]
 
 # Pages somebody may ask for: the browser must come back to the very same.
 PAGES = [
