@@ -19,9 +19,10 @@ enum WebhookQuery {
 
     static let lastSequence = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)"
 
-    /// An earlier row of the line of `d` is not dead.
+    /// An earlier row of the line of `d` is not dead. The index is named: SQLite would go through all that waits for the
+    /// endpoint instead.
     static let hasPredecessor = """
-        EXISTS (SELECT 1 FROM webhook_delivery p WHERE p.endpoint = d.endpoint AND p.user = d.user \
+        EXISTS (SELECT 1 FROM webhook_delivery p INDEXED BY webhook_delivery_line WHERE p.endpoint = d.endpoint AND p.user = d.user \
         AND p.sequence < d.sequence AND p.dead_at IS NULL)
         """
 }
@@ -148,7 +149,7 @@ extension SQLiteConnection {
         try run(
             """
             UPDATE webhook_delivery SET next_attempt_at = ?3 WHERE endpoint = ?1 AND next_attempt_at IS NULL
-            AND sequence = (SELECT min(sequence) FROM webhook_delivery
+            AND sequence = (SELECT min(sequence) FROM webhook_delivery INDEXED BY webhook_delivery_line
                 WHERE endpoint = ?1 AND user = ?2 AND dead_at IS NULL)
             """, [delivery.endpoint.rawValue, delivery.entry.user.rawValue, now.milliseconds])
     }
@@ -162,7 +163,7 @@ extension SQLiteConnection {
             let row = try firstRow(
                 """
                 SELECT failing_since FROM webhook_endpoint w WHERE w.id = ? AND failing_since IS NOT NULL
-                AND NOT EXISTS (SELECT 1 FROM webhook_delivery d
+                AND NOT EXISTS (SELECT 1 FROM webhook_delivery d INDEXED BY webhook_delivery_failed
                     WHERE d.endpoint = w.id AND d.attempts > 0 AND d.dead_at IS NULL)
                 """, [endpoint])
         else { return .none }
