@@ -9,8 +9,9 @@ package import RelyingParty
 
 enum WebhookQuery {
     /// Neither the entry `e` of the journal nor an earlier one waits for an endpoint that takes it: the journal loses its
-    /// beginning and nothing else, so that a reader's place tells whether anything behind it is missing. An endpoint that stopped (410) holds nothing back: the
-    /// operator was told, and until `webhooks retry` the journal keeps to its own retention.
+    /// beginning and nothing else, so that a reader's place tells whether anything behind it is missing. An endpoint that
+    /// stopped (410) holds nothing back: the operator was told, and until `webhooks retry` the journal keeps to its own
+    /// retention.
     static let isNotAwaited = """
         e.sequence <= (SELECT coalesce(min(w.cursor), e.sequence) FROM webhook_endpoint w WHERE w.stopped_at IS NULL) \
         AND e.sequence < (SELECT coalesce(min(d.sequence), e.sequence + 1) FROM webhook_delivery d \

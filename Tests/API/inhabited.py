@@ -6,6 +6,7 @@ import http.client
 import json
 import random
 import sqlite3
+import subprocess
 import time
 from urllib.parse import urlencode, urlsplit
 
@@ -60,7 +61,7 @@ def sign_in(site, person: str) -> str:
 
 
 class Inhabited:
-    """Writes into the database as another process may, and remembers what it wrote."""
+    """Makes keys by command, and people by writing into the database as another process may."""
 
     def __init__(self, site):
         self.site = site
@@ -82,10 +83,12 @@ class Inhabited:
             connection.close()
 
     def make_key(self, *scopes: str) -> str:
-        token, digest = make_token("brk_")
-        self.write("INSERT INTO api_key (id, hash, name, scopes, created_at) VALUES (?, ?, ?, ?, ?)",
-                   [(make_id("key_"), digest, "test", json.dumps(scopes), now())])
-        return token
+        """As the operator makes one, while the server runs."""
+        done = subprocess.run(
+            [str(self.site.binaries / "bramley"), "api-keys", "create", "test", "--scopes", ",".join(scopes), "--json",
+             "--config", str(self.site.folder / "config.json")],
+            capture_output=True, text=True, timeout=30, check=True)
+        return json.loads(done.stdout)["key"]
 
     def make_people(self, count: int, groups: tuple[str, ...] = ()) -> list[str]:
         """Users nobody has signed in as, all of one millisecond; their ids."""

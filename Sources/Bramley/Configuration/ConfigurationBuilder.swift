@@ -25,7 +25,8 @@ struct ConfigurationBuilder {
         let webhooks = webhooks()
         let log = log()
         checkPorts(server, admin)
-        guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let api, let button, let site,
+        guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let api, let button,
+            let site,
             let sessions, let storage, let secrets, let assertion, let webhooks,
             let log
         else { return nil }
