@@ -9,13 +9,14 @@ package import RelyingParty
 
 enum WebhookQuery {
     /// Neither the entry `e` of the journal nor an earlier one waits for an endpoint that takes it: the journal loses its
-    /// beginning and nothing else, so that a reader's place tells whether anything behind it is missing. An endpoint that
-    /// stopped (410) holds nothing back: the operator was told, and until `webhooks retry` the journal keeps to its own
-    /// retention.
+    /// beginning and nothing else, so that a reader's place tells whether anything behind it is missing. An endpoint
+    /// that stopped (410) holds nothing back: the operator was told, and until `webhooks retry` the journal keeps to its
+    /// own retention. Both look-ups are made once for all entries, the second from the oldest row on.
     static let isNotAwaited = """
-        e.sequence <= (SELECT coalesce(min(w.cursor), e.sequence) FROM webhook_endpoint w WHERE w.stopped_at IS NULL) \
-        AND e.sequence < (SELECT coalesce(min(d.sequence), e.sequence + 1) FROM webhook_delivery d \
-        JOIN webhook_endpoint w ON w.id = d.endpoint WHERE d.dead_at IS NULL AND w.stopped_at IS NULL)
+        e.sequence <= coalesce((SELECT min(w.cursor) FROM webhook_endpoint w WHERE w.stopped_at IS NULL), \(Int64.max)) \
+        AND e.sequence < coalesce((SELECT d.sequence FROM webhook_delivery d INDEXED BY webhook_delivery_event \
+        CROSS JOIN webhook_endpoint w ON w.id = d.endpoint WHERE d.dead_at IS NULL AND w.stopped_at IS NULL \
+        ORDER BY d.sequence LIMIT 1), \(Int64.max))
         """
 
     static let lastSequence = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)"

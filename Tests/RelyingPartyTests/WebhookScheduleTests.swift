@@ -103,25 +103,41 @@ import Testing
         #expect(lines.start([first, second, other]) == [first, other])
         #expect(lines.start([first, second, other, elsewhere]) == [elsewhere])
         lines.finish(first)
+        #expect(lines.look(at: Self.one) > 0)
         #expect(lines.start([second, other]) == [second])
         for delivery in [second, other, elsewhere] { lines.finish(delivery) }
         #expect(lines.isIdle)
+    }
+
+    @Test("what was finished while a look was under way is not taken from what it found")
+    func staleLook() {
+        var lines = WebhookLines(capacity: 16)
+        let (first, second) = (Self.delivery(Self.one, "ann", 1), Self.delivery(Self.one, "ann", 2))
+        #expect(lines.start([first]) == [first])
+        #expect(lines.look(at: Self.one) == 17)
+        lines.finish(first)
+        #expect(lines.start([first]).isEmpty)
+        #expect(lines.start([first, second]) == [second])
+        lines.finish(second)
+        // The next look tells the truth: due again, it goes again.
+        #expect(lines.look(at: Self.one) == 16)
+        #expect(lines.start([first]) == [first])
     }
 
     @Test("a full endpoint takes nothing more and costs no other its room")
     func capacity() {
         var lines = WebhookLines(capacity: 2)
         let full = (0..<3).map { Self.delivery(Self.one, "u\($0)", Int64($0)) }
-        #expect(lines.appetite(of: Self.one) == 2)
+        #expect(lines.look(at: Self.one) == 2)
         #expect(lines.start(full) == Array(full.prefix(2)))
-        #expect(lines.appetite(of: Self.one) == 0)
-        #expect(lines.appetite(of: Self.two) == 2)
+        #expect(lines.look(at: Self.one) == 0)
+        #expect(lines.look(at: Self.two) == 2)
         #expect(lines.start([full[2]]).isEmpty)
         let other = Self.delivery(Self.two, "u2", 2)
         #expect(lines.start([other]) == [other])
         // The two in flight are still due: one must look behind them.
         lines.finish(full[0])
-        #expect(lines.appetite(of: Self.one) == 3)
+        #expect(lines.look(at: Self.one) == 3)
         #expect(lines.start(full.reversed()) == [full[2]])
     }
 }

@@ -95,9 +95,9 @@ package final class WebhookDispatcher: Sendable {
                 due = try await store.webhookWork(at: now).due
             }
             for endpoint in due {
-                let appetite = state.withLock { $0.lines.appetite(of: endpoint) }
-                guard appetite > 0 else { continue }
-                let found = try await store.dueWebhooks(for: endpoint, limit: appetite, at: now)
+                let limit = state.withLock { $0.lines.look(at: endpoint) }
+                guard limit > 0 else { continue }
+                let found = try await store.dueWebhooks(for: endpoint, limit: limit, at: now)
                 deliveries += state.withLock { $0.lines.start(found) }
             }
             workedAgain()

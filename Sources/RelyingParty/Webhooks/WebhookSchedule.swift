@@ -107,6 +107,8 @@ package enum WebhookVerdict: Hashable, Sendable {
 package struct WebhookLines: Sendable {
     private let capacity: Int
     private var busy: [WebhookEndpointID: Set<UserID>] = [:]
+    /// What was finished since the last look began, by its place in the journal.
+    private var finished: [WebhookEndpointID: Set<Int64>] = [:]
 
     package init(capacity: Int) {
         self.capacity = capacity
@@ -114,8 +116,11 @@ package struct WebhookLines: Sendable {
 
     package var isIdle: Bool { busy.isEmpty }
 
-    /// How many due entries to look at so that those in flight do not hide the others; zero when there is no room.
-    package func appetite(of endpoint: WebhookEndpointID) -> Int {
+    /// Begins a look at what is due. What is finished from now on may still stand in what the look finds, and is not
+    /// taken from it: it would be sent once more for nothing.
+    /// - Returns: how many entries to look at so that those in flight do not hide the others; zero when there is no room.
+    package mutating func look(at endpoint: WebhookEndpointID) -> Int {
+        finished[endpoint] = nil
         let count = busy[endpoint]?.count ?? 0
         return count < capacity ? capacity + count : 0
     }
@@ -123,12 +128,14 @@ package struct WebhookLines: Sendable {
     /// Takes what may go now, in the order given, and marks it as on its way.
     package mutating func start(_ due: [WebhookDelivery]) -> [WebhookDelivery] {
         due.filter { delivery in
+            guard finished[delivery.endpoint]?.contains(delivery.sequence) != true else { return false }
             guard busy[delivery.endpoint, default: []].count < capacity else { return false }
             return busy[delivery.endpoint, default: []].insert(delivery.entry.user).inserted
         }
     }
 
     package mutating func finish(_ delivery: WebhookDelivery) {
+        finished[delivery.endpoint, default: []].insert(delivery.sequence)
         busy[delivery.endpoint]?.remove(delivery.entry.user)
         if busy[delivery.endpoint]?.isEmpty == true { busy[delivery.endpoint] = nil }
     }
