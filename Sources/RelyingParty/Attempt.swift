@@ -22,6 +22,8 @@ struct SealedAttempt: Hashable, Sendable {
     var returnTo: String
     /// The session the browser had, to be ended by the one that replaces it.
     var replacing: SessionID?
+    /// The language chosen for the page that began it, when that is not simply the browser's; for words alone.
+    var language: String?
 
     static let nonceByteCount = 32
     /// The longest `state` worth opening, in characters: the largest return target and session id, sealed.
@@ -57,13 +59,12 @@ struct SealedAttempt: Hashable, Sendable {
     }
 }
 
-// The plaintext: version 1 · issuedAt (8) · nonce (32) · binding hash (32) · session id, length (1) · return target,
-// length (2). Integers are big-endian.
+// The plaintext: version · issuedAt (8) · nonce (32) · binding hash (32) · session id, length (1) · return target,
+// length (2) · in version 2 alone the language, length (1). Integers are big-endian. Version 1 is written when there is
+// no language, so that a process of the release before opens what it can.
 extension SealedAttempt {
-    private static let version: UInt8 = 1
-
     private func encoded() -> [UInt8] {
-        var bytes = [Self.version]
+        var bytes: [UInt8] = [language == nil ? 1 : 2]
         bytes += Self.bigEndian(UInt64(bitPattern: issuedAt.milliseconds))
         bytes += nonce
         bytes += bindingHash.bytes
@@ -73,6 +74,11 @@ extension SealedAttempt {
         let target = Array(returnTo.utf8.prefix(Int(UInt16.max)))
         bytes += Self.bigEndian(UInt16(target.count))
         bytes += target
+        if let language {
+            let tag = Array(language.utf8.prefix(35))
+            bytes.append(UInt8(tag.count))
+            bytes += tag
+        }
         return bytes
     }
 
@@ -83,13 +89,17 @@ extension SealedAttempt {
             defer { rest = rest.dropFirst(count) }
             return rest.prefix(count)
         }
-        guard take(1)?.first == Self.version,
+        guard let version = take(1)?.first, version == 1 || version == 2,
             let issuedAt = take(8), let nonce = take(Self.nonceByteCount), let binding = take(32),
             let bindingHash = Digest256(bytes: Array(binding)),
             let sessionLength = take(1)?.first, let session = take(Int(sessionLength)),
-            let targetLength = take(2), let target = take(targetLength.reduce(0) { $0 << 8 | Int($1) }),
-            rest.isEmpty
+            let targetLength = take(2), let target = take(targetLength.reduce(0) { $0 << 8 | Int($1) })
         else { return nil }
+        if version == 2 {
+            guard let length = take(1)?.first, let tag = take(Int(length)) else { return nil }
+            language = String(decoding: tag, as: UTF8.self)
+        }
+        guard rest.isEmpty else { return nil }
         self.nonce = Array(nonce)
         self.issuedAt = Timestamp(
             milliseconds: Int64(bitPattern: issuedAt.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }))

@@ -35,11 +35,16 @@ package final class SignIn: Sendable {
     /// - Parameters:
     ///   - binding: the browser's binding, just made or kept.
     ///   - replacing: the session the browser has now; ended when this attempt completes.
-    package func begin(binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?) -> Attempt {
+    ///   - language: of the page, when it was chosen for this sign-in; at most 35 bytes of a tag. Pages after Apple
+    ///     speak it too.
+    package func begin(
+        binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?, language: String? = nil
+    ) -> Attempt {
         let now = clock.now()
         let nonce = random.bytes(SealedAttempt.nonceByteCount)
         let sealed = SealedAttempt(
-            nonce: nonce, issuedAt: now, bindingHash: binding.hash, returnTo: returnTo.location, replacing: replacing)
+            nonce: nonce, issuedAt: now, bindingHash: binding.hash, returnTo: returnTo.location, replacing: replacing,
+            language: language)
         return Attempt(
             state: sealed.seal(with: keyring), nonce: Base64URL.encode(nonce),
             expiresAt: now.adding(seconds: configuration.attemptLifetime),
@@ -49,6 +54,13 @@ package final class SignIn: Sendable {
     /// Apple's authorize endpoint for this attempt, for a 303 or a link.
     package func authorizeURL(for attempt: Attempt) -> String {
         provider.authorizeURL(state: attempt.state, nonce: attempt.nonce)
+    }
+
+    /// The language chosen where the attempt of this callback began; nil when none was, or the state is not ours. For
+    /// the words of a page: nothing else about the callback has been checked.
+    package func chosenLanguage(ofCallback body: [UInt8]) -> String? {
+        guard let state = (try? provider.parseCallback(body))?.state else { return nil }
+        return SealedAttempt.open(state, with: keyring)?.language
     }
 
     /// Answers one post to the callback.
