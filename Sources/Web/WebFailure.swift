@@ -6,7 +6,7 @@ import RelyingParty
 /// Everything that ends a request of the web side without what was asked for. This file alone says which status, which
 /// words and which log level each case has; the cause goes to the log only.
 enum WebFailure: Error, Sendable {
-    case signIn(SignInFailure, retry: ReturnTarget?)
+    case signIn(SignInFailure, retry: SignInRetry?)
     case notification(NotificationFailure)
     case store(StoreError)
     case routing(RoutingFailure)
@@ -176,6 +176,11 @@ enum WebFailure: Error, Sendable {
         return fields
     }
 
+    /// The language the failed sign-in was begun in, when `ui_locales` chose it.
+    var language: String? {
+        if case .signIn(_, let retry) = self { retry?.language } else { nil }
+    }
+
     /// Whether the page has a number to pass on: somebody will look it up, so only what the log shows by default.
     var showsErrorID: Bool {
         switch self {
@@ -183,4 +188,12 @@ enum WebFailure: Error, Sendable {
         default: level > .debug
         }
     }
+}
+
+/// What the page of a failed sign-in knows of the page that began it.
+struct SignInRetry: Sendable {
+    /// Where another try leads.
+    var target: ReturnTarget
+    /// The language `ui_locales` chose; nil when the browser's own is right.
+    var language: String?
 }

@@ -13,15 +13,33 @@ struct WebResponses: Sendable {
     let random: any RandomSource
     let logger: Logger
 
+    /// The language of the page that answers this request: `ui_locales` of its query, then `Accept-Language`.
+    func locale(of request: ServerRequest) -> PageLocale {
+        var asked: String?
+        if request.query != nil, case .one(let text) = Query(request).value("ui_locales") { asked = text }
+        return pages.choice.choose(uiLocales: asked, acceptLanguage: request.fields[.acceptLanguage])
+    }
+
+    /// The language a sign-in was begun in, else that of the request that ends it.
+    func locale(begunIn language: String?, request: ServerRequest) -> PageLocale {
+        if let tag = language.flatMap(pages.choice.offeredLocale) { return PageLocale(tag, isAskedFor: true) }
+        return locale(of: request)
+    }
+
+    private func describe(_ locale: PageLocale, in fields: inout HTTPFields) {
+        fields[.contentLanguage] = locale.tag
+        if pages.locales.count > 1 { fields.append(HTTPField(name: .vary, value: "Accept-Language")) }
+    }
+
     /// A page without scripts, unless `policy` says otherwise.
     func page(
-        _ bytes: [UInt8], locale: String, status: HTTPResponse.Status = .ok, policy: String? = nil,
+        _ bytes: [UInt8], locale: PageLocale, status: HTTPResponse.Status = .ok, policy: String? = nil,
         referrer: SecurityHeaders.ReferrerPolicy = .noReferrer, cookies: [String] = [],
         fields: HTTPFields = HTTPFields()
     ) -> ServerResponse {
         var fields = fields
         fields[.contentType] = "text/html; charset=utf-8"
-        fields[.contentLanguage] = locale
+        describe(locale, in: &fields)
         SecurityHeaders.add(to: &fields, policy: policy ?? self.policy.plain, referrer: referrer)
         add(cookies, to: &fields)
         return ServerResponse(status: status, fields: fields, body: .bytes(bytes))
@@ -57,7 +75,7 @@ struct WebResponses: Sendable {
         let errorID = makeErrorID()
         log(failure, route: route, errorID: errorID)
         if isForPrograms(route: route, request: request) { return problem(failure, errorID: errorID) }
-        let locale = pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let locale = locale(begunIn: failure.language, request: request)
         let message = MessagePage(failure, locale: locale, pages: pages, configuration: configuration)
         if VerifyRoute.patterns.contains(route) {
             return throughProxy(message, failure, errorID: errorID, locale: locale, request)
@@ -70,11 +88,11 @@ struct WebResponses: Sendable {
     /// What a proxy may pass on to whoever asked, on a site that has none of our styles: to a visitor a page that needs
     /// no other file, to a program a problem document or words alone.
     private func throughProxy(
-        _ message: MessagePage, _ failure: WebFailure, errorID: String, locale: String, _ request: ServerRequest
+        _ message: MessagePage, _ failure: WebFailure, errorID: String, locale: PageLocale, _ request: ServerRequest
     ) -> ServerResponse {
         guard Navigation.wantsPage(request.fields) else {
             let wantsJSON = (request.fields[.accept] ?? "").lowercased().contains("json")
-            return wantsJSON ? problem(failure, errorID: errorID) : plain(message, failure)
+            return wantsJSON ? problem(failure, errorID: errorID) : plain(message, failure, locale)
         }
         let page = message.absolute(configuration.publicURL).render(
             pages, locale: locale, errorID: failure.showsErrorID ? errorID : nil, template: "standalone")
@@ -83,9 +101,10 @@ struct WebResponses: Sendable {
             policy: policy.standalone(styleHash: pages.inlineStyle.hash), fields: failure.fields)
     }
 
-    private func plain(_ message: MessagePage, _ failure: WebFailure) -> ServerResponse {
+    private func plain(_ message: MessagePage, _ failure: WebFailure, _ locale: PageLocale) -> ServerResponse {
         var fields = failure.fields
         fields[.contentType] = "text/plain; charset=utf-8"
+        describe(locale, in: &fields)
         var response = empty(failure.status, fields: fields)
         let lines = [message.title, "", message.what, message.next]
         response.body = .bytes(Array((lines.joined(separator: "\n") + "\n").utf8))
@@ -94,7 +113,7 @@ struct WebResponses: Sendable {
 
     /// RFC 9457.
     func problem(_ failure: WebFailure, errorID: String) -> ServerResponse {
-        let strings = pages.strings(pages.locales.first ?? "en")
+        let strings = pages.defaultStrings
         let key = "errors.\(failure.code).title"
         var writer = JSONWriter()
         writer.beginObject()

@@ -246,30 +246,6 @@ import Web
         #expect(meta("redirect-uri", page) == "https://example.com/sign-in/apple/callback")
     }
 
-    @Test func pageSpeaksTheVisitorsLanguage() async throws {
-        let german = #"{"login": {"title": "Anmelden", "heading": "Anmelden bei {site}"}}"#
-        let site = try Site(adjust: {
-            $0.locales = ["en", "de"]
-            $0.pageOverrides["strings/de.json"] = Array(german.utf8)
-        })
-        func language(_ field: String) async -> String? {
-            let page = await site.get("/login", [.acceptLanguage: field])
-            #expect(page.fields[.contentLanguage] == (page.text.contains("lang=\"de\"") ? "de" : "en"))
-            return page.fields[.contentLanguage]
-        }
-        #expect(await language("de-CH,de;q=0.9,en;q=0.8") == "de")
-        #expect(await language("en,de;q=0.9") == "en")
-        #expect(await language("fr, de;q=0.1") == "de")
-        #expect(await language("fr") == "en")
-        #expect(await language("de;q=0, *;q=0.5") == "en")
-        #expect(await language(";;q=,,") == "en")
-        let page = await site.get("/login", [.acceptLanguage: "de"]).text
-        #expect(page.contains("Anmelden bei Example Orchard"))
-        // What the file leaves out is borrowed, not blank.
-        #expect(page.contains("There is no new password to remember."))
-        #expect(page.contains("/de_DE/appleid.auth.js"))
-    }
-
     @Test func simulatorOverrideIsSaidOnEveryPage() async throws {
         let site = try Site(adjust: { $0.apple.isSimulatedByOverride = true })
         site.signIn()

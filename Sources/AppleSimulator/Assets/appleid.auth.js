@@ -160,12 +160,14 @@
   }
 
   const labels = {
+    ar: ["تسجيل الدخول باستخدام Apple", "المتابعة باستخدام Apple", "التسجيل باستخدام Apple"],
     de: ["Mit Apple anmelden", "Weiter mit Apple", "Mit Apple registrieren"],
     en: ["Sign in with Apple", "Continue with Apple", "Sign up with Apple"],
     es: ["Iniciar sesión con Apple", "Continuar con Apple", "Registrarse con Apple"],
-    fr: ["Se connecter avec Apple", "Continuer avec Apple", "S’inscrire avec Apple"],
+    fr: ["Connexion avec Apple", "Continuer avec Apple", "S’inscrire avec Apple"],
     it: ["Accedi con Apple", "Continua con Apple", "Registrati con Apple"],
     ja: ["Appleでサインイン", "Appleで続ける", "Appleで登録"],
+    ko: ["Apple로 로그인", "Apple로 계속하기", "Apple로 가입하기"],
     zh: ["通过 Apple 登录", "通过 Apple 继续", "通过 Apple 注册"],
   };
 

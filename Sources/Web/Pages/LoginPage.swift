@@ -28,7 +28,7 @@ struct LoginPage: Sendable {
     }
 
     private enum Gap: String, CaseIterable {
-        case state, nonce, scriptNonce, returnTo, notice
+        case state, nonce, scriptNonce, query, notice
         var mark: String { "\u{E000}bramley.\(rawValue)\u{E001}" }
     }
 
@@ -40,22 +40,27 @@ struct LoginPage: Sendable {
     private let parts: [Part]
     private let size: Int
     private let base: PageValue
+    private let askedBase: PageValue
+    private let strings: Strings
     private let library: MustacheLibrary
 
     init(
-        locale: String, base: PageValue, library: MustacheLibrary, configuration: WebConfiguration
+        locale: String, base: PageValue, askedBase: PageValue, strings: Strings, library: MustacheLibrary,
+        configuration: WebConfiguration
     ) throws(PagesError) {
-        let values = base.merging(Self.values(locale: locale, base: base, configuration: configuration))
+        let values = base.merging(Self.values(locale: locale, configuration: configuration))
         guard let page = library.render(values, withTemplate: "login") else {
             throw .missing("templates/login.mustache")
         }
         parts = Self.cut(page)
         size = page.utf8.count
         self.base = base
+        self.askedBase = askedBase
+        self.strings = strings
         self.library = library
     }
 
-    func render(_ content: Content) -> [UInt8] {
+    func render(_ content: Content, locale: PageLocale) -> [UInt8] {
         var page: [UInt8] = []
         page.reserveCapacity(size + 2048)
         for part in parts {
@@ -64,23 +69,29 @@ struct LoginPage: Sendable {
             case .gap(.state): page.append(contentsOf: HTMLText.escapedBytes(content.state))
             case .gap(.nonce): page.append(contentsOf: HTMLText.escapedBytes(content.nonce))
             case .gap(.scriptNonce): page.append(contentsOf: HTMLText.escapedBytes(content.scriptNonce))
-            case .gap(.returnTo):
-                page.append(contentsOf: PercentEncoding.encodeComponent(content.returnTo ?? "").utf8)
+            case .gap(.query):
+                page.append(contentsOf: "return_to=\(PercentEncoding.encodeComponent(content.returnTo ?? ""))".utf8)
+                if let parameter = locale.parameter { page.append(contentsOf: "&amp;\(parameter)".utf8) }
             case .gap(.notice):
-                if let notice = content.notice { page.append(contentsOf: render(notice).utf8) }
+                if let notice = content.notice { page.append(contentsOf: render(notice, locale: locale).utf8) }
             }
         }
         return page
     }
 
-    private func render(_ notice: Notice) -> String {
-        let values: PageValue =
-            switch notice {
-            case .alreadySignedIn(let name): ["notice": ["already": ["name": .text(name)]]]
-            case .bounced(let target): ["notice": ["bounced": ["target": .text(target)]]]
-            case .returnsTo(let origin): ["notice": ["returns": ["origin": .text(origin)]]]
-            }
-        return library.render(base.merging(values), withTemplate: "notice") ?? ""
+    private func render(_ notice: Notice, locale: PageLocale) -> String {
+        let base = locale.isAskedFor ? askedBase : base
+        return library.render(base.merging(Self.values(of: notice, strings)), withTemplate: "notice") ?? ""
+    }
+
+    static func values(of notice: Notice, _ strings: Strings) -> PageValue {
+        switch notice {
+        case .alreadySignedIn(let name):
+            ["notice": ["already": ["text": strings.html("login.already", ["name": name])]]]
+        case .bounced(let target): ["notice": ["bounced": ["target": .text(target)]]]
+        case .returnsTo(let origin):
+            ["notice": ["returns": ["text": strings.html("login.afterwards", ["origin": origin])]]]
+        }
     }
 
     private static func cut(_ page: String) -> [Part] {
@@ -104,7 +115,7 @@ struct LoginPage: Sendable {
         return parts
     }
 
-    private static func values(locale: String, base: PageValue, configuration: WebConfiguration) -> PageValue {
+    static func values(locale: String, configuration: WebConfiguration) -> PageValue {
         let apple = configuration.apple
         let appleLocale = PageLocale.appleLocale(of: locale)
         let script = apple.scriptURL.replacing("{locale}", with: appleLocale)
@@ -121,7 +132,7 @@ struct LoginPage: Sendable {
                 "redirectURI": .text(apple.redirectURI), "scriptURL": .text(script),
             ],
             "attempt": [
-                "state": .html(Gap.state.mark), "nonce": .html(Gap.nonce.mark), "returnTo": .html(Gap.returnTo.mark),
+                "state": .html(Gap.state.mark), "nonce": .html(Gap.nonce.mark), "query": .html(Gap.query.mark),
                 "notice": .html(Gap.notice.mark), "renewAfter": .text(String(AttemptAge.renewAfter(lifetime))),
                 "lifetime": .text(String(lifetime)),
             ],

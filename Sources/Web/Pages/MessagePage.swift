@@ -17,31 +17,34 @@ struct MessagePage: Sendable {
     var actions: [Action]
 
     /// The page of a failure.
-    init(_ failure: WebFailure, locale: String, pages: Pages, configuration: WebConfiguration) {
+    init(_ failure: WebFailure, locale: PageLocale, pages: Pages, configuration: WebConfiguration) {
         let strings = pages.strings(locale)
-        func text(_ key: String) -> String { strings?[key] ?? key }
-        let signOut = Action(text: text("message.signOut"), link: configuration.publicURL.path("/logout"))
+        let actions = [Self.action(after: failure, strings, locale, configuration.publicURL)]
         switch failure {
-        case .userPending: self.init(page: "pending", strings, [signOut])
-        case .userDisabled: self.init(page: "disabled", strings, [signOut])
+        case .userPending: self.init(page: "pending", strings, actions)
+        case .userDisabled: self.init(page: "disabled", strings, actions)
         case .notAllowed(_, let target):
             let query = target.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
+            func action(_ key: String, _ path: String) -> Action {
+                Action(
+                    text: strings?["forbidden.\(key)"] ?? key,
+                    link: locale.link(configuration.publicURL.path(path)))
+            }
             self.init(
-                title: text("errors.not_allowed.title"), what: text("errors.not_allowed.what"),
-                next: text("errors.not_allowed.next"),
-                actions: [
-                    Action(text: text("forbidden.somebodyElse"), link: signOut.link + query),
-                    Action(text: text("forbidden.account"), link: configuration.publicURL.path("/account")),
-                ])
-        default:
-            self.init(
-                title: text("errors.\(failure.code).title"), what: text("errors.\(failure.code).what"),
-                next: text("errors.\(failure.code).next"),
-                actions: [Self.action(after: failure, strings, configuration.publicURL)])
+                code: failure.code, strings, configuration,
+                [action("somebodyElse", "/logout" + query), action("account", "/account")])
+        default: self.init(code: failure.code, strings, configuration, actions)
         }
-        if case .signIn(.staleState, _) = failure {
-            what = Strings.fill(what, ["lifetime": Self.duration(configuration.login.attemptLifetime, strings)])
+    }
+
+    /// The page of an error code, by its key below `errors` in the strings.
+    init(code: String, _ strings: Strings?, _ configuration: WebConfiguration, _ actions: [Action]) {
+        let lifetime = Self.duration(configuration.login.attemptLifetime, strings)
+        func text(_ name: String) -> String {
+            let key = "errors.\(code).\(name)"
+            return strings?.text(key, ["lifetime": lifetime]) ?? key
         }
+        self.init(title: text("title"), what: text("what"), next: text("next"), actions: actions)
     }
 
     private init(title: String, what: String, next: String, actions: [Action]) {
@@ -61,17 +64,21 @@ struct MessagePage: Sendable {
     }
 
     /// What a visitor does next.
-    private static func action(after failure: WebFailure, _ strings: Strings?, _ url: PublicURL) -> Action {
-        func text(_ key: String) -> String { strings?[key] ?? key }
-        let login = url.path("/login")
+    private static func action(
+        after failure: WebFailure, _ strings: Strings?, _ locale: PageLocale, _ url: PublicURL
+    ) -> Action {
+        func action(_ key: String, _ path: String) -> Action {
+            Action(text: strings?["message.\(key)"] ?? key, link: locale.link(url.path(path)))
+        }
         switch failure {
         case .signIn(_, let retry):
-            let target = retry.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
-            return Action(text: text("message.tryAgain"), link: login + target)
-        case .tooManyRequests: return Action(text: text("message.tryAgain"), link: login)
-        case .routing(.notFound): return Action(text: text("message.home"), link: url.path("/"))
-        case .crossSite, .store: return Action(text: text("message.account"), link: url.path("/account"))
-        default: return Action(text: text("message.signIn"), link: login)
+            let target = retry.map { "?return_to=" + PercentEncoding.encodeComponent($0.target.location) } ?? ""
+            return action("tryAgain", "/login" + target)
+        case .tooManyRequests: return action("tryAgain", "/login")
+        case .routing(.notFound): return action("home", "/")
+        case .crossSite, .store: return action("account", "/account")
+        case .userPending, .userDisabled: return action("signOut", "/logout")
+        default: return action("signIn", "/login")
         }
     }
 
@@ -85,20 +92,23 @@ struct MessagePage: Sendable {
 
     /// - Parameter template: `message`, or `standalone` for one that needs no other file.
     func render(
-        _ pages: Pages, locale: String, errorID: String? = nil, template: String = "message"
+        _ pages: Pages, locale: PageLocale, errorID: String? = nil, template: String = "message"
     ) -> [UInt8] {
-        pages.render(
-            template, locale: locale,
-            [
-                "message": [
-                    "title": .text(title), "what": .text(what), "next": .optional(next.isEmpty ? nil : next),
-                    "errorID": .optional(errorID),
-                    "actions": .list(
-                        actions.enumerated().map { index, action in
-                            ["text": .text(action.text), "link": .text(action.link), "primary": .flag(index == 0)]
-                        }),
-                ]
-            ])
+        pages.render(template, locale: locale, values(errorID: errorID))
+    }
+
+    /// - Parameter errorID: what the log has as well; nil when there is nothing to look up.
+    func values(errorID: String?) -> PageValue {
+        [
+            "message": [
+                "title": .text(title), "what": .text(what), "next": .optional(next.isEmpty ? nil : next),
+                "errorID": .optional(errorID),
+                "actions": .list(
+                    actions.enumerated().map { index, action in
+                        ["text": .text(action.text), "link": .text(action.link), "primary": .flag(index == 0)]
+                    }),
+            ]
+        ]
     }
 
     private static func duration(_ seconds: Int64, _ strings: Strings?) -> String {

@@ -4,9 +4,16 @@ import Public
 /// The files pages are made of: the embedded ones, each replaceable by the operator's own.
 struct PageFiles: Sendable {
     private let files: [String: [UInt8]]
+    private let overrides: [String: [UInt8]]
 
     init(overrides: [String: [UInt8]]) {
         files = EmbeddedFiles.all.merging(overrides) { $1 }
+        self.overrides = overrides
+    }
+
+    /// The embedded file, then the operator's: for strings, of which the later replaces text by text.
+    func layers(of path: String) -> [[UInt8]] {
+        [EmbeddedFiles.content(of: path), overrides[path]].compactMap { $0 }
     }
 
     func text(_ path: String) throws(PagesError) -> String {
@@ -21,6 +28,11 @@ struct PageFiles: Sendable {
     }
 
     func has(_ path: String) -> Bool { files[path] != nil }
+
+    /// The names of all templates.
+    var templates: [String] {
+        names(below: "templates").filter { $0.hasSuffix(".mustache") }.map { String($0.dropLast(9)) }
+    }
 
     /// Paths below `folder`, without it.
     func names(below folder: String) -> [String] {

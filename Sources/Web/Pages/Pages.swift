@@ -7,11 +7,14 @@ package struct Pages: Sendable {
     /// One language's unchanging part of every page.
     struct Language: Sendable {
         let strings: Strings
+        /// What every page is given: `t`, `page`, `site`, `assets`, `links`.
         let base: PageValue
+        /// The same with links that carry `ui_locales` on.
+        let askedBase: PageValue
         let login: LoginPage
     }
 
-    let locales: [String]
+    let choice: LanguageChoice
     let assets: AssetLinks
     let inlineStyle: InlineStyle
     private let library: MustacheLibrary
@@ -21,7 +24,7 @@ package struct Pages: Sendable {
     package init(configuration: WebConfiguration) throws(PagesError) {
         let files = PageFiles(overrides: configuration.pageOverrides)
         guard let first = configuration.locales.first else { throw .noLocale }
-        locales = configuration.locales
+        choice = LanguageChoice(offered: configuration.locales)
         assets = try AssetLinks(files: files, publicURL: configuration.publicURL)
         inlineStyle = try InlineStyle(files: files)
         let library = try Self.parse(files)
@@ -35,48 +38,73 @@ package struct Pages: Sendable {
         var languages: [String: Language] = [:]
         for locale in configuration.locales {
             let strings = try Strings(locale: locale, files: files, fallback: fallback, values: values)
-            let base = Self.base(locale: locale, strings: strings, assets: assets, configuration: configuration)
-                .merging(["assets": ["inline": .html(inlineStyle.text)]])
-            let login = try LoginPage(locale: locale, base: base, library: library, configuration: configuration)
-            languages[locale] = Language(strings: strings, base: base, login: login)
+            let base = Self.base(
+                PageLocale(locale), strings: strings, assets: assets, configuration: configuration
+            ).merging(["assets": ["inline": .html(inlineStyle.text)]])
+            let askedBase = base.merging([
+                "links": Self.links(PageLocale(locale, isAskedFor: true), configuration)
+            ])
+            let login = try LoginPage(
+                locale: locale, base: base, askedBase: askedBase, strings: strings, library: library,
+                configuration: configuration)
+            languages[locale] = Language(strings: strings, base: base, askedBase: askedBase, login: login)
         }
         self.languages = languages
     }
 
-    /// The language a visitor reads.
-    func locale(acceptLanguage: String?) -> String {
-        PageLocale.choose(acceptLanguage: acceptLanguage, offered: locales)
+    /// The languages pages are in; the first is the default.
+    var locales: [String] { choice.offered }
+
+    func strings(_ locale: PageLocale) -> Strings? {
+        languages[locale.tag]?.strings
     }
 
-    func strings(_ locale: String) -> Strings? {
-        languages[locale]?.strings
+    /// Texts for what is not answered in the visitor's language: the first one's.
+    var defaultStrings: Strings? { strings(PageLocale(locales.first ?? "")) }
+
+    /// What every page of a language is given.
+    func base(_ locale: PageLocale) -> PageValue? {
+        let language = languages[locale.tag]
+        return locale.isAskedFor ? language?.askedBase : language?.base
     }
 
     /// Renders one page.
     /// - Parameter values: what this request adds to the language's base.
-    func render(_ template: String, locale: String, _ values: PageValue) -> [UInt8] {
-        guard let language = languages[locale] else { return [] }
-        return Array((library.render(language.base.merging(values), withTemplate: template) ?? "").utf8)
+    func render(_ template: String, locale: PageLocale, _ values: PageValue) -> [UInt8] {
+        guard let base = base(locale) else { return [] }
+        return Array((library.render(base.merging(values), withTemplate: template) ?? "").utf8)
     }
 
     /// The login page: joined from parts rendered at start.
-    func login(locale: String, _ content: LoginPage.Content) -> [UInt8] {
-        languages[locale]?.login.render(content) ?? []
+    func login(locale: PageLocale, _ content: LoginPage.Content) -> [UInt8] {
+        languages[locale.tag]?.login.render(content, locale: locale) ?? []
     }
+
+    private static let contentType = "{{% CONTENT_TYPE:TEXT}}"
 
     /// Values are escaped where they are read (`PageValue`), so the templates themselves pass text through.
     private static func parse(_ files: PageFiles) throws(PagesError) -> MustacheLibrary {
         var library = MustacheLibrary()
-        for name in files.names(below: "templates") where name.hasSuffix(".mustache") {
-            let path = "templates/\(name)"
+        for name in files.templates {
+            let path = "templates/\(name).mustache"
             let text = try files.text(path)
             do {
-                try library.register("{{% CONTENT_TYPE:TEXT}}" + text, named: String(name.dropLast(9)))
+                try library.register(contentType + text, named: name)
             } catch {
-                throw .template(path, "\(error)")
+                throw .template(path, TemplateFault.text(of: error, inserted: contentType))
             }
         }
         return library
+    }
+
+    /// Why this text is no template; nil when it is one.
+    static func fault(inTemplate text: String) -> String? {
+        do {
+            _ = try MustacheTemplate(string: contentType + text)
+            return nil
+        } catch {
+            return TemplateFault.text(of: error, inserted: contentType)
+        }
     }
 
     private static func values(_ configuration: WebConfiguration) -> [String: String] {
@@ -84,14 +112,13 @@ package struct Pages: Sendable {
     }
 
     private static func base(
-        locale: String, strings: Strings, assets: AssetLinks, configuration: WebConfiguration
+        _ locale: PageLocale, strings: Strings, assets: AssetLinks, configuration: WebConfiguration
     ) -> PageValue {
         let site = configuration.site
-        let url = configuration.publicURL
         return [
             "t": strings.tree,
             "page": [
-                "locale": .text(locale), "direction": .text(PageLocale.direction(of: locale)),
+                "locale": .text(locale.tag), "direction": .text(PageLocale.direction(of: locale.tag)),
                 "simulated": .flag(configuration.apple.isSimulatedByOverride),
             ],
             "site": [
@@ -101,16 +128,21 @@ package struct Pages: Sendable {
                 "hasLinks": .flag(site.privacyURL != nil || site.termsURL != nil),
             ],
             "assets": assets.values,
-            "links": [
-                "login": .text(url.path("/login")), "apple": .text(url.path("/login/apple")),
-                "attempt": .text(url.path("/login/attempt")), "callback": .text(url.path("/apple/callback")),
-                "account": .text(url.path("/account")), "logout": .text(url.path("/logout")),
-                "endSession": .text(url.path("/account/sessions/revoke")),
-                "endOthers": .text(url.path("/account/sessions/revoke-all")),
-                "export": .text(url.path("/account/export")), "delete": .text(url.path("/account/delete")),
-                "home": .text(url.path("/")),
-                "session": .text(url.path("/api/v1/session")), "password": .optional(configuration.login.passwordURL),
-            ],
+            "links": links(locale, configuration),
+        ]
+    }
+
+    /// Those that take a query of their own, or answer programs, stay as they are.
+    private static func links(_ locale: PageLocale, _ configuration: WebConfiguration) -> PageValue {
+        let url = configuration.publicURL
+        func page(_ path: String) -> PageValue { .text(locale.link(url.path(path))) }
+        return [
+            "login": page("/login"), "account": page("/account"), "logout": page("/logout"), "home": page("/"),
+            "endSession": page("/account/sessions/revoke"), "endOthers": page("/account/sessions/revoke-all"),
+            "export": .text(url.path("/account/export")), "delete": page("/account/delete"),
+            "apple": .text(url.path("/login/apple")), "attempt": .text(url.path("/login/attempt")),
+            "callback": .text(url.path("/apple/callback")), "session": .text(url.path("/api/v1/session")),
+            "password": .optional(configuration.login.passwordURL),
         ]
     }
 }

@@ -5,28 +5,24 @@ struct Strings: Sendable {
     /// For templates, as `t`.
     let tree: PageValue
     private let flat: [String: String]
+    private let isRightToLeft: Bool
 
     /// - Parameters:
-    ///   - fallback: texts for what this language's file leaves out.
+    ///   - fallback: texts for what this language's files leave out.
     ///   - values: what stands for `{name}` in every text.
     init(
         locale: String, files: PageFiles, fallback: Strings?, values: [String: String]
     ) throws(PagesError) {
         let path = "strings/\(locale).json"
-        let value: JSONValue
-        do {
-            value = try JSONReader.parse(try files.bytes(path))
-        } catch let error as JSONError {
-            throw .strings(path, error.description)
-        } catch let error as PagesError {
-            throw error
-        } catch {
-            throw .strings(path, "unreadable")
-        }
-        var flat = fallback?.flat ?? [:]
-        let tree = try Self.tree(value, prefix: "", path: path, values: values, into: &flat)
-        self.tree = fallback.map { $0.tree.merging(tree) } ?? tree
-        self.flat = flat
+        let layers = files.layers(of: path)
+        guard !layers.isEmpty else { throw .missing(path) }
+        isRightToLeft = PageLocale.direction(of: locale) == "rtl"
+        var texts: [String: String] = [:]
+        for layer in layers { texts.merge(try StringsFile(layer, path: path).texts) { $1 } }
+        let isRTL = isRightToLeft
+        let own = texts.mapValues { Self.fill($0, values, isRightToLeft: isRTL) }
+        flat = (fallback?.flat ?? [:]).merging(own) { $1 }
+        tree = Self.tree(flat)
     }
 
     /// The text of a dotted key; the key itself when there is none, which a test rules out for the embedded files.
@@ -34,47 +30,130 @@ struct Strings: Sendable {
 
     func has(_ key: String) -> Bool { flat[key] != nil }
 
+    /// Every dotted key.
+    var keys: [String] { flat.keys.sorted() }
+
     /// The text with values that differ per request. They are text still: escaped when rendered.
     func text(_ key: String, _ values: [String: String]) -> String {
-        Self.fill(self[key], values)
+        fill(self[key], values)
     }
 
-    private static func tree(
-        _ value: JSONValue, prefix: String, path: String, values: [String: String], into flat: inout [String: String]
-    ) throws(PagesError) -> PageValue {
-        switch value {
-        case .string(let text):
-            let filled = fill(text, values)
-            flat[prefix] = filled
-            return filled.isEmpty ? .flag(false) : .text(filled)
-        case .object(let object):
-            var members: [String: PageValue] = [:]
-            for member in object.members {
-                let key = prefix.isEmpty ? member.name : "\(prefix).\(member.name)"
-                members[member.name] = try tree(member.value, prefix: key, path: path, values: values, into: &flat)
-            }
-            return .object(members)
-        default:
-            throw .strings(path, "\(prefix.isEmpty ? "the file" : prefix) is neither text nor an object")
-        }
+    func fill(_ text: String, _ values: [String: String]) -> String {
+        Self.fill(text, values, isRightToLeft: isRightToLeft)
     }
 
-    /// Replaces each `{name}` once, left to right: a value is never searched for further names.
-    static func fill(_ text: String, _ values: [String: String]) -> String {
+    /// The text with values in `<bdi>`, so that a name of either direction leaves the sentence around it alone.
+    func html(_ key: String, _ values: [String: String]) -> PageValue {
         var result = ""
-        var rest = text[...]
-        while let open = rest.firstIndex(of: "{") {
-            result += rest[..<open]
-            rest = rest[open...]
-            guard let close = rest.firstIndex(of: "}") else { break }
-            let name = String(rest[rest.index(after: open)..<close])
-            if let value = values[name] {
-                result += value
-            } else {
-                result += rest[...close]
+        Self.scan(self[key]) { piece in
+            switch piece {
+            case .text(let text): result += HTMLText.escape(String(text))
+            case .name(let name):
+                result += values[name].map { "<bdi>\(HTMLText.escape($0))</bdi>" } ?? HTMLText.escape("{\(name)}")
             }
-            rest = rest[rest.index(after: close)...]
         }
-        return result + rest
+        return .html(result)
+    }
+
+    /// Dotted keys as nested objects; an empty text is a section that is left out.
+    private static func tree(_ flat: [String: String]) -> PageValue {
+        tree(flat.map { (path: $0.key.split(separator: ".")[...], text: $0.value) })
+    }
+
+    private static func tree(_ texts: [(path: ArraySlice<Substring>, text: String)]) -> PageValue {
+        if let leaf = texts.first(where: { $0.path.isEmpty }) {
+            return leaf.text.isEmpty ? .flag(false) : .text(leaf.text)
+        }
+        let groups = Dictionary(grouping: texts) { String($0.path.first ?? "") }
+        return .object(groups.mapValues { tree($0.map { (path: $0.path.dropFirst(), text: $0.text) }) })
+    }
+}
+
+// Placeholders: `{name}`.
+extension Strings {
+    enum Piece {
+        case text(Substring)
+        case name(String)
+    }
+
+    /// The names a text has placeholders for.
+    static func placeholders(in text: String) -> Set<String> {
+        var names: Set<String> = []
+        scan(text) { if case .name(let name) = $0 { names.insert(name) } }
+        return names
+    }
+
+    /// Goes over a text once, left to right: a value put in is never searched for further names.
+    static func scan(_ text: String, _ body: (Piece) -> Void) {
+        var rest = text[...]
+        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+            let name = rest[rest.index(after: open)..<close]
+            if !name.isEmpty, name.utf8.allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) }) {
+                body(.text(rest[..<open]))
+                body(.name(String(name)))
+                rest = rest[rest.index(after: close)...]
+            } else {
+                body(.text(rest[...open]))
+                rest = rest[rest.index(after: open)...]
+            }
+        }
+        body(.text(rest))
+    }
+
+    static func fill(_ text: String, _ values: [String: String], isRightToLeft: Bool) -> String {
+        var result = ""
+        scan(text) { piece in
+            switch piece {
+            case .text(let text): result += text
+            case .name(let name):
+                result += values[name].map { isolated($0, isRightToLeft: isRightToLeft) } ?? "{\(name)}"
+            }
+        }
+        return result
+    }
+
+    /// The value between FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE (UAX #9) when it may run against the text
+    /// around it: it then neither turns the sentence nor is turned by it.
+    private static func isolated(_ value: String, isRightToLeft: Bool) -> String {
+        guard isRightToLeft || value.unicodeScalars.contains(where: isRightToLeft(_:)) else { return value }
+        return "\u{2068}\(value)\u{2069}"
+    }
+
+    /// Whether a character is of a script written from right to left, by its block.
+    private static func isRightToLeft(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x590...0x8FF, 0xFB1D...0xFDFF, 0xFE70...0xFEFF, 0x10800...0x10FFF, 0x1E800...0x1EFFF: true
+        default: false
+        }
+    }
+}
+
+/// One strings file: dotted keys and their texts.
+struct StringsFile {
+    private(set) var texts: [String: String] = [:]
+
+    init(_ bytes: [UInt8], path: String) throws(PagesError) {
+        let value: JSONValue
+        do {
+            value = try JSONReader.parse(bytes)
+        } catch {
+            let before = bytes.prefix(error.offset)
+            let line = before.count { $0 == 0x0A } + 1
+            // As editors count: characters, not their bytes.
+            let column = before.reversed().prefix { $0 != 0x0A }.count { $0 & 0xC0 != 0x80 } + 1
+            throw .strings(path, "line \(line), column \(column): \(error.reason.rawValue)")
+        }
+        try read(value, key: "", path: path)
+    }
+
+    private mutating func read(_ value: JSONValue, key: String, path: String) throws(PagesError) {
+        switch value {
+        case .string(let text) where !key.isEmpty: texts[key] = text
+        case .object(let object):
+            for member in object.members {
+                try read(member.value, key: key.isEmpty ? member.name : "\(key).\(member.name)", path: path)
+            }
+        default: throw .strings(path, "\(key.isEmpty ? "the file" : key) is neither text nor an object")
+        }
     }
 }

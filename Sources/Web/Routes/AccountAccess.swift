@@ -31,9 +31,9 @@ struct AccountAccess: Sendable {
     }
 
     /// The login page, and back to `path` afterwards.
-    func login(returningTo path: String) -> ServerResponse {
-        let target = PercentEncoding.encodeComponent(configuration.publicURL.path(path))
-        return responses.redirect(to: configuration.publicURL.path("/login?return_to=\(target)"))
+    func login(returningTo path: String, locale: PageLocale) -> ServerResponse {
+        let target = PercentEncoding.encodeComponent(locale.link(configuration.publicURL.path(path)))
+        return responses.redirect(to: locale.link(configuration.publicURL.path("/login?return_to=\(target)")))
     }
 
     /// The form of a request that changes something.

@@ -23,40 +23,34 @@ struct AccountDeletionRoutes: Sendable {
     let random: any RandomSource
 
     func page(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let locale = responses.locale(of: request)
         guard let signedIn = try await access.active(request) else {
-            return access.login(returningTo: "/account/delete")
+            return access.login(returningTo: "/account/delete", locale: locale)
         }
-        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
         let strings = responses.pages.strings(locale)
         let nonce = Base64URL.encode(random.bytes(16))
-        let here = PercentEncoding.encodeComponent(configuration.publicURL.path("/account/delete"))
+        let here = PercentEncoding.encodeComponent(locale.link(configuration.publicURL.path("/account/delete")))
+        let again = locale.link(configuration.publicURL.path("/login/apple?return_to=\(here)"))
         let page = responses.pages.render(
             "account_delete", locale: locale,
-            [
-                "page": ["nonce": .text(nonce)],
-                "user": PersonText.values(of: signedIn.user, strings: strings),
-                "deletion": [
-                    "isFresh": .flag(isFresh(signedIn.session)), "account": .text(signedIn.user.id.rawValue),
-                    "again": .text(configuration.publicURL.path("/login/apple?return_to=\(here)")),
-                    "notice": .optional(AccountNotice(request)?.text(strings)),
-                    "againLead": .text(
-                        strings?.text("deletion.againLead", ["count": String(Self.freshness / 60)]) ?? ""),
-                ],
-            ])
+            AccountDeletionPage.values(
+                of: signedIn.user, isFresh: isFresh(signedIn.session), again: again, minutes: Self.freshness / 60,
+                notice: AccountNotice(request)?.text(strings), scriptNonce: nonce, strings: strings))
         return responses.page(
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
     }
 
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let form = try access.form(request, ["confirm", "account"])
+        let locale = responses.locale(of: request)
         let account = form["account"].flatMap { UserID(parsing: $0) }
         guard let signedIn = try await access.active(request) else {
-            return try await afterwards(account)
+            return try await afterwards(account, locale)
         }
         // Whoever is signed in now is not who the page was shown to.
-        guard account == signedIn.user.id else { return again(.otherAccount) }
-        guard isFresh(signedIn.session) else { return again(nil) }
-        guard form["confirm"].map({ $0.isExactly("yes") }) == true else { return again(.unconfirmed) }
+        guard account == signedIn.user.id else { return again(.otherAccount, locale) }
+        guard isFresh(signedIn.session) else { return again(nil, locale) }
+        guard form["confirm"].map({ $0.isExactly("yes") }) == true else { return again(.unconfirmed, locale) }
         let holdsToken: Bool
         do {
             let record = try await users.accountRecord(of: signedIn.user.id, at: clock.now())
@@ -69,18 +63,18 @@ struct AccountDeletionRoutes: Sendable {
         if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
             bounces.forget([binding.hash])
         }
-        return gone(holdsToken: holdsToken, cookies: [cookies.clearSession])
+        return gone(holdsToken: holdsToken, locale, cookies: [cookies.clearSession])
     }
 
     /// What happened, and what Apple is told; nothing about anybody.
     func deleted(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         if try await access.signedIn(request) != nil {
-            return responses.redirect(to: configuration.publicURL.path("/account"))
+            return responses.redirect(to: responses.locale(of: request).link(configuration.publicURL.path("/account")))
         }
-        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let locale = responses.locale(of: request)
         let page = responses.pages.render(
             "account_deleted", locale: locale,
-            ["deletion": ["isTold": .flag(Query(request).value("apple") != .one("untold"))]])
+            AccountDeletionPage.deleted(isTold: Query(request).value("apple") != .one("untold")))
         return responses.page(page, locale: locale)
     }
 
@@ -90,25 +84,26 @@ struct AccountDeletionRoutes: Sendable {
         return now < session.createdAt.adding(seconds: Self.freshness) && session.createdAt <= now.adding(seconds: 60)
     }
 
-    private func again(_ notice: AccountNotice?) -> ServerResponse {
+    private func again(_ notice: AccountNotice?, _ locale: PageLocale) -> ServerResponse {
         let query = notice.map { "?done=\($0.rawValue)" } ?? ""
-        return responses.redirect(to: configuration.publicURL.path("/account/delete" + query))
+        return responses.redirect(to: locale.link(configuration.publicURL.path("/account/delete" + query)))
     }
 
-    private func gone(holdsToken: Bool, cookies: [String] = []) -> ServerResponse {
+    private func gone(holdsToken: Bool, _ locale: PageLocale, cookies: [String] = []) -> ServerResponse {
         let query = holdsToken ? "" : "?apple=untold"
-        return responses.redirect(to: configuration.publicURL.path("/account/deleted" + query), cookies: cookies)
+        return responses.redirect(
+            to: locale.link(configuration.publicURL.path("/account/deleted" + query)), cookies: cookies)
     }
 
     /// Signed out: the second of two taps, whose first has deleted the account, reads what that did; everybody else may
     /// sign in.
-    private func afterwards(_ account: UserID?) async throws(WebFailure) -> ServerResponse {
-        guard let account else { return access.login(returningTo: "/account/delete") }
+    private func afterwards(_ account: UserID?, _ locale: PageLocale) async throws(WebFailure) -> ServerResponse {
+        guard let account else { return access.login(returningTo: "/account/delete", locale: locale) }
         do {
-            if try await users.user(account) == nil { return gone(holdsToken: true) }
+            if try await users.user(account) == nil { return gone(holdsToken: true, locale) }
         } catch {
             throw .store(error)
         }
-        return access.login(returningTo: "/account/delete")
+        return access.login(returningTo: "/account/delete", locale: locale)
     }
 }

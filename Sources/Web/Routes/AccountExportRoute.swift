@@ -10,7 +10,9 @@ struct AccountExportRoute: Sendable {
     let clock: any WallClock
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard let signedIn = try await access.active(request) else { return access.login(returningTo: "/account") }
+        guard let signedIn = try await access.active(request) else {
+            return access.login(returningTo: "/account", locale: responses.locale(of: request))
+        }
         let now = clock.now()
         let record: AccountRecord?
         do {
@@ -19,7 +21,7 @@ struct AccountExportRoute: Sendable {
             throw .store(error)
         }
         // Deleted between the two look-ups.
-        guard let record else { return access.login(returningTo: "/account") }
+        guard let record else { return access.login(returningTo: "/account", locale: responses.locale(of: request)) }
         var response = responses.json(AccountExport.encode(record, at: now))
         response.fields[.contentDisposition] = "attachment; filename=\"bramley-account.json\""
         return response

@@ -18,18 +18,20 @@ struct AccountRoutes: Sendable {
 
     func root(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let path = try await access.signedIn(request) == nil ? "/login" : "/account"
-        return responses.redirect(to: configuration.publicURL.path(path))
+        return responses.redirect(to: responses.locale(of: request).link(configuration.publicURL.path(path)))
     }
 
     func account(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard let signedIn = try await access.active(request) else { return access.login(returningTo: "/account") }
+        let locale = responses.locale(of: request)
+        guard let signedIn = try await access.active(request) else {
+            return access.login(returningTo: "/account", locale: locale)
+        }
         let sessions: [Session]
         do {
             sessions = try await reader.sessions.sessions(of: signedIn.user.id, at: clock.now())
         } catch {
             throw .store(error)
         }
-        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
         let nonce = Base64URL.encode(random.bytes(16))
         let strings = responses.pages.strings(locale)
         let live = sessions.filter { clock.now() < reader.limits.end(of: $0) }
@@ -39,27 +41,20 @@ struct AccountRoutes: Sendable {
             + live.filter { $0.id != signedIn.session.id }.sorted { $0.lastSeenAt > $1.lastSeenAt }
         let page = responses.pages.render(
             "account", locale: locale,
-            [
-                "page": ["nonce": .text(nonce)],
-                "user": PersonText.values(of: signedIn.user, strings: strings),
-                "sessions": .list(
-                    ordered.map { SessionText.values(of: $0, current: signedIn.session.id, strings: strings) }),
-                "account": [
-                    "hasOthers": .flag(ordered.contains { $0.id != signedIn.session.id }),
-                    "notice": .optional(AccountNotice(request)?.text(strings)),
-                ],
-            ])
+            AccountPage.values(
+                of: signedIn.user, sessions: ordered, current: signedIn.session.id,
+                notice: AccountNotice(request)?.text(strings), scriptNonce: nonce, strings: strings))
         return responses.page(
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
     }
 
     /// One button; or the word that there is nothing to sign out of, which is also what a sign-out ends at.
     func logoutPage(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let locale = responses.locale(of: request)
         let strings = responses.pages.strings(locale)
         guard let signedIn = try await access.signedIn(request) else {
             let again = MessagePage.Action(
-                text: strings?["message.signIn"] ?? "", link: configuration.publicURL.path("/login"))
+                text: strings?["message.signIn"] ?? "", link: locale.link(configuration.publicURL.path("/login")))
             let page = MessagePage(page: "signed_out", strings, [again])
             return responses.page(page.render(responses.pages, locale: locale), locale: locale)
         }
@@ -71,18 +66,14 @@ struct AccountRoutes: Sendable {
         default: returnTo = nil
         }
         let page = responses.pages.render(
-            "logout", locale: locale,
-            [
-                "user": PersonText.values(of: signedIn.user, strings: strings),
-                "logout": ["returnTo": .optional(returnTo)],
-            ])
+            "logout", locale: locale, LogoutPage.values(of: signedIn.user, returnTo: returnTo, strings: strings))
         return responses.page(page, locale: locale, referrer: .sameOrigin)
     }
 
     /// Ends the session, durably, before the browser is told to forget it.
     func logout(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
-        var location = configuration.publicURL.path("/logout")
+        var location = responses.locale(of: request).link(configuration.publicURL.path("/logout"))
         if MediaType.isForm(request.fields), case .one(let text) = Query(request.body).value("return_to"),
             !text.isEmpty
         {

@@ -22,7 +22,10 @@ struct AccountSessionRoutes: Sendable {
         guard let text = form["session"], let id = SessionID(parsing: text) else {
             throw .badRequest("session is no session id")
         }
-        guard let signedIn = try await access.active(request) else { return access.login(returningTo: "/account") }
+        let locale = responses.locale(of: request)
+        guard let signedIn = try await access.active(request) else {
+            return access.login(returningTo: "/account", locale: locale)
+        }
         let isCurrent = id == signedIn.session.id
         do {
             _ = try await users.endSession(
@@ -30,25 +33,30 @@ struct AccountSessionRoutes: Sendable {
         } catch {
             throw .store(error)
         }
-        guard isCurrent else { return done(.sessionEnded) }
+        guard isCurrent else { return done(.sessionEnded, locale) }
         bounces.forget([signedIn.session.tokenHash])
-        return responses.redirect(to: configuration.publicURL.path("/logout"), cookies: [cookies.clearSession])
+        return responses.redirect(
+            to: locale.link(configuration.publicURL.path("/logout")), cookies: [cookies.clearSession])
     }
 
     /// Ends every session of the person but the current one.
     func revokeAll(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         _ = try access.form(request, [])
-        guard let signedIn = try await access.active(request) else { return access.login(returningTo: "/account") }
+        let locale = responses.locale(of: request)
+        guard let signedIn = try await access.active(request) else {
+            return access.login(returningTo: "/account", locale: locale)
+        }
         do {
             _ = try await users.endSessions(
                 of: signedIn.user.id, except: signedIn.session.id, cause: .revokedByUser, at: clock.now())
         } catch {
             throw .store(error)
         }
-        return done(.othersEnded)
+        return done(.othersEnded, locale)
     }
 
-    private func done(_ notice: AccountNotice) -> ServerResponse {
-        responses.redirect(to: configuration.publicURL.path("/account?done=\(notice.rawValue)"))
+    private func done(_ notice: AccountNotice, _ locale: PageLocale) -> ServerResponse {
+        responses.redirect(
+            to: locale.link(configuration.publicURL.path("/account?done=\(notice.rawValue)")))
     }
 }

@@ -32,8 +32,15 @@ struct CallbackRoute: Sendable {
         case .pending: return message("pending", request)
         case .disabled: return message("disabled", request)
         case .closed: return message("closed", request)
-        case .failed(let failure, let retry): throw .signIn(failure, retry: retry)
+        case .failed(let failure, let retry):
+            let language = signIn.chosenLanguage(ofCallback: request.body)
+            throw .signIn(failure, retry: retry.map { SignInRetry(target: $0, language: language) })
         }
+    }
+
+    /// The sign-in's own language: Apple's post knows nothing of `ui_locales`.
+    private func locale(_ request: ServerRequest) -> PageLocale {
+        responses.locale(begunIn: signIn.chosenLanguage(ofCallback: request.body), request: request)
     }
 
     private func bindingCookie(_ request: ServerRequest) -> BindingCookie {
@@ -57,22 +64,20 @@ struct CallbackRoute: Sendable {
             ("state", form.state), ("code", form.code), ("id_token", form.identityToken), ("user", form.rawUser),
             ("error", form.error), ("bramley_repost", "1"),
         ]
-        let fields: [PageValue] = known.compactMap { name, value in
-            value.map { ["name": .text(name), "value": .text($0)] }
-        }
+        let fields = known.compactMap { name, value in value.map { (name: name, value: $0) } }
         let nonce = Base64URL.encode(random.bytes(16))
-        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let locale = locale(request)
         let page = responses.pages.render(
-            "repost", locale: locale, ["page": ["nonce": .text(nonce)], "fields": .list(fields)])
+            "repost", locale: locale, RepostPage.values(fields: fields, scriptNonce: nonce))
         return responses.page(
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
     }
 
     private func message(_ key: String, _ request: ServerRequest) -> ServerResponse {
-        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
+        let locale = locale(request)
         let strings = responses.pages.strings(locale)
         let home = MessagePage.Action(
-            text: strings?["message.home"] ?? "", link: configuration.publicURL.path("/"))
+            text: strings?["message.home"] ?? "", link: locale.link(configuration.publicURL.path("/")))
         let page = MessagePage(page: key, strings, [home])
         return responses.page(page.render(responses.pages, locale: locale), locale: locale, status: .forbidden)
     }

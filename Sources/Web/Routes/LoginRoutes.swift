@@ -51,9 +51,10 @@ struct LoginRoutes: Sendable {
         _ request: ServerRequest, _ wish: Wish, _ signedIn: SignedIn?, notice: LoginPage.Notice?
     ) -> ServerResponse {
         let binding = binding(request) ?? BrowserBinding.make(random: random)
-        let attempt = signIn.begin(binding: binding, returnTo: wish.target, replacing: signedIn?.session.id)
+        let locale = responses.locale(of: request)
+        let attempt = signIn.begin(
+            binding: binding, returnTo: wish.target, replacing: signedIn?.session.id, language: locale.chosen)
         let scriptNonce = Base64URL.encode(random.bytes(16))
-        let locale = responses.pages.locale(acceptLanguage: request.fields[.acceptLanguage])
         let page = responses.pages.login(
             locale: locale,
             LoginPage.Content(
@@ -107,7 +108,10 @@ struct LoginRoutes: Sendable {
     private func begin(_ request: ServerRequest, _ wish: Wish) async -> (Attempt, BrowserBinding) {
         let binding = binding(request) ?? BrowserBinding.make(random: random)
         let replacing = await signedInIfKnown(request)?.session.id
-        return (signIn.begin(binding: binding, returnTo: wish.target, replacing: replacing), binding)
+        let attempt = signIn.begin(
+            binding: binding, returnTo: wish.target, replacing: replacing,
+            language: responses.locale(of: request).chosen)
+        return (attempt, binding)
     }
 
     /// For what only makes an answer better: a store that does not answer is told apart at the callback.

@@ -1,0 +1,156 @@
+/// Renders every page in every configured language with `PageSamples`, and reads what comes out: `bramley check`.
+package enum PageCheck {
+    /// One page as it came out.
+    package struct Rendering: Sendable {
+        /// `login (signed out)`
+        package var name: String
+        package var template: String
+        /// One of `pages.locales`.
+        package var locale: String
+        package var html: String
+    }
+
+    package static func renderings(_ configuration: WebConfiguration) throws(PagesError) -> [Rendering] {
+        let pages = try Pages(configuration: configuration)
+        return configuration.locales.flatMap { tag in
+            let locale = PageLocale(tag)
+            return samples(locale, pages, configuration).map { sample in
+                let bytes =
+                    sample.login.map { pages.login(locale: locale, $0) }
+                    ?? pages.render(sample.template, locale: locale, sample.values)
+                return Rendering(
+                    name: sample.name, template: sample.template, locale: tag,
+                    html: String(decoding: bytes, as: UTF8.self))
+            }
+        }
+    }
+
+    /// Everything wrong with the templates and what they make.
+    package static func problems(_ configuration: WebConfiguration) -> [PageProblem] {
+        do throws(PagesError) {
+            let names = try problemsOfNames(configuration)
+            var seen: Set<String> = []
+            let rendered = try renderings(configuration).flatMap { rendering in
+                // What is wrong with a template is wrong in every language, and with everybody's name: said once.
+                faults(of: rendering).filter { seen.insert("\(rendering.template) \($0.fault)").inserted }.map {
+                    PageProblem(
+                        path: "templates/\(rendering.template).mustache",
+                        fault: "makes a page that \($0.fault): \(rendering.name), in \(rendering.locale).",
+                        remedy: $0.remedy)
+                }
+            }
+            return names + rendered
+        } catch {
+            return [PageProblem(path: "", fault: error.description, remedy: "docs/pages.md says what may be there.")]
+        }
+    }
+
+    /// What a template may name, with and without the sections it stands in; for the reference as well.
+    package static func variables(
+        ofTemplate template: String, _ configuration: WebConfiguration
+    ) throws(PagesError) -> Set<String> {
+        let pages = try Pages(configuration: configuration)
+        let locale = PageLocale(configuration.locales.first ?? "en")
+        return names(of: template, locale, pages, configuration)
+    }
+
+    private static func samples(
+        _ locale: PageLocale, _ pages: Pages, _ configuration: WebConfiguration
+    ) -> [PageSample] {
+        guard let strings = pages.strings(locale) else { return [] }
+        return PageSamples.all(locale: locale, strings: strings, configuration: configuration)
+    }
+
+    private static func names(
+        of template: String, _ locale: PageLocale, _ pages: Pages, _ configuration: WebConfiguration
+    ) -> Set<String> {
+        var names: Set<String> = []
+        pages.base(locale)?.collectNames(into: &names)
+        for sample in samples(locale, pages, configuration) {
+            // A notice is rendered alone, and put where the login page wants it.
+            let own = sample.login == nil ? sample.template : "notice"
+            if own == template { sample.values.collectNames(into: &names) }
+        }
+        if template == "login" {
+            LoginPage.values(locale: locale.tag, configuration: configuration).collectNames(into: &names)
+        }
+        return names
+    }
+
+    private static func problemsOfNames(_ configuration: WebConfiguration) throws(PagesError) -> [PageProblem] {
+        let files = PageFiles(overrides: configuration.pageOverrides)
+        let pages = try Pages(configuration: configuration)
+        let locale = PageLocale(configuration.locales.first ?? "en")
+        var problems: [PageProblem] = []
+        for template in files.templates {
+            let path = "templates/\(template).mustache"
+            let known = Set(names(of: template, locale, pages, configuration).flatMap(Self.suffixes) + ["."])
+            for tag in TemplateSource(try files.text(path)).tags where tag.kind == .value && !known.contains(tag.name) {
+                problems.append(
+                    PageProblem(
+                        path: path, fault: "names \"\(tag.name)\" in line \(tag.line), which it is not given.",
+                        remedy: "docs/pages.md lists what each template is given."))
+            }
+        }
+        return problems
+    }
+
+    /// `user.name` and `name`: inside a section of `user`, both are right.
+    private static func suffixes(_ name: String) -> Set<String> {
+        let parts = name.split(separator: ".")
+        return Set(parts.indices.map { parts[$0...].joined(separator: ".") })
+    }
+
+    /// What is wrong with a page, as the rest of a sentence about it, and what to do.
+    private struct Fault {
+        var fault: String
+        var remedy: String
+    }
+
+    private static func faults(of rendering: Rendering) -> [Fault] {
+        let html = rendering.html
+        var faults: [Fault] = []
+        func expect(_ isGood: Bool, _ fault: String, _ remedy: String) {
+            if !isGood { faults.append(Fault(fault: fault, remedy: remedy)) }
+        }
+        expect(html.contains("<h1"), "has no heading", "Give it one <h1>.")
+        if let name = hole(in: html) {
+            expect(
+                false, "shows {\(name)}",
+                "Show the finished text instead, such as logout.lead for t.logout.lead; docs/pages.md has them.")
+        }
+        expect(!html.contains("<b>\"Bobby\""), "shows markup out of a name", "Report this.")
+        expect(!html.contains("\u{E000}"), "shows a gap nobody fills", "Report this.")
+        let nonce = "nonce=\"\(PageSamples.scriptNonce)\""
+        expect(
+            html.ranges(of: "<script").allSatisfy { html[$0.lowerBound...].prefix { $0 != ">" }.contains(nonce) },
+            "has a script that browsers refuse",
+            "Write nonce=\"{{page.nonce}}\" into the tag; pages that are given no page.nonce take no script.")
+        expect(
+            rendering.template != "login" || html.contains(PageSamples.state) || html.contains("/login/apple?"),
+            "has no way to sign in", "Keep the link to {{links.apple}}?{{attempt.query}}.")
+        return faults
+    }
+
+    /// The placeholders that are filled for each request; those of the site are filled at start.
+    private static func hole(in html: String) -> String? {
+        Strings.placeholders(in: html).intersection(StringsCheck.placeholders).min()
+    }
+}
+
+extension PageValue {
+    /// The dotted name of everything a template can show, list elements without the list's.
+    func collectNames(_ prefix: String = "", into names: inout Set<String>) {
+        switch self {
+        case .object(let members):
+            if !prefix.isEmpty { names.insert(prefix) }
+            for (name, value) in members {
+                value.collectNames(prefix.isEmpty ? name : "\(prefix).\(name)", into: &names)
+            }
+        case .list(let elements):
+            names.insert(prefix)
+            for element in elements { element.collectNames("", into: &names) }
+        case .text, .html, .flag: names.insert(prefix)
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import Coding
+import Public
+
+/// One thing wrong with a file of the pages, told so that whoever wrote it can mend it.
+package struct PageProblem: Hashable, Sendable {
+    /// Below the directory: `templates/login.mustache`.
+    package var path: String
+    /// The rest of a sentence that begins with the path.
+    package var fault: String
+    /// What to write instead, as a sentence.
+    package var remedy: String
+
+    package init(path: String, fault: String, remedy: String) {
+        self.path = path
+        self.fault = fault
+        self.remedy = remedy
+    }
+}
+
+/// The operator's own files in place of the embedded ones: what may be there, and what it has to be.
+package enum PageOverrides {
+    /// A page file larger than this is a mistake; so is a larger number of languages.
+    package static let maximumBytes = 1_048_576
+    package static let maximumLanguages = 64
+    /// The folders that files lie in.
+    package static let folders = ["assets", "strings", "templates"]
+
+    /// The language a path holds the texts of: `strings/nl.json` → `nl`.
+    package static func language(of path: String) -> String? {
+        guard path.hasPrefix("strings/"), path.hasSuffix(".json") else { return nil }
+        let tag = String(path.dropFirst(8).dropLast(5))
+        return PageLanguages.isCanonical(tag) ? tag : nil
+    }
+
+    /// Why no file may have this path; nil when it may.
+    package static func fault(inPath path: String) -> PageProblem? {
+        if EmbeddedFiles.content(of: path) != nil || language(of: path) != nil { return nil }
+        if path.hasPrefix("strings/") {
+            return PageProblem(
+                path: path, fault: "is not named after a language.",
+                remedy: "Name it as nl.json or pt-BR.json, or remove it.")
+        }
+        return PageProblem(
+            path: path, fault: "replaces nothing: there is no page file of that name.",
+            remedy: "Rename or remove it; `bramley pages export DIR` writes every file there is.")
+    }
+
+    /// Everything wrong with the content of these files, by path.
+    package static func problems(in files: [String: [UInt8]]) -> [PageProblem] {
+        var problems: [PageProblem] = []
+        for (path, bytes) in files.sorted(by: { $0.key < $1.key }) {
+            guard String(validating: bytes, as: UTF8.self) != nil else {
+                problems.append(PageProblem(path: path, fault: "is not UTF-8.", remedy: "Save it as UTF-8."))
+                continue
+            }
+            if path.hasPrefix("strings/") { problems += StringsCheck.problems(in: bytes, path: path) }
+        }
+        return problems.isEmpty ? TemplateCheck.problems(in: PageFiles(overrides: files)) : problems
+    }
+}
+
+/// Texts against those of `en.json`, which is complete by definition.
+enum StringsCheck {
+    static func problems(in bytes: [UInt8], path: String) -> [PageProblem] {
+        do throws(PagesError) {
+            let own = try StringsFile(bytes, path: path).texts
+            let english = try StringsFile(EmbeddedFiles.content(of: "strings/en.json") ?? [], path: "strings/en.json")
+            return own.sorted { $0.key < $1.key }.compactMap { key, text in
+                problem(key, text, english: english.texts, path: path)
+            }
+        } catch {
+            let fault = if case .strings(_, let fault) = error { fault } else { error.description }
+            return [PageProblem(path: path, fault: "cannot be read: \(fault).", remedy: remedy)]
+        }
+    }
+
+    /// Every name that stands in a text for a value.
+    static let placeholders: Set<String> = {
+        let english = try? StringsFile(EmbeddedFiles.content(of: "strings/en.json") ?? [], path: "strings/en.json")
+        return (english?.texts.values).map { $0.reduce(into: []) { $0.formUnion(Strings.placeholders(in: $1)) } } ?? []
+    }()
+
+    private static let remedy = "Write one JSON object of texts, as `bramley pages export DIR` writes strings/en.json."
+
+    private static func problem(
+        _ key: String, _ text: String, english: [String: String], path: String
+    ) -> PageProblem? {
+        guard let model = english[key] else {
+            return PageProblem(
+                path: path, fault: "has the text \"\(key)\", which no page shows.",
+                remedy: "Remove it; strings/en.json has every key.")
+        }
+        // An empty text leaves the line out, and what would have stood in it.
+        if text.isEmpty { return nil }
+        let (wanted, found) = (Strings.placeholders(in: model), Strings.placeholders(in: text))
+        if let name = found.subtracting(wanted).min() {
+            return PageProblem(
+                path: path, fault: "names {\(name)} in \"\(key)\", where nothing stands for it.",
+                remedy: wanted.isEmpty
+                    ? "Remove it." : "Write \(wanted.sorted().map { "{\($0)}" }.joined(separator: " and ")).")
+        }
+        if let name = wanted.subtracting(found).min() {
+            return PageProblem(
+                path: path, fault: "lacks {\(name)} in \"\(key)\".",
+                remedy: "Write {\(name)} where the value shall stand.")
+        }
+        return nil
+    }
+}
+
+/// Templates against each other.
+enum TemplateCheck {
+    static func problems(in files: PageFiles) -> [PageProblem] {
+        var problems: [PageProblem] = []
+        var uses: [String: [String]] = [:]
+        do throws(PagesError) {
+            for name in files.templates {
+                let path = "templates/\(name).mustache"
+                let source = TemplateSource(try files.text(path))
+                uses[name] = source.templates
+                problems += self.problems(in: source, path: path, templates: files.templates)
+                if let fault = Pages.fault(inTemplate: try files.text(path)) {
+                    problems.append(
+                        PageProblem(
+                            path: path, fault: "cannot be read: \(fault).", remedy: "docs/pages.md shows the tags."))
+                }
+            }
+        } catch {
+            problems.append(PageProblem(path: "", fault: error.description, remedy: "Report this."))
+        }
+        // Rendering one that includes itself would never end.
+        for name in uses.keys.sorted() where reaches(name, from: name, uses) {
+            problems.append(
+                PageProblem(
+                    path: "templates/\(name).mustache", fault: "includes itself, by way of others or not.",
+                    remedy: "Remove one of the tags {{> or {{< on the way."))
+        }
+        return problems
+    }
+
+    private static func problems(in source: TemplateSource, path: String, templates: [String]) -> [PageProblem] {
+        source.tags.compactMap { tag in
+            switch tag.kind {
+            case .delimiters:
+                PageProblem(
+                    path: path, fault: "changes the delimiters in line \(tag.line).", remedy: "Keep {{ and }}.")
+            case .template where !templates.contains(tag.name):
+                PageProblem(
+                    path: path, fault: "includes \"\(tag.name)\" in line \(tag.line), which is no template.",
+                    remedy: "Write one of \(templates.joined(separator: ", ")).")
+            case .template, .value: nil
+            }
+        }
+    }
+
+    private static func reaches(_ goal: String, from start: String, _ uses: [String: [String]]) -> Bool {
+        var seen: Set<String> = []
+        var waiting = uses[start] ?? []
+        while let name = waiting.popLast() {
+            if name == goal { return true }
+            if seen.insert(name).inserted { waiting += uses[name] ?? [] }
+        }
+        return false
+    }
+}

@@ -1,0 +1,165 @@
+import Coding
+import Crypto
+import RelyingParty
+
+/// One rendering of a page with people and moments made up for it.
+struct PageSample: Sendable {
+    var template: String
+    /// What is special about it: `account (name of another direction)`.
+    var name: String
+    var values: PageValue
+    /// Set on the login page, which is not rendered but joined.
+    var login: LoginPage.Content?
+}
+
+/// Every page with the data it meets in life: long names, names from right to left, nothing at all, markup.
+///
+/// `bramley check` renders them all in every language. A template that is not here fails a test, and so does one that
+/// uses a name no sample has.
+enum PageSamples {
+    static let scriptNonce = "c2FtcGxlLW5vbmNlLTIyLg"
+    static let state = "SAMPLE-STATE"
+
+    static func all(
+        locale: PageLocale, strings: Strings, configuration: WebConfiguration
+    ) -> [PageSample] {
+        login(strings)
+            + people.flatMap { person in
+                [
+                    PageSample(
+                        template: "account", name: "account (\(person.name))",
+                        values: AccountPage.values(
+                            of: person.user, sessions: sessions(of: person.user), current: currentSession,
+                            notice: strings["account.done.sessionEnded"], scriptNonce: scriptNonce,
+                            strings: strings)),
+                    deletion(of: person, isFresh: true, strings), deletion(of: person, isFresh: false, strings),
+                    PageSample(
+                        template: "logout", name: "logout (\(person.name))",
+                        values: LogoutPage.values(
+                            of: person.user, returnTo: person.user.name.isEmpty ? nil : "/after?a=1&b=\"2\"",
+                            strings: strings)),
+                ]
+            } + [
+                PageSample(
+                    template: "repost", name: "repost",
+                    values: RepostPage.values(
+                        fields: [("state", state), ("user", "{\"name\":\"<\u{5D0}>\"}")], scriptNonce: scriptNonce))
+            ]
+            + [true, false].map {
+                PageSample(
+                    template: "account_deleted", name: "account_deleted (Apple is \($0 ? "" : "not ")told)",
+                    values: AccountDeletionPage.deleted(isTold: $0))
+            } + messages(locale, strings, configuration)
+    }
+
+    private static func deletion(of person: Person, isFresh: Bool, _ strings: Strings) -> PageSample {
+        PageSample(
+            template: "account_delete", name: "account_delete (\(person.name), \(isFresh ? "fresh" : "stale"))",
+            values: AccountDeletionPage.values(
+                of: person.user, isFresh: isFresh, again: "/login/apple?return_to=%2Faccount%2Fdelete", minutes: 10,
+                notice: isFresh ? strings["account.done.unconfirmed"] : nil, scriptNonce: scriptNonce,
+                strings: strings))
+    }
+
+    private static func login(_ strings: Strings) -> [PageSample] {
+        let notices: [(String, LoginPage.Notice?)] =
+            [
+                ("signed out", nil), ("sent back", .bounced(target: "/app?a=1&b=\"2\"")),
+                ("on the way elsewhere", .returnsTo("https://a-rather-long-name.of-an-application.example.com:8443")),
+            ] + people.map { ("signed in, \($0.name)", .alreadySignedIn(PersonText.displayName(of: $0.user) ?? "?")) }
+        return notices.map { name, notice in
+            PageSample(
+                template: "login", name: "login (\(name))",
+                values: notice.map { LoginPage.values(of: $0, strings) } ?? [:],
+                login: LoginPage.Content(
+                    state: state, nonce: "SAMPLE-NONCE", scriptNonce: scriptNonce, returnTo: "/a?b=c", notice: notice))
+        }
+    }
+
+    /// Every page of words there is, by the keys of the strings.
+    private static func messages(
+        _ locale: PageLocale, _ strings: Strings, _ configuration: WebConfiguration
+    ) -> [PageSample] {
+        let url = configuration.publicURL
+        let actions = ["tryAgain", "signIn"].map {
+            MessagePage.Action(text: strings["message.\($0)"], link: locale.link(url.path("/login?return_to=%2F")))
+        }
+        let keys = Set(
+            strings.keys.compactMap { key -> String? in
+                let parts = key.split(separator: ".")
+                return parts.count == 3 && (parts[0] == "errors" || parts[0] == "pages")
+                    ? "\(parts[0]).\(parts[1])" : nil
+            })
+        return keys.sorted().flatMap { key in
+            let name = String(key.drop { $0 != "." }.dropFirst())
+            let message =
+                key.hasPrefix("errors.")
+                ? MessagePage(code: name, strings, configuration, actions)
+                : MessagePage(page: name, strings, Array(actions.prefix(1)))
+            let errorID = key.hasPrefix("errors.") ? "7F3A9-1C2D0" : nil
+            return [
+                PageSample(template: "message", name: "message (\(key))", values: message.values(errorID: errorID)),
+                PageSample(
+                    template: "standalone", name: "standalone (\(key))",
+                    values: message.absolute(url).values(errorID: errorID)),
+            ]
+        }
+    }
+
+    // MARK: People
+
+    private struct Person: Sendable {
+        var name: String
+        var user: User
+    }
+
+    private static let moment = Timestamp(milliseconds: 1_772_000_000_000)
+    private static let currentSession = SessionID(unchecked: "ses_00000000000000000000000001")
+
+    private static let people: [Person] = [
+        Person(
+            name: "an ordinary person",
+            user: user("Ada", "Byron", EmailAddress(address: "ada@example.com", isVerified: true, isPrivate: false))),
+        Person(
+            name: "a long name",
+            user: user(
+                String(repeating: "Wolfeschlegelsteinhausen", count: 4), "Bergerdorff-von-und-zu-Hohenzollern",
+                EmailAddress(
+                    address: String(repeating: "l", count: 64) + "@" + String(repeating: "long-label.", count: 6)
+                        + "example.com",
+                    isVerified: false, isPrivate: false))),
+        Person(
+            name: "a name from right to left",
+            user: user(
+                "\u{644}\u{64A}\u{644}\u{649}", "\u{639}\u{628}\u{62F} \u{627}\u{644}\u{644}\u{647}",
+                EmailAddress(address: "x7b2@privaterelay.appleid.com", isVerified: true, isPrivate: true),
+                forwarding: false)),
+        Person(
+            name: "a name with markup",
+            user: user("<b>\"Bobby\"</b>", "O'Neil & \u{674E}\u{96F7}\u{202E}nimda", nil)),
+        Person(name: "nothing shared", user: user(nil, nil, nil)),
+    ]
+
+    private static func user(
+        _ given: String?, _ family: String?, _ email: EmailAddress?, forwarding: Bool? = nil
+    ) -> User {
+        User(
+            id: UserID(unchecked: "usr_00000000000000000000000001"), state: .active,
+            name: PersonName(given: given, family: family), email: email, emailForwarding: forwarding,
+            appleSubject: AppleSubject("000000.sample.0000"), createdAt: moment)
+    }
+
+    private static func sessions(of user: User) -> [Session] {
+        let devices: [(SessionKind, String, String)] = [
+            (.browser, "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) Version/18.0 Safari/605.1.15", "203.0.113.5"),
+            (.native, "Example/1 CFNetwork/1", "2001:db8:1234:5678:9abc:def0:1234:5678"), (.browser, "", "192.0.2.1"),
+        ]
+        return devices.enumerated().map { index, device in
+            Session(
+                id: index == 0 ? currentSession : SessionID(unchecked: "ses_0000000000000000000000001\(index)"),
+                tokenHash: SHA256.hash(utf8: "\(index)"), kind: device.0, user: user.id,
+                clientID: ClientID("com.example.web"), device: Device(userAgent: device.1, address: device.2),
+                issuedAt: moment, createdAt: moment, lastSeenAt: moment, expiresAt: moment.adding(seconds: 3600))
+        }
+    }
+}

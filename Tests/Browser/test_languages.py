@@ -1,0 +1,155 @@
+"""The pages in other languages: which one a visitor gets, and whether it fits the screen in each."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from gallery import OVERFLOW
+
+STRINGS = Path(__file__).resolve().parents[2] / "Public/strings"
+LANGUAGES = ("en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar")
+# The narrowest screen that is still in use.
+NARROW = 360
+
+
+def texts(language: str) -> dict:
+    return json.loads((STRINGS / f"{language}.json").read_text())
+
+
+def plain(text: str) -> str:
+    """As a person reads it: without the marks that only keep a name's direction."""
+    return re.sub("[\u2066-\u2069]", "", text)
+
+
+@pytest.fixture
+def reader(make_own_visitor, site):
+    """A visitor whose browser asks for these languages."""
+    return lambda accepted: make_own_visitor(site, {"intl.accept_languages": accepted})
+
+
+def apple_script(visitor) -> str:
+    return visitor.find("#apple-script").get_attribute("src")
+
+
+def look(visitor, name: str, gallery) -> None:
+    """The page on every screen, the narrowest too, where nothing may stick out sideways."""
+    visitor.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": NARROW, "height": 640, "deviceScaleFactor": 1, "mobile": True})
+    assert visitor.script(OVERFLOW) <= 0, f"{name} is wider than {NARROW}"
+    gallery.shoot(visitor, name)
+
+
+def test_accept_language_japanese_gives_japanese_and_apples_japanese_script(reader):
+    visitor = reader("ja-JP,ja,en-US,en")
+    visitor.open("/login")
+    page = visitor.find("html")
+    assert (page.get_attribute("lang"), page.get_attribute("dir")) == ("ja", "ltr")
+    assert visitor.heading() == texts("ja")["login"]["heading"].replace("{site}", "Orchard Club")
+    assert "/ja_JP/appleid.auth.js" in apple_script(visitor)
+    # The button still works: the script of that language exists, and the policy lets it in.
+    visitor.find(".apple.ready")
+
+
+def test_ui_locales_wins_and_lasts_through_a_sign_in_that_fails(reader, site):
+    visitor = reader("ja,en")
+    visitor.open("/login?ui_locales=xx%20de-CH%20fr&return_to=%2Faccount")
+    german = texts("de")
+    assert visitor.find("html").get_attribute("lang") == "de"
+    assert "/de_DE/appleid.auth.js" in apple_script(visitor)
+    # Through Apple and back by Apple's own button.
+    site.apple.call("PUT", "faults/token", {"error": "invalid_grant"})
+    visitor.presses_apple_button()
+    visitor.chooses("ada")
+    visitor.consents()
+    visitor.reads(german["errors"]["code_refused"]["title"])
+    site.apple.call("POST", "reset")
+    # "Try again" begins in the same language; so does the link for browsers without scripts.
+    visitor.press("a.button")
+    visitor.arrives("/login")
+    assert visitor.find("html").get_attribute("lang") == "de"
+    assert "ui_locales=de" in visitor.find("#apple-link").get_attribute("href")
+    assert "ui_locales=de" in visitor.find("#sign-in").get_attribute("data-attempt-url")
+    visitor.presses_apple_button()
+    visitor.chooses("ada")
+    visitor.consents()
+    visitor.arrives("/account")
+    # What follows is the application's page, in the language the browser asks for.
+    assert visitor.find("html").get_attribute("lang") == "ja"
+
+
+def test_chosen_language_lasts_through_signing_out(visitor):
+    visitor.signs_in("ada")
+    visitor.open("/logout?ui_locales=fr")
+    french = texts("fr")
+    assert visitor.heading() == french["logout"]["heading"]
+    visitor.press("button[type=submit]")
+    visitor.reads(french["pages"]["signed_out"]["title"])
+    visitor.press("a.button")
+    visitor.arrives("/login")
+    assert visitor.find("html").get_attribute("lang") == "fr"
+
+
+def test_moments_are_written_in_the_language_of_the_page(visitor):
+    visitor.signs_in("ada")
+    for language, pattern in {"de": r"\d\. \w+ \d{4}", "ja": r"\d{4}年\d+月\d+日", "ko": r"\d{4}년 \d+월 \d+일"}.items():
+        visitor.open(f"/account?ui_locales={language}")
+        moment = visitor.find("time[data-format=date]")
+        visitor.wait(lambda _: re.search(pattern, moment.text), f"a date in {language}")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_page_fits_and_reads_well(visitor, gallery, language):
+    words = texts(language)
+    chosen = f"ui_locales={language}"
+    visitor.open(f"/login?{chosen}")
+    page = visitor.find("html")
+    assert page.get_attribute("lang") == language
+    assert page.get_attribute("dir") == ("rtl" if language == "ar" else "ltr")
+    visitor.find(".apple.ready")
+    assert visitor.find("#apple-link span").get_attribute("textContent") == words["login"]["button"]
+    look(visitor, f"{language}-login", gallery)
+    visitor.open(f"/nowhere?{chosen}")
+    visitor.reads(words["errors"]["not_found"]["title"])
+    look(visitor, f"{language}-not-found", gallery)
+    visitor.open(f"/login?return_to=https%3A%2F%2Fevil.example%2F&{chosen}")
+    visitor.reads(words["errors"]["return_to_refused"]["title"])
+    look(visitor, f"{language}-return-to", gallery)
+
+    visitor.goes_to_apple(f"/login?{chosen}")
+    visitor.chooses("ada")
+    visitor.consents()
+    visitor.arrives("/account")
+    visitor.open(f"/login?{chosen}")
+    assert "Ada Byron" in visitor.text()
+    look(visitor, f"{language}-already", gallery)
+    visitor.open(f"/account?{chosen}")
+    assert words["account"]["sessions"] in visitor.text()
+    look(visitor, f"{language}-account", gallery)
+    visitor.open(f"/logout?{chosen}")
+    assert plain(visitor.find(".lead").text) == words["logout"]["lead"].replace("{name}", "Ada Byron")
+    look(visitor, f"{language}-logout", gallery)
+    visitor.press("button[type=submit]")
+    visitor.reads(words["pages"]["signed_out"]["title"])
+    look(visitor, f"{language}-signed-out", gallery)
+
+
+def test_every_error_fits_in_every_language(visitor):
+    """All error pages there are, put into one and measured: no word sticks out of a narrow screen."""
+    visitor.open("/nowhere")
+    visitor.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": NARROW, "height": 640, "deviceScaleFactor": 1, "mobile": True})
+    wide = []
+    for language in LANGUAGES:
+        words = texts(language)
+        visitor.script("document.documentElement.lang = arguments[0]; document.documentElement.dir = arguments[1]",
+                       language, "rtl" if language == "ar" else "ltr")
+        for name, page in {**words["errors"], **words["pages"]}.items():
+            visitor.script(
+                "document.querySelector('h1').textContent = arguments[0];"
+                "document.querySelector('.lead').textContent = arguments[1]", page["title"], page["what"])
+            if visitor.script(OVERFLOW) > 0:
+                wide.append(f"{language} {name}")
+    visitor.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    assert not wide, wide
