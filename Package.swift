@@ -97,7 +97,7 @@ let package = Package(
                 logging,
             ]),
         tests(
-            "BramleyTests", ["Bramley", "RelyingParty", "Sockets", "Crypto", "Coding", arguments, logging],
+            "BramleyTests", ["Bramley", "Web", "RelyingParty", "Sockets", "Crypto", "Coding", arguments, logging],
             data: ["Broken"]),
         tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes], data: ["Vectors"]),
         tests("ConformanceTests", ["HTTP", "Sockets"]),

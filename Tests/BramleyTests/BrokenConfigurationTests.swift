@@ -22,11 +22,14 @@ struct BrokenConfigurationTests {
         let fixture = try ConfigurationFixture()
         let source = Self.folder.appending(path: name + ".json")
         let text = try String(contentsOf: source, encoding: .utf8).replacing("@KEY@", with: fixture.keyPath)
+            .replacing("@HERE@", with: Self.folder.path)
         let path = try fixture.write(text, to: "config.json")
         let failure = #expect(throws: ConfigurationFailure.self) {
             try ConfigurationLoader.load(ConfigurationInput(path: path))
         }
-        let said = try #require(failure).description.replacing(fixture.directory.path + "/", with: "") + "\n"
+        let said =
+            try #require(failure).description.replacing(fixture.directory.path + "/", with: "")
+            .replacing(Self.folder.path + "/", with: "") + "\n"
         let golden = Self.folder.appending(path: name + ".txt")
         if ProcessInfo.processInfo.environment["GOLDEN"] == "write" { try Data(said.utf8).write(to: golden) }
         #expect(try String(contentsOf: golden, encoding: .utf8) == said)

@@ -10,7 +10,7 @@ package struct BramleyCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, InitCommand.self, CheckCommand.self, UsersCommand.self, SessionsCommand.self,
             NotificationsCommand.self, EventsCommand.self, WebhooksCommand.self, APIKeysCommand.self,
-            AssertionCommand.self, JWSCommand.self,
+            AssertionCommand.self, PagesCommand.self, JWSCommand.self,
         ])
 
     package init() {}

@@ -27,6 +27,7 @@ package struct CheckCommand: ParsableCommand {
         }
         do throws(ConfigurationFailure) {
             let loaded = try ConfigurationLoader.load(options.input)
+            try PagesReport.check(loaded.configuration)
             for line in Self.summary(of: loaded) { print(line) }
         } catch {
             throw error.report()
@@ -38,6 +39,7 @@ package struct CheckCommand: ParsableCommand {
         var lines = loaded.warnings.map(\.description)
         let configuration = loaded.configuration
         lines.append("The configuration is good.")
+        lines.append("  pages are in            \(configuration.pages.locales.joined(separator: ", "))")
         lines.append("  visitors come to        \(configuration.publicURL.text)")
         if let rules = configuration.forwardAuth.rules?.rules {
             lines.append("  access rules            \(rules.count); elsewhere whoever is signed in")

@@ -15,6 +15,7 @@ package struct Configuration: Sendable {
     package var api: API
     package var button: Button
     package var site: Site
+    package var pages: Pages
     package var sessions: Sessions
     package var storage: Storage
     package var secrets: Secrets
@@ -148,6 +149,16 @@ package struct Configuration: Sendable {
         package var logo: String?
         package var privacyURL: String?
         package var termsURL: String?
+    }
+
+    /// What pages are made of.
+    package struct Pages: Hashable, Sendable {
+        /// As it was named; nil when every page is the built-in one.
+        package var directory: String?
+        /// Languages there are texts of, at least one; the first is the default.
+        package var locales: [String]
+        /// The directory's files, validated: path below `Public/` → content.
+        package var files: [String: [UInt8]]
     }
 
     package struct Sessions: Hashable, Sendable {

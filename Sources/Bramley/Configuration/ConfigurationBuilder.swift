@@ -18,6 +18,7 @@ struct ConfigurationBuilder {
         let api = api()
         let button = button()
         let site = site(publicURL)
+        let pages = pages()
         let sessions = sessions(publicURL)
         let storage = values.text("storage.directory").map { Configuration.Storage(directory: Self.withoutSlash($0)) }
         let secrets = secrets(storage)
@@ -26,15 +27,13 @@ struct ConfigurationBuilder {
         let log = log()
         checkPorts(server, admin)
         guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let api, let button,
-            let site,
-            let sessions, let storage, let secrets, let assertion, let webhooks,
-            let log
+            let site, let pages, let sessions, let storage, let secrets, let assertion, let webhooks, let log
         else { return nil }
         return Configuration(
             publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple,
             login: login,
-            forwardAuth: forward, api: api, button: button, site: site, sessions: sessions, storage: storage,
-            secrets: secrets, assertion: assertion, webhooks: webhooks.value, log: log)
+            forwardAuth: forward, api: api, button: button, site: site, pages: pages, sessions: sessions,
+            storage: storage, secrets: secrets, assertion: assertion, webhooks: webhooks.value, log: log)
     }
 
     static func withoutSlash(_ path: String) -> String {

@@ -53,7 +53,7 @@ package enum ConfigurationReference {
         ("Apple", ["apple"]),
         ("Signing in", ["login", "forwardAuth"]),
         ("Apple's button", ["button"]),
-        ("The pages", ["site"]),
+        ("The pages", ["site", "pages"]),
         ("Sessions", ["sessions"]),
         ("The API", ["api"]),
         ("Storage and keys", ["storage", "secrets"]),

@@ -1,3 +1,5 @@
+import Web
+
 extension ConfigurationTable {
     /// Names and ranges are Apple's, of the button its script renders.
     static let buttonKeys: [ConfigurationKey] = [
@@ -49,12 +51,19 @@ extension ConfigurationTable {
     ]
 
     static let pagesKeys: [ConfigurationKey] = [
-        later(
-            "pages.directory", .text, meaning: "Your own versions of files in `Public/`.",
-            advice: "Your own pages are not built yet: remove it; site.* and button.* shape the built-in ones."),
-        later(
-            "pages.locales", .list, meaning: "The languages of the pages; the first is the default.",
-            advice: "Further languages are not built yet: remove it; the pages are in English."),
+        ConfigurationKey(
+            name: "pages.directory", type: .text, presence: .optional,
+            meaning: """
+                Your own templates, texts and assets, each in place of the built-in one of that name; read at start. \
+                `bramley pages export DIR` writes them all.
+                """),
+        ConfigurationKey(
+            name: "pages.locales", type: .list, presence: .list(PageLanguages.builtIn),
+            example: "[\"en\", \"de\"]",
+            meaning: """
+                The languages of the pages, by their tags; the first is for visitors who read none of the others. \
+                pages.directory can add to them.
+                """),
     ]
 
     static let sessionKeys: [ConfigurationKey] = [

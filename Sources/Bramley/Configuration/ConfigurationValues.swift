@@ -65,7 +65,7 @@ final class ConfigurationValues {
         problems.add(ConfigurationProblem(key: name, source: sources[name]?.name, fault: fault, remedy: remedy))
     }
 
-    /// Adds a warning in the same way.
+    /// Adds what should be said about a key although its value holds.
     func warn(_ name: String, _ fault: String, _ remedy: String) {
         problems.add(
             ConfigurationProblem(.warning, key: name, source: sources[name]?.name, fault: fault, remedy: remedy))

@@ -23,6 +23,7 @@ extension Configuration {
             sessions: WebConfiguration.Sessions(limits: sessions.limits, cookieDomain: sessions.cookieDomain),
             forwardAuth: forwardAuth.style == .original ? .original : .forwarded, accessRules: forwardAuth.rules,
             apiOrigins: api.allowedOrigins,
+            locales: pages.locales, pageOverrides: pages.files,
             limits: WebConfiguration.Limits(callbackBody: server.limits.body),
             assertionAudience: assertion.audience)
     }

@@ -1,0 +1,95 @@
+package import ArgumentParser
+import FoundationEssentials
+import Public
+import Sockets
+
+/// `bramley pages`
+package struct PagesCommand: ParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "pages", abstract: "Work with the pages' own files.", subcommands: [PagesExportCommand.self])
+
+    package init() {}
+}
+
+/// `bramley pages export`
+package struct PagesExportCommand: ParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Write every template, text and asset to a directory, to be changed and named in pages.directory.")
+
+    @Argument(help: ArgumentHelp("Where to; made if it is missing.", valueName: "dir"))
+    package var directory: String
+
+    @Flag(help: "Replace files that are there.")
+    package var force = false
+
+    package init() {}
+
+    package func run() throws {
+        do throws(PageExport.Failure) {
+            let count = try PageExport.write(EmbeddedFiles.all, to: directory, replacing: force)
+            print("\(count) files are in \(LogEscaping.escaped(directory)).")
+            print("Keep those you change and remove the others: what is there no longer follows an update.")
+        } catch {
+            StandardError().write([UInt8](("error: " + LogEscaping.escaped(error.description) + "\n").utf8))
+            throw ExitCode(1)
+        }
+    }
+}
+
+/// Writes the embedded files where an operator can change them.
+package enum PageExport {
+    package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
+        /// Some of the files are there; nothing was written.
+        case exists([String])
+        case unwritable(String, String)
+
+        package var description: String {
+            switch self {
+            case .exists(let paths):
+                "\(paths.prefix(3).joined(separator: ", "))\(paths.count > 3 ? " and \(paths.count - 3) more" : "") "
+                    + "\(paths.count == 1 ? "is" : "are") there already, and nothing was written. "
+                    + "Name another directory, or replace them with --force."
+            case .unwritable(let path, let cause): "\(path) cannot be written: \(cause). Name a directory of your own."
+            }
+        }
+    }
+
+    /// Files are readable by everyone and writable by their owner (0644, folders 0755, less what umask takes): they
+    /// hold what every visitor sees.
+    /// - Returns: how many files were written.
+    package static func write(
+        _ files: [String: [UInt8]], to directory: String, replacing: Bool
+    ) throws(Failure) -> Int {
+        let manager = FileManager.default
+        let places = files.sorted { $0.key < $1.key }.map { (path: "\(directory)/\($0.key)", bytes: $0.value) }
+        if !replacing {
+            let present = places.map(\.path).filter { isThere($0) }
+            guard present.isEmpty else { throw .exists(present) }
+        }
+        let folders = Set(files.keys.map { String($0.prefix { $0 != "/" }) })
+        for folder in folders.sorted() {
+            let path = "\(directory)/\(folder)"
+            do {
+                try manager.createDirectory(
+                    atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+            } catch {
+                throw .unwritable(path, "the folder cannot be made")
+            }
+        }
+        for place in places {
+            do {
+                if replacing, isThere(place.path) { try manager.removeItem(atPath: place.path) }
+                try Files.create(place.path, mode: 0o644, bytes: place.bytes)
+            } catch {
+                throw .unwritable(place.path, "\(error)")
+            }
+        }
+        return places.count
+    }
+
+    /// Links count, wherever they lead.
+    private static func isThere(_ path: String) -> Bool {
+        (try? FileManager.default.attributesOfItem(atPath: path)) != nil
+    }
+}

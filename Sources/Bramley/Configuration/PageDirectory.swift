@@ -1,0 +1,105 @@
+import FoundationEssentials
+import Web
+
+/// `pages.directory`: the operator's own page files, found and read at start.
+struct PageDirectory {
+    private(set) var files: [String: [UInt8]] = [:]
+    private(set) var problems: [PageProblem] = []
+
+    /// Why there is no directory to look into, as the end of a sentence about it.
+    enum Failure: Error {
+        case missing, notADirectory, unreadable
+
+        var fault: String {
+            switch self {
+            case .missing: "does not exist."
+            case .notADirectory: "is no directory."
+            case .unreadable: "cannot be read by the user that runs bramley."
+            }
+        }
+    }
+
+    /// Reads every file below `path` that a page can be made of. Names that begin with a dot are left alone: editors,
+    /// version control and Kubernetes keep their own things there.
+    init(_ path: String) throws(Failure) {
+        let root = Self.resolved(path)
+        for name in try Self.names(in: root) {
+            guard PageOverrides.folders.contains(name) else {
+                problems.append(
+                    PageProblem(
+                        path: name, fault: "is none of \(PageOverrides.folders.joined(separator: ", ")).",
+                        remedy: "Remove it; `bramley pages export DIR` shows what belongs where."))
+                continue
+            }
+            readFolder(name, below: root)
+        }
+        let languages = files.keys.filter { $0.hasPrefix("strings/") }
+        if languages.count > PageOverrides.maximumLanguages {
+            problems.append(
+                PageProblem(
+                    path: "strings", fault: "holds \(languages.count) languages.",
+                    remedy: "Keep at most \(PageOverrides.maximumLanguages)."))
+        }
+    }
+
+    private mutating func readFolder(_ folder: String, below root: String) {
+        let names: [String]
+        do {
+            names = try Self.names(in: "\(root)/\(folder)")
+        } catch {
+            problems.append(PageProblem(path: folder, fault: error.fault, remedy: "Make it a folder of files."))
+            return
+        }
+        for name in names {
+            let path = "\(folder)/\(name)"
+            if let problem = PageOverrides.fault(inPath: path) {
+                problems.append(problem)
+            } else if let bytes = read(path, below: root) {
+                files[path] = bytes
+            }
+        }
+    }
+
+    /// The bytes of one file, or nil and a problem.
+    private mutating func read(_ path: String, below root: String) -> [UInt8]? {
+        let place = "\(root)/\(path)"
+        // A link may lead to a neighbour, as in a mounted volume, and never out: what is read here is published.
+        guard Self.resolved(place).hasPrefix(root == "/" ? "/" : root + "/") else {
+            problems.append(
+                PageProblem(
+                    path: path, fault: "is a link that leads out of the directory.",
+                    remedy: "Put the file itself there."))
+            return nil
+        }
+        do {
+            let file = try GuardedFile.read(place, maximumBytes: PageOverrides.maximumBytes)
+            if file.mode & 0o002 != 0 {
+                problems.append(
+                    PageProblem(
+                        path: path, fault: "can be changed by every user of this machine.",
+                        remedy: "Run: chmod 644 \(place)"))
+                return nil
+            }
+            return file.bytes
+        } catch {
+            problems.append(
+                PageProblem(path: path, fault: error.fault, remedy: "Make it a readable file, or remove it."))
+            return nil
+        }
+    }
+
+    private static func names(in directory: String) throws(Failure) -> [String] {
+        var isDirectory = false
+        guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory) else { throw .missing }
+        guard isDirectory else { throw .notADirectory }
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: directory).filter { !$0.hasPrefix(".") }.sorted()
+        } catch {
+            throw .unreadable
+        }
+    }
+
+    private static func resolved(_ path: String) -> String {
+        URL(filePath: path).resolvingSymlinksInPath().path
+    }
+}
