@@ -39,6 +39,12 @@ def before_call(context, case, kwargs) -> None:
 
 
 @schemathesis.hook
+def filter_failure(context, failure, case, response) -> bool:
+    """Ending all sessions of a user empties their list, and the list stays."""
+    return not (type(failure).__name__ == "UseAfterFree" and failure.free.endswith("/sessions"))
+
+
+@schemathesis.hook
 def after_call(context, case, response) -> None:
     with open(PLACE["answers"], "a") as answers:
         answers.write(f"{case.operation.label} {response.status_code}\n")
