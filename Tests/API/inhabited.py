@@ -93,7 +93,7 @@ class Inhabited:
     def make_people(self, count: int, groups: tuple[str, ...] = ()) -> list[str]:
         """Users nobody has signed in as, all of one millisecond; their ids."""
         ids = [make_id("usr_") for _ in range(count)]
-        made = now()
+        made = 1_790_000_000_000
         self.write("INSERT INTO user (id, state, groups, created_at, updated_at) VALUES (?, 'active', ?, ?, ?)",
                    [(user, json.dumps(groups), made, made) for user in ids])
         self.write("INSERT INTO apple_identity (user, team, subject, credential_state, last_sign_in_issued_at, created_at)"

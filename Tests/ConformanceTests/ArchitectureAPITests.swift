@@ -97,7 +97,8 @@ struct ArchitectureAPITests {
         let failures = try #require(repository.files["Sources/Web/WebFailure.swift"])
         let codes = DocumentRules.codes(in: failures, after: "var code: String {").subtracting(Self.elsewhere)
         let used = Set(description.operations.flatMap { $0.responses.values.compactMap { $0 } })
-        #expect(used == Set(description.codes.keys))
+        // Answered before there is a route, in one line of text.
+        #expect(used == Set(description.codes.keys).union(["URITooLong"]))
         #expect(description.codes.values.reduce(into: Set()) { $0.formUnion($1) } == codes)
     }
 
