@@ -230,7 +230,7 @@ GOLDEN = {
     "empty": {""},
     "empty-values": {
         "publicURL", "access.signUp", "apple.servicesID", "apple.teamID", "apple.keyID", "apple.privateKeyFile",
-        "apple.scopes", "apple.endpoint",
+        "apple.scopes", "apple.issuers", "apple.endpoint",
     },
     "misspelt": ...,
     "not-built": ...,

@@ -103,7 +103,9 @@ package enum ConfigurationSchema {
         case .list:
             var entry: JSONObject = ["type": "string", "minLength": 1]
             if let words = key.entries { entry = ["enum": .array(words.map { .string($0) })] }
-            let list: JSONObject = ["type": "array", "items": .object(entry), "uniqueItems": true]
+            var list: JSONObject = ["type": "array", "items": .object(entry), "uniqueItems": true]
+            // What stands in for a list that is left out is needed.
+            if case .list(let texts) = key.presence, !texts.isEmpty { list["minItems"] = 1 }
             return key.acceptsOneText ? ["anyOf": [.object(entry), .object(list)]] : list
         }
     }
