@@ -83,12 +83,18 @@ let package = Package(
 
         // The stores in memory, for the tests of more than one target.
         library("MemoryStores", ["RelyingParty", "Crypto", "Coding"], path: "Tests/MemoryStores"),
+        // Other programs, started by the tests of more than one target.
+        .target(name: "CSpawn", path: "Tests/CSpawn"),
+        library("ChildProcesses", ["CSpawn"], path: "Tests/ChildProcesses"),
+        tests("ChildProcessesTests", ["ChildProcesses"]),
         tests("CodingTests", ["Coding"], data: ["Vectors"]),
-        tests("CryptoTests", ["Crypto", "Coding"], data: ["Vectors", "independent.py"]),
-        tests("SocketsTests", ["Sockets"]),
+        tests("CryptoTests", ["Crypto", "Coding", "ChildProcesses"], data: ["Vectors", "independent.py"]),
+        tests("SocketsTests", ["Sockets", "ChildProcesses"]),
         tests("HTTPTests", ["HTTP", "Sockets", httpTypes]),
         tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "Crypto", "Coding"]),
-        tests("AppleIDTests", ["AppleID", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes, logging]),
+        tests(
+            "AppleIDTests",
+            ["AppleID", "ChildProcesses", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes, logging]),
         tests("StorageTests", ["Storage", "MemoryStores", "RelyingParty", "Crypto", "Coding", grdb]),
         tests(
             "WebTests",
@@ -97,15 +103,19 @@ let package = Package(
                 logging,
             ]),
         tests(
-            "BramleyTests", ["Bramley", "Web", "RelyingParty", "Sockets", "Crypto", "Coding", arguments, logging],
+            "BramleyTests",
+            ["Bramley", "ChildProcesses", "Web", "RelyingParty", "Sockets", "Crypto", "Coding", arguments, logging],
             data: ["Broken"]),
-        tests("AppleSimulatorTests", ["AppleSimulator", "HTTP", "Sockets", httpTypes], data: ["Vectors"]),
+        tests(
+            "AppleSimulatorTests", ["AppleSimulator", "ChildProcesses", "HTTP", "Sockets", httpTypes], data: ["Vectors"]
+        ),
         tests("ConformanceTests", ["HTTP", "Sockets"]),
         tests(
             "EndToEndTests",
             [
-                grdb, "Bramley", "AppleSimulator", "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets",
-                "Crypto", "Coding", httpTypes, logging,
+                grdb, "Bramley", "AppleSimulator", "ChildProcesses", "Web", "Storage", "AppleID", "RelyingParty",
+                "HTTP",
+                "Sockets", "Crypto", "Coding", httpTypes, logging,
             ], data: ["independent-signer.py", "assertion-attacks.py"]),
     ]
 )

@@ -1,4 +1,5 @@
 import AppleSimulator
+import ChildProcesses
 import Foundation
 import HTTPTypes
 import Testing
@@ -8,19 +9,8 @@ import Testing
     private static let vectors = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Vectors")
 
     private func run(_ command: [String], input: [UInt8] = []) throws -> String {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = command
-        let (standardInput, output) = (Pipe(), Pipe())
-        process.standardInput = standardInput
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        try standardInput.fileHandleForWriting.write(contentsOf: Data(input))
-        try standardInput.fileHandleForWriting.close()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+        let finished = try FinishedProgram(running: command, input: input, mergesErrors: true)
+        return finished.outputText.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     private func verify(_ fixture: Fixture, _ token: String?, hash: String? = nil, of text: String? = nil) async throws

@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import Testing
 
@@ -14,11 +15,7 @@ import Testing
 
     /// Python's own tables (Unicode's EastAsianWidth and categories) have the last word, emoji aside.
     @Test func widthsAgreeWithUnicode() throws {
-        let python = Process()
-        python.executableURL = URL(filePath: "/usr/bin/env")
-        python.arguments = [
-            "python3", "-c",
-            """
+        let script = """
             import unicodedata as u
             for c in range(0x300, 0x30000):
                 k = u.category(chr(c))
@@ -26,16 +23,12 @@ import Testing
                 if k in ('Cn', 'Cs', 'Co', 'Cc') or c == 0x1171e: continue
                 zero = k in ('Mn', 'Me', 'Cf') or 0x1160 <= c <= 0x11ff or 0xd7b0 <= c <= 0xd7ff
                 print(c, 0 if zero else 2 if u.east_asian_width(chr(c)) in 'WF' else 1)
-            """,
-        ]
-        let pipe = Pipe()
-        python.standardOutput = pipe
-        try python.run()
-        let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        python.waitUntilExit()
+            """
+        let python = try FinishedProgram(running: ["python3", "-c", script])
+        try #require(python.succeeded, "\(python.errorText)")
         var compared = 0
         var wrong: [String] = []
-        for line in output.split(separator: "\n") {
+        for line in python.outputText.split(separator: "\n") {
             let numbers = line.split(separator: " ").compactMap { UInt32($0) }
             guard numbers.count == 2, let scalar = Unicode.Scalar(numbers[0]) else { continue }
             compared += 1

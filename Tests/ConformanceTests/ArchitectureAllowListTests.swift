@@ -35,6 +35,14 @@ enum SourceRules {
             inCodeOf: repository.sources)
     }
 
+    /// Foundation's `Process`, in any Swift file, tests too: with many open descriptors it ends the process that uses it.
+    static func foundationProcesses(_ repository: Repository) -> [String] {
+        let files = repository.files.filter { $0.key.hasSuffix(".swift") && $0.value.contains("Process") }
+        // Written so that it does not find itself.
+        let pattern = /\b[P]rocess\b/.wordBoundaryKind(.simple)
+        return files.keys.sorted().filter { SwiftCode.of(files[$0] ?? "").contains(pattern) }
+    }
+
     /// Marks of unfinished work, in any file.
     static func marks(_ repository: Repository) -> [String] {
         // Put together here, so that this file does not hold what it looks for.
@@ -103,6 +111,10 @@ enum SourceRules {
         let found = SourceRules.threads(.real)
         #expect(SourceRules.outside(AllowLists.threads, found) == [])
         #expect(SourceRules.unneeded(AllowLists.threads, found) == [])
+    }
+
+    @Test func programsAreNotStartedByFoundation() {
+        #expect(SourceRules.foundationProcesses(.real) == [], "use Tests/ChildProcesses")
     }
 
     @Test func everyEntryHasAReason() {
@@ -192,6 +204,24 @@ enum SourceRules {
         ])
     func structuredWorkIsNoTask(text: String) {
         #expect(SourceRules.unstructuredTasks(planted(text)).isEmpty)
+    }
+
+    @Test(
+        "A planted Process is found",
+        arguments: [
+            "let a = Process()", "let a = Foundation.Process ()", "let a: Process = .init()", "Process.run(b, [])",
+        ], ["Sources/Web/A.swift", "Tests/WebTests/A.swift"])
+    func plantedProcessesAreFound(text: String, path: String) {
+        #expect(SourceRules.foundationProcesses(planted(text, at: path)) == [path])
+    }
+
+    @Test(
+        "Other processes may be",
+        arguments: [
+            "let a = ServerProcess()", "ChildProcess(b)", "ProcessInfo.processInfo", "// Process()", "\"Process()\"",
+        ])
+    func otherProcessesAreNotFound(text: String) {
+        #expect(SourceRules.foundationProcesses(planted(text)) == [])
     }
 
     @Test func plantedThreadsMarksAndLongFilesAreFound() {

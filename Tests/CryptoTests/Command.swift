@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 
 /// Runs another program: the tests hold our signatures against implementations that are not ours.
@@ -9,24 +10,11 @@ enum Command {
     /// - Returns: what the program printed.
     /// - Throws: when it is missing or exits with anything but 0.
     static func run(_ program: String, _ arguments: [String], input: [UInt8] = []) throws -> [UInt8] {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = [program] + arguments
-        let directory = try TemporaryDirectory()
-        // Files, not pipes: neither side can wait for the other.
-        let inputFile = try directory.file("input", input)
-        let outputFile = try directory.file("output", [])
-        let errorFile = try directory.file("error", [])
-        process.standardInput = try FileHandle(forReadingFrom: inputFile)
-        process.standardOutput = try FileHandle(forWritingTo: outputFile)
-        process.standardError = try FileHandle(forWritingTo: errorFile)
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            let error = String(decoding: try Data(contentsOf: errorFile), as: UTF8.self)
-            throw Failure(description: "\(program) exited with \(process.terminationStatus): \(error)")
+        let finished = try FinishedProgram(running: [program] + arguments, input: input)
+        guard finished.succeeded else {
+            throw Failure(description: "\(program) exited with \(finished.ending.code): \(finished.errorText)")
         }
-        return [UInt8](try Data(contentsOf: outputFile))
+        return finished.output
     }
 }
 

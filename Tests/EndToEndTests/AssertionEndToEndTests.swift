@@ -1,5 +1,6 @@
 import AppleSimulator
 import Bramley
+import ChildProcesses
 import Foundation
 import RelyingParty
 import Storage
@@ -12,33 +13,21 @@ import Testing
     static let sample = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "docs/examples/verify-assertion.py").path
 
-    struct Ending: Sendable {
+    struct Outcome: Sendable {
         var status: Int32
         var output, error: String
         var json: JSON { JSON(parsing: Array(output.utf8)) ?? .null }
     }
 
     /// Runs a Python program to its end.
-    private func python(_ arguments: [String], input: String) async throws -> Ending {
-        try await blocking {
-            let process = Process()
-            process.executableURL = URL(filePath: "/usr/bin/env")
-            process.arguments = ["python3", "-B"] + arguments
-            let (stdin, stdout, stderr) = (Pipe(), Pipe(), Pipe())
-            (process.standardInput, process.standardOutput, process.standardError) = (stdin, stdout, stderr)
-            try process.run()
-            try stdin.fileHandleForWriting.write(contentsOf: Data(input.utf8))
-            try stdin.fileHandleForWriting.close()
-            let output = stdout.fileHandleForReading.readDataToEndOfFile()
-            let error = stderr.fileHandleForReading.readDataToEndOfFile()
-            process.waitUntilExit()
-            return Ending(
-                status: process.terminationStatus, output: String(decoding: output, as: UTF8.self),
-                error: String(decoding: error, as: UTF8.self))
+    private func python(_ arguments: [String], input: String) async throws -> Outcome {
+        let finished = try await blocking {
+            try FinishedProgram(running: ["python3", "-B"] + arguments, input: Array(input.utf8))
         }
+        return Outcome(status: finished.ending.code, output: finished.outputText, error: finished.errorText)
     }
 
-    private func verify(_ token: String, _ site: Site, audience: String = audience) async throws -> Ending {
+    private func verify(_ token: String, _ site: Site, audience: String = audience) async throws -> Outcome {
         try await python([Self.sample, site.publicURL, audience], input: token + "\n")
     }
 

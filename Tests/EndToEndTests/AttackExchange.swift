@@ -1,4 +1,5 @@
 import AppleSimulator
+import ChildProcesses
 import Foundation
 import Synchronization
 import Testing
@@ -212,19 +213,11 @@ import Testing
 /// A TLS server with a certificate it made itself, counting the requests it could read.
 final class TLSStranger: Sendable {
     let port: UInt16
-    private let process: Process
-    private let input: Pipe
-    private let output: Pipe
+    private let program: SpawnedProgram
 
     init() throws {
-        process = Process()
-        (input, output) = (Pipe(), Pipe())
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-u", "-c", Self.program]
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        program = try SpawnedProgram(["python3", "-u", "-c", Self.script], input: .pipe, output: .pipe)
+        let line = String(decoding: program.output?.next() ?? [], as: UTF8.self)
         guard let port = UInt16(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
             throw SiteError("the TLS server did not start: \(line)")
         }
@@ -232,13 +225,13 @@ final class TLSStranger: Sendable {
     }
 
     func requestsSeen() throws -> Int {
-        try input.fileHandleForWriting.close()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
+        program.input?.close()
+        let text = String(decoding: program.output?.rest() ?? [], as: UTF8.self)
+        _ = program.waitUntilEnded()
         return Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? -1
     }
 
-    private static let program = """
+    private static let script = """
         import datetime, os, socket, ssl, sys, tempfile, threading
         from cryptography import x509
         from cryptography.hazmat.primitives import hashes, serialization

@@ -1,4 +1,5 @@
 import AppleSimulator
+import ChildProcesses
 import Foundation
 import Glibc
 import Sockets
@@ -53,7 +54,7 @@ import Testing
 /// `bramley serve` as an operator runs it.
 final class ServerProcess {
     let port: UInt16
-    private let process = Process()
+    private let program: SpawnedProgram
 
     /// - Parameter descriptors: `ulimit -n`.
     init(directory: String, descriptors: Int) throws {
@@ -76,13 +77,11 @@ final class ServerProcess {
             else { throw SiteError("\(name) cannot be written") }
         }
         let binary = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let program = URL(fileURLWithPath: binary).deletingLastPathComponent().appending(path: "bramley").path
-        process.executableURL = URL(fileURLWithPath: "/bin/bash")
-        process.arguments = [
-            "-c", "ulimit -n \(descriptors) && exec \"$0\" serve --config \"$1\" 2>\"$2\"", program,
+        let path = URL(fileURLWithPath: binary).deletingLastPathComponent().appending(path: "bramley").path
+        program = try SpawnedProgram([
+            "/bin/bash", "-c", "ulimit -n \(descriptors) && exec \"$0\" serve --config \"$1\" 2>\"$2\"", path,
             directory + "/config.json", directory + "/log",
-        ]
-        try process.run()
+        ])
     }
 
     /// A port that nobody listens on at this moment.
@@ -91,7 +90,7 @@ final class ServerProcess {
     func waitUntilListening() throws {
         for _ in 0..<400 {
             if (try? WireConnection(port: port)) != nil { return }
-            guard process.isRunning else { throw SiteError("bramley serve ended: \(process.terminationStatus)") }
+            if let ending = program.ending { throw SiteError("bramley serve ended: \(ending)") }
             usleep(25_000)
         }
         throw SiteError("bramley serve does not listen")
@@ -99,17 +98,16 @@ final class ServerProcess {
 
     /// User and system time, in hundredths of a second (proc(5)).
     func cpuTicks() throws -> Int {
-        let text = try String(contentsOfFile: "/proc/\(process.processIdentifier)/stat", encoding: .utf8)
+        let text = try String(contentsOfFile: "/proc/\(program.pid)/stat", encoding: .utf8)
         let fields = text.components(separatedBy: ") ").last?.split(separator: " ").map(String.init) ?? []
         guard fields.count > 12, let user = Int(fields[11]), let system = Int(fields[12]) else { throw SiteError(text) }
         return user + system
     }
 
     func stop() throws -> Int32 {
-        process.terminate()
-        process.waitUntilExit()
-        return process.terminationStatus
+        program.signal(SIGTERM)
+        return program.waitUntilEnded().code
     }
 
-    func kill() { if process.isRunning { _ = Glibc.kill(process.processIdentifier, SIGKILL) } }
+    func kill() { program.signal(SIGKILL) }
 }

@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import Glibc
 import HTTP
@@ -108,13 +109,7 @@ import Testing
     }
 
     private static func run(_ command: [String]) throws -> Int32 {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = command
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        return process.terminationStatus
+        try FinishedProgram(running: command).ending.code
     }
 
     /// Whether this process may mount: tried, since being root is not enough in a container.

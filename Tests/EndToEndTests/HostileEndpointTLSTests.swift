@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import HTTP
 import HTTPTypes
@@ -62,13 +63,8 @@ import Testing
             issue elsewhere 30 DNS:appleid.example
             issue expired -1 DNS:localhost
             """
-        let process = Process()
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-c", script]
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        let finished = try FinishedProgram(running: ["sh", "-c", script])
+        #expect(finished.succeeded, "\(finished.errorText)")
         return folder
     }
 }

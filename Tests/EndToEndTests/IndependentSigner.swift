@@ -1,4 +1,5 @@
 import AppleSimulator
+import ChildProcesses
 import Foundation
 import Synchronization
 import Testing
@@ -14,29 +15,12 @@ final class IndependentSigner: Sendable {
     /// Never published.
     static let strangersKid = "strangers1"
 
-    private struct Pipes: Sendable {
-        var process: Process
-        var input: FileHandle
-        var output: FileHandle
-    }
-
-    private let pipes: Mutex<Pipes?>
+    /// Nil when it could not be started. Held from a question to its answer.
+    private let program: Mutex<SpawnedProgram?>
 
     private init() {
-        let process = Process()
         let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "independent-signer.py").path
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-u", script]
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        do {
-            try process.run()
-            pipes = Mutex(
-                Pipes(process: process, input: input.fileHandleForWriting, output: output.fileHandleForReading))
-        } catch {
-            pipes = Mutex(nil)
-        }
+        program = Mutex(try? SpawnedProgram(["python3", "-u", script], input: .pipe, output: .pipe))
     }
 
     /// A compact JWS over exactly these texts, whatever they say.
@@ -80,14 +64,16 @@ final class IndependentSigner: Sendable {
     private func askNow(_ question: [String: String]) throws -> String {
         var line = try JSONEncoder().encode(question)
         line.append(0x0A)
-        return try pipes.withLock { pipes in
-            guard let pipes else { throw SiteError("python3 with joserfc and cryptography is needed") }
-            try pipes.input.write(contentsOf: line)
+        return try program.withLock { program in
+            guard let input = program?.input, let output = program?.output else {
+                throw SiteError("python3 with joserfc and cryptography is needed")
+            }
+            try input.write(Array(line))
             var answer = Data()
             while answer.last != 0x0A {
-                let more = pipes.output.availableData
+                let more = output.next()
                 guard !more.isEmpty else { throw SiteError("the signer ended: is joserfc installed?") }
-                answer.append(more)
+                answer.append(contentsOf: more)
             }
             let reply = try JSONDecoder().decode([String: String].self, from: answer)
             if let error = reply["error"] { throw SiteError("the signer: \(error)") }

@@ -1,4 +1,5 @@
 import AppleSimulator
+import ChildProcesses
 import Foundation
 import Synchronization
 import Testing
@@ -357,7 +358,7 @@ import Testing
             let body = try await site.apple.notification("consent-revoked", about: "ada")
             let lock = try DatabaseLock(site.databasePath)
             let refused = try await Self.post(site, bytes: body)
-            try lock.release()
+            lock.release()
             #expect(refused.status == 503)
             #expect(try await site.count("notification") == 0)
             #expect(try await Self.post(site, bytes: body).status == 200)
@@ -389,34 +390,24 @@ import Testing
 
 /// Another process that holds SQLite's write lock.
 final class DatabaseLock: Sendable {
-    private let process: Process
-    private let input: Pipe
+    private let program: SpawnedProgram
 
     init(_ path: String) throws {
-        process = Process()
-        input = Pipe()
-        let output = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = [
-            "python3", "-c",
-            """
+        let script = """
             import sqlite3, sys
             database = sqlite3.connect(sys.argv[1], isolation_level=None)
             database.execute("BEGIN IMMEDIATE")
             print("locked", flush=True)
             sys.stdin.read()
             database.execute("ROLLBACK")
-            """, path,
-        ]
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
+            """
+        program = try SpawnedProgram(["python3", "-c", script, path], input: .pipe, output: .pipe)
         // Returns when the lock is held.
-        guard !output.fileHandleForReading.availableData.isEmpty else { throw SiteError("the database was not locked") }
+        guard program.output?.next().isEmpty == false else { throw SiteError("the database was not locked") }
     }
 
-    func release() throws {
-        try input.fileHandleForWriting.close()
-        process.waitUntilExit()
+    func release() {
+        program.input?.close()
+        _ = program.waitUntilEnded()
     }
 }

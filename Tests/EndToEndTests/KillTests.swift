@@ -1,3 +1,4 @@
+import ChildProcesses
 import Coding
 import Foundation
 import HTTP

@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import Sockets
 import Testing
@@ -84,13 +85,7 @@ enum TestCertificates {
             openssl x509 -req -in expired.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days -1 -extfile names \
               -out expired.pem
             """
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments = ["-c", script]
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw HarnessError.noResult }
+        guard try FinishedProgram(running: ["sh", "-c", script]).succeeded else { throw HarnessError.noResult }
         return folder
     }
 }

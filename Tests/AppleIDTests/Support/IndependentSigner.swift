@@ -1,3 +1,4 @@
+import ChildProcesses
 import Foundation
 import Synchronization
 import Testing
@@ -13,28 +14,11 @@ final class IndependentSigner: Sendable {
     /// Never published.
     static let strangersKey = "strangers1"
 
-    private struct Pipes: Sendable {
-        var process: Process
-        var input: FileHandle
-        var output: FileHandle
-    }
-
-    private let pipes: Mutex<Pipes?>
+    /// Nil when it could not be started. Held from a question to its answer.
+    private let program: Mutex<SpawnedProgram?>
 
     private init() {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-u", "-c", Self.program]
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        do {
-            try process.run()
-            pipes = Mutex(
-                Pipes(process: process, input: input.fileHandleForWriting, output: output.fileHandleForReading))
-        } catch {
-            pipes = Mutex(nil)
-        }
+        program = Mutex(try? SpawnedProgram(["python3", "-u", "-c", Self.script], input: .pipe, output: .pipe))
     }
 
     /// A compact JWS over exactly these texts, signed RS256 by `key` whatever the header says.
@@ -70,14 +54,15 @@ final class IndependentSigner: Sendable {
     private func ask(_ question: [String: String]) throws -> String {
         var line = try JSONEncoder().encode(question)
         line.append(0x0A)
-        return try pipes.withLock { pipes in
-            let pipes = try #require(pipes, "python3 with joserfc and cryptography is needed")
-            try pipes.input.write(contentsOf: line)
+        return try program.withLock { program in
+            let running = try #require(program, "python3 with joserfc and cryptography is needed")
+            let (input, output) = (try #require(running.input), try #require(running.output))
+            try input.write(Array(line))
             var answer = Data()
             while !answer.contains(0x0A) {
-                let more = pipes.output.availableData
+                let more = output.next()
                 guard !more.isEmpty else { throw SignerError(text: "the signer ended; is joserfc installed?") }
-                answer.append(more)
+                answer.append(contentsOf: more)
             }
             let reply = try JSONDecoder().decode([String: String].self, from: answer)
             if let error = reply["error"] { throw SignerError(text: error) }
@@ -89,7 +74,7 @@ final class IndependentSigner: Sendable {
         var text: String
     }
 
-    private static let program = """
+    private static let script = """
         import base64, hashlib, hmac, json, sys
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa

@@ -1,106 +1,48 @@
+import ChildProcesses
 import Foundation
 import Glibc
-import Synchronization
 
 /// A program of this package as a process of its own: the only way to kill it, limit it, or see its exit code.
 final class ChildProcess: Sendable {
-    /// How a process ended.
-    struct Ending: Hashable, Sendable {
-        /// The exit code, or the signal's number.
-        var code: Int32
-        var wasSignalled: Bool
-    }
+    typealias Ending = ChildProcesses.Ending
 
     struct DidNotEnd: Error, CustomStringConvertible {
         var description: String
     }
 
-    private struct State {
-        var ending: Ending?
-        var waiters: [CheckedContinuation<Ending, Never>] = []
-    }
-
-    let pid: Int32
     /// What the process wrote to standard output and standard error, in one file.
     let outputPath: String
-    /// When it was started.
-    let startedAt: ContinuousClock.Instant
-    private let process: Process
-    private let state: Shared
-
-    /// Shared with Foundation's termination handler, which outlives nobody's patience.
-    private final class Shared: Sendable {
-        let state = Mutex(State())
-
-        func end(_ ending: Ending) {
-            let waiters = state.withLock { state in
-                state.ending = ending
-                defer { state.waiters = [] }
-                return state.waiters
-            }
-            for waiter in waiters { waiter.resume(returning: ending) }
-        }
-    }
+    private let program: SpawnedProgram
 
     /// - Parameters:
     ///   - command: the program and its arguments; without a slash it is looked up in `PATH`.
     ///   - outputPath: made or continued.
     init(_ command: [String], environment: [String: String] = [:], directory: String, outputPath: String) throws {
-        let files = FileManager.default
-        if !files.fileExists(atPath: outputPath) { _ = files.createFile(atPath: outputPath, contents: nil) }
-        guard let output = FileHandle(forWritingAtPath: outputPath) else {
-            throw DidNotEnd(description: "\(outputPath) cannot be written")
-        }
-        defer { try? output.close() }
-        try output.seekToEnd()
-        let process = Process()
-        process.executableURL = URL(filePath: command[0].contains("/") ? command[0] : "/usr/bin/env")
-        process.arguments = command[0].contains("/") ? Array(command.dropFirst()) : command
-        process.currentDirectoryURL = URL(filePath: directory)
         // Nothing of the machine's environment: a BRAMLEY_… of the person who tests must not matter.
-        process.environment = ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SWIFT_BACKTRACE": "enable=no"]
-            .merging(environment) { $1 }
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = output
-        process.standardError = output
-        let shared = Shared()
-        process.terminationHandler = { process in
-            shared.end(
-                Ending(code: process.terminationStatus, wasSignalled: process.terminationReason == .uncaughtSignal))
-        }
-        startedAt = ContinuousClock.now
-        try process.run()
-        pid = process.processIdentifier
-        self.process = process
+        program = try SpawnedProgram(
+            command,
+            environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SWIFT_BACKTRACE": "enable=no"]
+                .merging(environment) { $1 },
+            directory: directory, output: .file(outputPath), errors: .sameAsOutput)
         self.outputPath = outputPath
-        state = shared
     }
 
-    deinit {
-        if ending == nil { _ = kill(pid, SIGKILL) }
-    }
+    deinit { signal(SIGKILL) }
 
-    var ending: Ending? { state.state.withLock { $0.ending } }
+    var pid: Int32 { program.pid }
+    /// When it was started.
+    var startedAt: ContinuousClock.Instant { program.startedAt }
+    var ending: Ending? { program.ending }
 
     /// All it has written so far.
     var output: String {
         String(decoding: FileManager.default.contents(atPath: outputPath) ?? Data(), as: UTF8.self)
     }
 
-    func signal(_ number: Int32) {
-        if ending == nil { _ = kill(pid, number) }
-    }
+    func signal(_ number: Int32) { program.signal(number) }
 
     /// Waits until the process has ended.
-    func waitUntilEnded() async -> Ending {
-        await withCheckedContinuation { continuation in
-            let ended: Ending? = state.state.withLock { state in
-                if state.ending == nil { state.waiters.append(continuation) }
-                return state.ending
-            }
-            if let ended { continuation.resume(returning: ended) }
-        }
-    }
+    func waitUntilEnded() async -> Ending { await program.ended() }
 
     /// Waits until it has ended by itself; after that time it is killed, which is then how it ended.
     func waitUntilEnded(within limit: Duration) async -> Ending {
