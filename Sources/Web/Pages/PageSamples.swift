@@ -26,13 +26,11 @@ enum PageSamples {
         login(strings)
             + people.flatMap { person in
                 [
-                    PageSample(
-                        template: "account", name: "account (\(person.name))",
-                        values: AccountPage.values(
-                            of: person.user, sessions: sessions(of: person.user), current: currentSession,
-                            notice: strings["account.done.sessionEnded"], scriptNonce: scriptNonce,
-                            strings: strings)),
-                    deletion(of: person, isFresh: true, strings), deletion(of: person, isFresh: false, strings),
+                    account(of: person, isAlone: false, strings), account(of: person, isAlone: true, strings),
+                    deletion(of: person, isFresh: true, notice: nil, strings),
+                    deletion(of: person, isFresh: true, notice: "account.done.unconfirmed", strings),
+                    deletion(of: person, isFresh: false, notice: nil, strings),
+                    deletion(of: person, isFresh: false, notice: "account.done.otherAccount", strings),
                     PageSample(
                         template: "logout", name: "logout (\(person.name))",
                         values: LogoutPage.values(
@@ -52,13 +50,26 @@ enum PageSamples {
             } + messages(locale, strings, configuration)
     }
 
-    private static func deletion(of person: Person, isFresh: Bool, _ strings: Strings) -> PageSample {
+    /// - Parameter isAlone: whether there is no session but the one that asks, and nothing was done.
+    private static func account(of person: Person, isAlone: Bool, _ strings: Strings) -> PageSample {
         PageSample(
-            template: "account_delete", name: "account_delete (\(person.name), \(isFresh ? "fresh" : "stale"))",
+            template: "account", name: "account (\(person.name)\(isAlone ? ", signed in nowhere else" : ""))",
+            values: AccountPage.values(
+                of: person.user, sessions: Array(sessions(of: person.user).prefix(isAlone ? 1 : .max)),
+                current: currentSession, notice: isAlone ? nil : strings["account.done.sessionEnded"],
+                scriptNonce: scriptNonce, strings: strings))
+    }
+
+    /// - Parameter notice: the key of what is said about a try that deleted nothing.
+    private static func deletion(
+        of person: Person, isFresh: Bool, notice: String?, _ strings: Strings
+    ) -> PageSample {
+        let name = [person.name, isFresh ? "fresh" : "stale"] + (notice == nil ? [] : ["tried"])
+        return PageSample(
+            template: "account_delete", name: "account_delete (\(name.joined(separator: ", ")))",
             values: AccountDeletionPage.values(
                 of: person.user, isFresh: isFresh, again: "/login/apple?return_to=%2Faccount%2Fdelete", minutes: 10,
-                notice: isFresh ? strings["account.done.unconfirmed"] : nil, scriptNonce: scriptNonce,
-                strings: strings))
+                notice: notice.map { strings[$0] }, scriptNonce: scriptNonce, strings: strings))
     }
 
     private static func login(_ strings: Strings) -> [PageSample] {
