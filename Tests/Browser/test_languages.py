@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from elsewhere import AGENTS, Elsewhere
 from gallery import OVERFLOW
+from programs import write_private
 
 STRINGS = Path(__file__).resolve().parents[2] / "Public/strings"
 LANGUAGES = ("en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar")
@@ -19,8 +21,8 @@ def texts(language: str) -> dict:
 
 
 def plain(text: str) -> str:
-    """As a person reads it: without the marks that only keep a name's direction."""
-    return re.sub("[\u2066-\u2069]", "", text)
+    """As a person reads it: without the marks that only keep a name's direction, with one kind of space."""
+    return re.sub("[\u2066-\u2069]", "", text).replace("\u00a0", " ")
 
 
 @pytest.fixture
@@ -126,6 +128,7 @@ def test_every_page_fits_and_reads_well(visitor, gallery, language):
     look(visitor, f"{language}-already", gallery)
     visitor.open(f"/account?{chosen}")
     assert words["account"]["sessions"] in visitor.text()
+    assert words["account"]["onlyHere"] in visitor.text()
     look(visitor, f"{language}-account", gallery)
     visitor.open(f"/logout?{chosen}")
     assert plain(visitor.find(".lead").text) == words["logout"]["lead"].replace("{name}", "Ada Byron")
@@ -153,3 +156,89 @@ def test_every_error_fits_in_every_language(visitor):
                 wide.append(f"{language} {name}")
     visitor.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
     assert not wide, wide
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sessions_and_deletion_fit_and_read_well(visitor, site, gallery, language):
+    words = texts(language)
+    chosen = f"ui_locales={language}"
+
+    def filled(key: str, **values: str) -> str:
+        text = words
+        for part in key.split("."):
+            text = text[part]
+        return plain(text.format(**({"site": "Orchard Club"} | values)))
+
+    for agent in AGENTS.values():
+        Elsewhere(site, "ada", agent)
+    visitor.goes_to_apple(f"/login?{chosen}")
+    visitor.chooses("ada")
+    visitor.consents()
+    visitor.arrives("/account")
+    visitor.open(f"/account?{chosen}")
+    look(visitor, f"{language}-account-sessions", gallery)
+    button = visitor.find(".sessions form button")
+    device = button.find_element("xpath", "ancestor::li").find_element("css selector", ".device").text
+    assert button.text == words["account"]["endSession"]
+    assert plain(button.get_attribute("aria-label")) == filled("account.endSessionOf", device=plain(device))
+    # Speech control finds a button by what stands on it (WCAG 2.1, 2.5.3).
+    assert button.text in button.get_attribute("aria-label")
+
+    visitor.find(".end-others button").click()
+    dialog = visitor.find("dialog[open]")
+    assert plain(dialog.find_element("tag name", "p").text) == filled("account.endOthersText")
+    look(visitor, f"{language}-account-dialog", gallery)
+    dialog.find_element("css selector", "[value=cancel]").click()
+    visitor.wait(lambda _: not visitor.all("dialog[open]"), "the dialog to close")
+    button.click()
+    visitor.wait(lambda _: visitor.find("#announcement").text == words["account"]["done"]["sessionEnded"],
+                 "the confirmation")
+    assert visitor.find("html").get_attribute("lang") == language
+    look(visitor, f"{language}-account-ended", gallery)
+
+    visitor.press(".danger-link")
+    visitor.arrives("/account/delete")
+    assert visitor.heading() == words["deletion"]["heading"], "the link keeps the language"
+    assert [plain(item.text) for item in visitor.all(".what li")] == [
+        filled(f"deletion.{key}") for key in ("whatProfile", "whatSessions", "whatApple")]
+    look(visitor, f"{language}-account-delete", gallery)
+    visitor.find("[name=confirm]").click()
+    visitor.press("button.danger")
+    visitor.arrives("/account/deleted")
+    visitor.reads(words["deletion"]["deletedTitle"])
+    assert plain(visitor.find(".lead").text) == filled("deletion.deletedWhat")
+    look(visitor, f"{language}-account-deleted", gallery)
+    visitor.open(f"/account/deleted?apple=untold&{chosen}")
+    assert words["deletion"]["deletedUntold"] in visitor.text()
+    look(visitor, f"{language}-account-deleted-untold", gallery)
+
+
+@pytest.fixture
+def guarded(make_site, tmp_path):
+    """A site whose rules let nobody in, with the visitor's browser in the place of the proxy."""
+    rules = tmp_path / "rules.json"
+    write_private(rules, json.dumps({"rules": [{"host": "*", "allow": {"groups": ["nobody"]}}]}).encode())
+    return make_site({"forwardAuth.rulesFile": str(rules), "server.trustedProxies": ["127.0.0.1", "::1"]})
+
+
+def test_the_page_for_those_who_may_not_come_in_fits_in_every_language(make_visitor, guarded, gallery):
+    visitor = make_visitor(guarded)
+    visitor.signs_in("ada")
+    described = {"X-Forwarded-Proto": "http", "X-Forwarded-Host": guarded.origin.removeprefix("http://"),
+                 "X-Forwarded-Uri": "/members", "X-Forwarded-Method": "GET"}
+    visitor.driver.execute_cdp_cmd("Network.enable", {})
+    try:
+        for language in LANGUAGES:
+            visitor.driver.execute_cdp_cmd("Network.setExtraHTTPHeaders", {
+                "headers": described | {"Accept-Language": language}})
+            visitor.open("/auth/verify")
+            words = texts(language)
+            page = visitor.find("html")
+            assert (page.get_attribute("lang"), page.get_attribute("dir")) == (
+                language, "rtl" if language == "ar" else "ltr")
+            assert visitor.heading() == words["errors"]["not_allowed"]["title"]
+            assert [link.text for link in visitor.all("a.button")] == [
+                words["forbidden"]["somebodyElse"], words["forbidden"]["account"]]
+            look(visitor, f"{language}-forbidden", gallery)
+    finally:
+        visitor.driver.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": {}})
