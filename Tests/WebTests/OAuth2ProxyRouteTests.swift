@@ -40,6 +40,17 @@ import Web
         if code == 403 { #expect(nobody.status == .unauthorized) }
     }
 
+    @Test("Demands among more parameters than are read are not dropped", arguments: [30, 31, 32, 33, 400])
+    func demandsAmongMany(_ count: Int) async throws {
+        let site = try Site()
+        site.signIn(groups: ["staff"])
+        let others = String(repeating: "&x", count: count)
+        for query in ["allowed_groups=other\(others)", "x\(others)&allowed_groups=other"] {
+            let response = await site.get("/oauth2/auth?" + query, cookie: site.cookie)
+            #expect([.forbidden, .badRequest].contains(response.status), "\(count)")
+        }
+    }
+
     @Test func demandsHoldWhereARuleIsOpen() async throws {
         let rules = try AccessRulesFile.read(Array("{\"rules\": [{\"allow\": \"public\"}]}".utf8))
         let site = try Site(adjust: { $0.accessRules = rules })

@@ -4,6 +4,8 @@ import HTTP
 /// The parameters of a query or a small form.
 struct Query: Sendable {
     private let fields: [FormField]
+    /// Whether all that was given is here. Where a parameter narrows what is allowed, its absence means nothing without.
+    let isWhole: Bool
 
     /// More than 32 parameters, or 16 KiB of them, are nobody's: none is looked at.
     init(_ request: ServerRequest) {
@@ -11,7 +13,9 @@ struct Query: Sendable {
     }
 
     init(_ bytes: [UInt8]) {
-        fields = (try? FormDecoder.parse(bytes, limits: FormLimits(maximumBytes: 16_384, maximumFields: 32))) ?? []
+        let parsed = try? FormDecoder.parse(bytes, limits: FormLimits(maximumBytes: 16_384, maximumFields: 32))
+        fields = parsed ?? []
+        isWhole = parsed != nil
     }
 
     /// What was given under one name.

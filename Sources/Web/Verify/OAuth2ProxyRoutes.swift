@@ -15,6 +15,7 @@ struct OAuth2ProxyRoutes: Sendable {
     /// narrow it further, as there: dropping them in silence would open what was closed.
     func auth(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let query = Query(request)
+        guard query.isWhole else { throw .badRequest("too many parameters") }
         var demands: [AccessRules.Listed] = []
         if let groups = try list("allowed_groups", query) {
             demands.append(AccessRules.Listed(groups: groups))
