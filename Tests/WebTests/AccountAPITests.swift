@@ -58,6 +58,16 @@ import Web
         #expect(people(site) == (status == 403 ? 1 : 0))
     }
 
+    @Test("The clock that went back makes nothing fresh", arguments: [(60, 202), (61, 403)] as [(Int64, Int)])
+    func sessionFromTheFuture(_ ahead: Int64, status: Int) async throws {
+        let site = try Site()
+        site.signIn(kind: .native)
+        site.clock.advance(seconds: -ahead)
+        let response = await site.send(.delete, "/api/v1/account", site.bearer(Site.nativeToken))
+        #expect(response.status.code == status)
+        #expect(people(site) == (status == 403 ? 1 : 0))
+    }
+
     @Test(
         "Whoever may not use the site asks its operator",
         arguments: [(User.State.pending, "user_pending"), (.disabled, "user_disabled")])

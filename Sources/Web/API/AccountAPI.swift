@@ -5,9 +5,6 @@ import RelyingParty
 
 /// `DELETE /api/v1/account`: people who delete their account in an app, or on a page of ours with a script.
 struct AccountAPI: Sendable {
-    /// Seconds after signing in within which an account may be deleted.
-    static let freshness: Int64 = 600
-
     let configuration: WebConfiguration
     let responses: WebResponses
     let cookies: Cookies
@@ -26,7 +23,7 @@ struct AccountAPI: Sendable {
         }
         let signedIn = try await reader.active(credential)
         let now = clock.now()
-        guard now < signedIn.session.createdAt.adding(seconds: Self.freshness) else { throw .freshSignInRequired }
+        guard RecentSignIn.holds(signedIn.session, at: now) else { throw .freshSignInRequired }
         do {
             // False when another request was quicker: gone all the same.
             _ = try await users.deleteUser(signedIn.user.id, at: now)

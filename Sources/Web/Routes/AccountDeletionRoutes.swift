@@ -10,9 +10,6 @@ import RelyingParty
 /// box that is ticked. The form names the account it was shown for, because the fresh sign-in may have been somebody
 /// else's, in this tab or another.
 struct AccountDeletionRoutes: Sendable {
-    /// How long ago the sign-in may be, in seconds.
-    static let freshness: Int64 = 600
-
     let configuration: WebConfiguration
     let responses: WebResponses
     let cookies: Cookies
@@ -34,7 +31,7 @@ struct AccountDeletionRoutes: Sendable {
         let page = responses.pages.render(
             "account_delete", locale: locale,
             AccountDeletionPage.values(
-                of: signedIn.user, isFresh: isFresh(signedIn.session), again: again, minutes: Self.freshness / 60,
+                of: signedIn.user, isFresh: isFresh(signedIn.session), again: again, minutes: RecentSignIn.seconds / 60,
                 notice: AccountNotice(request)?.text(strings), scriptNonce: nonce, strings: strings))
         return responses.page(
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
@@ -78,11 +75,7 @@ struct AccountDeletionRoutes: Sendable {
         return responses.page(page, locale: locale)
     }
 
-    private func isFresh(_ session: Session) -> Bool {
-        let now = clock.now()
-        // From the future, by more than a clock being corrected explains: nobody knows how old it is.
-        return now < session.createdAt.adding(seconds: Self.freshness) && session.createdAt <= now.adding(seconds: 60)
-    }
+    private func isFresh(_ session: Session) -> Bool { RecentSignIn.holds(session, at: clock.now()) }
 
     private func again(_ notice: AccountNotice?, _ locale: PageLocale) -> ServerResponse {
         let query = notice.map { "?done=\($0.rawValue)" } ?? ""
