@@ -32,8 +32,12 @@ package enum DisplayName {
         }
     }
 
+    /// Fillers, joiners and selectors of variants (Unicode: "default ignorable") and the Braille pattern without dots
+    /// stay beside other letters, and are no name by themselves: it would look like nobody's.
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
-        !scalar.properties.isWhitespace && scalar.properties.generalCategory != .format
+        let properties = scalar.properties
+        return !properties.isWhitespace && properties.generalCategory != .format
+            && !properties.isDefaultIgnorableCodePoint && scalar != "\u{2800}"
     }
 
     private static func trimmed(_ text: String) -> String {

@@ -18,7 +18,11 @@ struct DisplayNameTests {
         #expect(DisplayName.sanitize(text).map { Array($0.utf8) } == Array(name.utf8))
     }
 
-    @Test(arguments: ["", " ", "\u{A0}\u{3000}", "\r\n\t", "\u{202E}\u{202C}", "\u{200D}\u{200C}", "\u{FEFF}"])
+    // The last are letters, a mark and a symbol to Unicode, and nothing to the eye.
+    @Test(arguments: [
+        "", " ", "\u{A0}\u{3000}", "\r\n\t", "\u{202E}\u{202C}", "\u{200D}\u{200C}", "\u{FEFF}", "\u{3164}",
+        "\u{115F}\u{1160}", "\u{FFA0} \u{3164}", "\u{34F}", "\u{FE0F}\u{E0100}", "\u{2800}", "\u{2800}\u{3164}\u{200D}",
+    ])
     func isNilWhenNothingVisibleIsLeft(text: String) {
         #expect(DisplayName.sanitize(text) == nil)
     }
