@@ -1,0 +1,180 @@
+"""Requests that change something, forged: from other sites, in other words, at every route there is."""
+
+import pytest
+
+from attacker import FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
+from inhabited import Inhabited, bearer, call
+from programs import Site
+
+ALLOWED = "https://app.example.com"
+# Who may send what, and what becomes of it when they do. Every documented route that is no GET is in exactly one.
+OWN_PAGES = {
+    ("POST", "/logout"): 303,
+    ("POST", "/account/sessions/revoke"): 303,
+    ("POST", "/account/sessions/revoke-all"): 303,
+    ("POST", "/account/delete"): 303,
+    ("DELETE", "/api/v1/session"): 204,
+    ("DELETE", "/api/v1/account"): 202,
+}
+# Bound to the browser by state and binding, and signed by Apple.
+APPLE = {("POST", "/apple/callback"), ("POST", "/apple/notifications")}
+
+
+@pytest.fixture(scope="module")
+def site(binaries, tmp_path_factory):
+    """One that trusts this machine as its proxy, so that forged words of a proxy count as far as they can."""
+    site = Site(binaries, tmp_path_factory.mktemp("changes"), {
+        "log.level": "info", "server.trustedProxies": PROXIES, "api.allowedOrigins": [ALLOWED],
+        "login.allowedReturnOrigins": [ALLOWED]})
+    yield site.start()
+    site.end()
+
+
+@pytest.fixture(scope="module")
+def inhabited(site):
+    return Inhabited(site)
+
+
+def test_every_route_that_changes_something_is_here():
+    changing = {(method, path) for method, path, _ in documented() if method not in ("GET", "HEAD", "OPTIONS")}
+    backends = {(method, path) for method, path, _ in backend_routes() if method != "GET"}
+    assert changing == set(OWN_PAGES) | APPLE | backends
+    assert len(changing) == len(OWN_PAGES) + len(APPLE) + len(backends)
+
+
+def origins(site) -> list[list[tuple[str, str]]]:
+    """What browsers, and those who know them, send with a request of another site."""
+    own, port = site.origin, site.port
+    return [
+        [("Sec-Fetch-Site", "cross-site")],
+        [("Sec-Fetch-Site", "cross-site"), ("Origin", "https://evil.example")],
+        [("Sec-Fetch-Site", "cross-site"), ("Origin", own)],
+        [("Sec-Fetch-Site", "same-site"), ("Origin", f"http://app.localhost:{port}")],
+        [("Sec-Fetch-Site", "same-site"), ("Origin", own)],
+        [("Sec-Fetch-Site", "same-site"), ("Origin", ALLOWED)],
+        [("Sec-Fetch-Site", "none")],
+        [("Sec-Fetch-Site", "none"), ("Origin", own)],
+        [("Sec-Fetch-Site", "")],
+        [("Sec-Fetch-Site", "Same-Origin")],
+        [("Sec-Fetch-Site", "same-origin, same-origin")],
+        [("Sec-Fetch-Site", "same-origin;x")],
+        [SAME_ORIGIN, SAME_ORIGIN],
+        [SAME_ORIGIN, ("Sec-Fetch-Site", "cross-site")],
+        [("Sec-Fetch-Site", "cross-site"), SAME_ORIGIN],
+        [],
+        [("Referer", own + "/account")],
+        [("Origin", "null")],
+        [("Origin", "")],
+        [("Origin", ALLOWED)],
+        [("Origin", "https://evil.example")],
+        [("Origin", f"http://evil.localhost:{port}")],
+        [("Origin", f"http://localhost:{port}.evil.example")],
+        [("Origin", f"http://localhost.evil.example:{port}")],
+        [("Origin", f"https://localhost:{port}")],
+        [("Origin", "http://localhost")],
+        [("Origin", f"http://LOCALHOST:{port}")],
+        [("Origin", f"http://localhost.:{port}")],
+        [("Origin", f"http://127.0.0.1:{port}")],
+        [("Origin", own + "/")],
+        [("Origin", f"{own} https://evil.example")],
+        [("Origin", own), ("Origin", own)],
+        [("Origin", own), ("Origin", "https://evil.example")],
+        [("Origin", "http://evil.example"), ("Host", "evil.example")],
+        [("Origin", "https://evil.example"), ("X-Forwarded-Host", "evil.example"), ("X-Forwarded-Proto", "https")],
+        [("Origin", "https://evil.example"), ("Forwarded", "host=evil.example;proto=https")],
+        [("Origin", "https://evil.example"), ("X-Requested-With", "XMLHttpRequest")],
+    ]
+
+
+@pytest.mark.parametrize("method, path", OWN_PAGES, ids=lambda value: value)
+def test_a_forged_request_changes_nothing(site, inhabited, method, path):
+    person = Person(inhabited)
+    before = person.kept()
+    body = person.form(path) if method == "POST" else ""
+    kinds = [FORM] if method == "DELETE" else [
+        FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"), ("X-No-Type", "")]
+    for fields in origins(site):
+        for kind in kinds:
+            answer = send(site, method, path, [*fields, kind, cookie(person.token)], body)
+            assert answer.status == 403, (fields, kind)
+            assert "Set-Cookie" not in answer.headers, fields
+            assert "Access-Control-Allow-Origin" not in answer.headers, fields
+    assert person.kept() == before
+    # The very same request from a page of ours does it: it was refused for where it came from, and for nothing else.
+    answer = send(site, method, path, [SAME_ORIGIN, FORM, cookie(person.token)], body)
+    assert answer.status == OWN_PAGES[method, path]
+    assert person.kept() != before
+
+
+@pytest.mark.parametrize("path", [path for method, path in OWN_PAGES if path.startswith("/account/")])
+@pytest.mark.parametrize("kind", [
+    ("Content-Type", "text/plain"), ("Content-Type", "application/json"), ("X-No-Type", ""),
+    ("Content-Type", "multipart/form-data; boundary=x"), ("Content-Type", "application/x-www-form-urlencodedx")])
+def test_only_forms_are_read(site, inhabited, path, kind):
+    person = Person(inhabited)
+    before = person.kept()
+    assert send(site, "POST", path, [SAME_ORIGIN, kind, cookie(person.token)], person.form(path)).status == 415
+    twice = [SAME_ORIGIN, FORM, kind if kind[0] == "Content-Type" else FORM, cookie(person.token)]
+    assert send(site, "POST", path, twice, person.form(path)).status in (400, 415)
+    assert person.kept() == before
+
+
+OVERRIDES = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"]
+
+
+@pytest.mark.parametrize("method, path", OWN_PAGES, ids=lambda value: value)
+def test_no_other_method_stands_for_it(site, inhabited, method, path):
+    person = Person(inhabited)
+    before = person.kept()
+    own = [SAME_ORIGIN, FORM, cookie(person.token)]
+    body = person.form(path)
+    reads = [send(site, "GET", f"{path}{query}", [*own, *fields]) for query in ("", "?" + body, f"?_method={method}")
+             for fields in ([], [(name, method) for name in OVERRIDES])]
+    assert all(answer.status in (200, 303, 400, 404, 405) for answer in reads)
+    for other in ("HEAD", "PUT", "PATCH", "OPTIONS", "DELETE" if method == "POST" else "POST"):
+        for fields in ([], [(name, method) for name in OVERRIDES]):
+            answer = send(site, other, path, [*own, *fields], body + f"&_method={method}" if other == "POST" else "")
+            assert answer.status in (200, 204, 303, 404, 405), other
+    assert person.kept() == before
+
+
+@pytest.mark.parametrize("method, path", [route[:2] for route in backend_routes()], ids=lambda value: value)
+def test_no_cookie_and_no_page_opens_a_backends_route(site, inhabited, method, path):
+    person = Person(inhabited)
+    before = person.kept()
+    for fields in ([SAME_ORIGIN], [("Origin", site.origin)], [SAME_ORIGIN, ("Origin", ALLOWED)]):
+        for credential in ([], [("Authorization", f"Bearer {person.token}")],
+                           [("Authorization", f"Basic {person.token}")], [("X-API-Key", person.token)]):
+            body = '{"state":"disabled"}' if method == "PATCH" else "token=x"
+            kind = ("Content-Type", "application/json") if method == "PATCH" else FORM
+            answer = send(site, method, person.fill(path), [*fields, *credential, kind, cookie(person.token)],
+                          body if method in ("POST", "PATCH") else "")
+            assert answer.status == 401, (fields, credential)
+            assert "Access-Control-Allow-Origin" not in answer.headers
+    assert person.kept() == before
+
+
+def test_an_apples_page_makes_nobody_signed_in_without_apple(site, inhabited):
+    """The two posts that take requests of other sites believe only what Apple has signed."""
+    people = inhabited.read("SELECT count(*) FROM session"), inhabited.read("SELECT count(*) FROM user")
+    for path, kind in (("/apple/callback", FORM), ("/apple/notifications", ("Content-Type", "application/json"))):
+        for fields in origins(site):
+            answer = send(site, "POST", path, [*fields, kind],
+                          "state=x&code=y&id_token=a.b.c" if kind == FORM else '{"payload":"a.b.c"}')
+            assert answer.status in (400, 403, 429, 503), (path, fields)
+            assert "__Host-bramley=" not in (answer.headers.get("Set-Cookie") or "")
+    assert people == (inhabited.read("SELECT count(*) FROM session"), inhabited.read("SELECT count(*) FROM user"))
+
+
+def test_an_app_needs_no_page(site, inhabited):
+    """A Bearer is attached by nobody but who holds it; a browser's token sent so is none."""
+    person = Person(inhabited)
+    (_, native), = inhabited.make_sessions([person.user], "native")
+    before = person.kept()
+    assert call(site, "DELETE", "/api/v1/session", bearer(person.token) | {"Sec-Fetch-Site": "same-origin"}).status == 401
+    assert call(site, "DELETE", "/api/v1/account", bearer(person.token) | {"Sec-Fetch-Site": "same-origin"}).status == 401
+    # With a Bearer of ours, the cookie beside it is not looked at, whoever sent it.
+    mixed = [("Authorization", "Bearer brs_" + "A" * 43), SAME_ORIGIN, cookie(person.token)]
+    assert send(site, "DELETE", "/api/v1/account", mixed).status == 401
+    assert person.kept() == before
+    assert call(site, "DELETE", "/api/v1/session", bearer(native)).status == 204

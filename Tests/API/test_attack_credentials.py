@@ -1,0 +1,207 @@
+"""Sessions and keys, stolen, planted, doubled and taken where they do not belong."""
+
+import base64
+import subprocess
+
+import pytest
+
+from attacker import COOKIE, FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
+from inhabited import SCOPES, Inhabited, bearer, call, make_token, sign_in
+from programs import Site
+
+
+@pytest.fixture(scope="module")
+def site(binaries, tmp_path_factory):
+    site = Site(binaries, tmp_path_factory.mktemp("credentials"), {
+        "log.level": "info", "server.trustedProxies": PROXIES, "assertion.audience": "backend"})
+    yield site.start()
+    site.end()
+
+
+@pytest.fixture(scope="module")
+def inhabited(site):
+    return Inhabited(site)
+
+
+# Routes that say or do something for whoever is signed in: every one that is not in the second table.
+NOBODYS = {
+    ("GET", "/login/attempt"), ("GET", "/login/apple"), ("POST", "/apple/callback"), ("POST", "/apple/notifications"),
+    ("GET", "/oauth2/sign_in"), ("GET", "/oauth2/start"), ("GET", "/oauth2/sign_out"), ("GET", "/.well-known/jwks.json"),
+    ("GET", "/assets/{path...}"), ("GET", "/auth/forbidden"),
+}
+PEOPLES = [(method, path) for method, path, asker in documented()
+           if not asker.startswith("a backend") and (method, path) not in NOBODYS]
+
+
+def outcome(site, person, method, path, fields):
+    """What tells one who is signed in from one who is not."""
+    answer = send(site, method, path, [SAME_ORIGIN, FORM, *fields], person.form(path) if method == "POST" else "")
+    told = person.user.encode() in answer.body or person.user in str(answer.headers)
+    return answer.status, answer.headers["Location"], told
+
+
+def test_every_route_is_in_a_table():
+    assert ("GET", "/api/v1/session/assertion") in PEOPLES and ("GET", "/auth/verify") in PEOPLES
+    assert NOBODYS <= {(method, path) for method, path, _ in documented()}
+    assert len(PEOPLES) >= 17
+
+
+@pytest.mark.parametrize("method, path", PEOPLES, ids=lambda value: value)
+def test_a_cookie_that_is_not_plainly_ours_signs_nobody_in(site, inhabited, method, path):
+    person, attacker = Person(inhabited), Person(inhabited)
+    mine, theirs = person.token, attacker.token
+    out = outcome(site, person, method, path, [])
+    before = person.kept(), attacker.kept()
+    for fields in [
+        # Twice: two sessions, one and nonsense, twice the same; in one field and in two.
+        [("Cookie", f"{COOKIE}={mine}; {COOKIE}={theirs}")], [("Cookie", f"{COOKIE}={theirs}; {COOKIE}={mine}")],
+        [("Cookie", f"{COOKIE}={mine}; {COOKIE}=")], [("Cookie", f"{COOKIE}=; {COOKIE}={mine}")],
+        [("Cookie", f"{COOKIE}={mine}; {COOKIE}={mine}")], [("Cookie", f"{COOKIE}={mine};{COOKIE} ={theirs}")],
+        [("Cookie", f"{COOKIE}={mine}; a=b;\t{COOKIE}\t={theirs}")],
+        [cookie(mine), cookie(theirs)], [cookie(theirs), cookie(mine)], [cookie(mine), cookie(mine)],
+        # Other names: what a sibling host can set, and what only looks like ours.
+        [("Cookie", f"bramley={mine}")], [("Cookie", f"__host-bramley={mine}")], [("Cookie", f"__HOST-BRAMLEY={mine}")],
+        [("Cookie", f"__Secure-bramley={mine}")], [("Cookie", f"__Host-bramley-login={mine}")],
+        [("Cookie", f"x__Host-bramley={mine}")], [("Cookie", f"__Host-bramley[0]={mine}")], [("Cookie", f"={COOKIE}={mine}")],
+        [("Cookie", f"__Host%2Dbramley={mine}")], [("Cookie2", f"{COOKIE}={mine}")],
+        # Other values.
+        [("Cookie", f'{COOKIE}="{mine}"')], [("Cookie", f"{COOKIE}={mine},{COOKIE}={mine}")],
+        [("Cookie", f"{COOKIE}={mine}=")], [("Cookie", f"{COOKIE}={mine}%00")], [("Cookie", f"{COOKIE}= {mine} x")],
+        [("Cookie", f"{COOKIE}={mine[:-1]}")], [("Cookie", f"{COOKIE}={mine.upper()}")], [("Cookie", f"{COOKIE}")],
+        [("Cookie", f"$Version=1; {COOKIE}={mine}; {COOKIE}={theirs}")],
+        # Elsewhere.
+        [("Authorization", f"Bearer {mine}")], [("Authorization", f"Basic {mine}")], [("X-Session", mine)],
+        # A Bearer of ours decides alone.
+        [("Authorization", "Bearer brs_" + "A" * 43), cookie(mine)],
+        [("Authorization", "Bearer brs_x"), ("Authorization", "Bearer other"), cookie(mine)],
+    ]:
+        assert outcome(site, person, method, path, fields) == out, fields
+        assert (person.kept(), attacker.kept()) == before, fields
+    # What a sibling host adds does not sign anybody out, where it is not under our name.
+    tossed = [("Cookie", f"bramley={theirs}; __host-bramley={theirs}; {COOKIE}={mine}; __Secure-bramley={theirs}")]
+    assert outcome(site, person, method, path, tossed) != out or person.kept() != before[0]
+
+
+def test_a_planted_session_is_not_adopted(site, inhabited):
+    """Fixation: whatever the browser holds before, it holds another afterwards, and the old one opens nothing."""
+    attacker = Person(inhabited)
+    invented, _ = make_token("brs_")
+    for planted in (attacker.token, invented, "brs_", "x" * 4000):
+        start = send(site, "GET", "/login/apple", [cookie(planted)])
+        assert start.status == 303
+        binding = start.headers["Set-Cookie"].split(";")[0]
+        form = site.apple.call("POST", "authorize", {"person": "ada", "authorize_url": start.headers["Location"]})["form"]
+        done = send(site, "POST", "/apple/callback", [FORM, ("Cookie", f"{binding}; {COOKIE}={planted}")], form)
+        assert done.status == 303, done.body
+        new, = [value for value in done.headers.get_all("Set-Cookie") if value.startswith(COOKIE + "=")]
+        token = new.split(";")[0].partition("=")[2]
+        assert token != planted and token.startswith("brs_")
+        assert {"Secure", "HttpOnly", "SameSite=Lax", "Path=/"} <= set(new.split("; ")) and "Domain" not in new
+        ada = call(site, "GET", "/api/v1/session", {"Cookie": f"{COOKIE}={token}"}).json()["user"]
+        assert ada["id"] != attacker.user
+        after = send(site, "GET", "/api/v1/session", [cookie(planted)])
+        assert after.status == 401 or after.json()["user"]["id"] == attacker.user
+
+
+@pytest.mark.parametrize("method, path, scope", backend_routes(), ids=lambda value: value)
+def test_a_key_opens_what_its_scope_names_and_nothing_else(site, inhabited, keys, method, path, scope):
+    person = Person(inhabited)
+    kind, body = ("Content-Type", "application/json"), ""
+    if method == "PATCH":
+        body = '{"groups":["admin"]}'
+    elif method == "POST":
+        kind, body = FORM, f"token={person.token}"
+    before = person.kept()
+
+    def ask(*fields):
+        return send(site, method, person.fill(path), [kind, *fields], body)
+
+    basic = base64.b64encode
+    for name, key in keys.items():
+        if name == scope:
+            continue
+        for credential in (f"Bearer {key}", "Basic " + basic(f"x:{key}".encode()).decode()):
+            answer = ask(("Authorization", credential))
+            assert answer.status == 403 and answer.json()["code"] == "insufficient_scope", name
+            # Nothing else in the request widens it.
+            assert ask(("Authorization", credential), cookie(person.token), SAME_ORIGIN).status == 403
+            assert ask(("Authorization", credential), ("X-Scope", scope)).status == 403
+    good = keys[scope]
+    for fields in [
+        [("Authorization", f"Bearer {good}"), ("Authorization", "Basic " + basic(f"x:{good}".encode()).decode())],
+        [("Authorization", f"Bearer {good}"), ("Authorization", f"Bearer {good}")],
+        [("Authorization", f"Bearer {good}, Bearer {good}")], [("Authorization", good)],
+        [("Authorization", f"Bearer {good}x")], [("Authorization", f"Bearer {good[:-1]}")],
+        [("Authorization", f"Bearer {good.upper()}")], [("Authorization", f"Bearer\t{good}")],
+        [("Authorization", "Basic " + basic(f"{good}:".encode()).decode())],
+        [("Authorization", "Basic " + basic(good.encode()).decode())], [("Proxy-Authorization", f"Bearer {good}")],
+        [("Cookie", f"{COOKIE}={good}"), SAME_ORIGIN], [("Authorization", f"Bearer {person.token}")],
+    ]:
+        assert ask(*fields).status == 401, fields
+    assert send(site, method, person.fill(path) + "?access_token=" + good, [kind], body).status == 401
+    assert person.kept() == before
+    assert ask(("Authorization", f"Bearer {good}")).status in (200, 202, 204)
+
+
+@pytest.fixture(scope="module")
+def keys(inhabited):
+    return {scope: inhabited.make_key(scope) for scope in SCOPES}
+
+
+@pytest.mark.parametrize("method, path", PEOPLES, ids=lambda value: value)
+def test_a_key_signs_nobody_in(site, inhabited, keys, method, path):
+    person = Person(inhabited)
+    out = outcome(site, person, method, path, [])
+    everything = inhabited.make_key(*SCOPES)
+    for fields in ([("Authorization", f"Bearer {everything}")], [cookie(everything)]):
+        assert outcome(site, person, method, path, fields) == out, fields
+
+
+def test_a_revoked_key_opens_nothing_at_once(site, inhabited):
+    key = inhabited.make_key(*SCOPES)
+    assert call(site, "GET", "/api/v1/users", bearer(key)).status == 200
+    listed = subprocess.run(
+        [str(site.binaries / "bramley"), "api-keys", "list", "--json", "--config", str(site.folder / "config.json")],
+        capture_output=True, text=True, timeout=30, check=True).stdout
+    assert key not in listed
+    newest = inhabited.read("SELECT id FROM api_key ORDER BY created_at DESC LIMIT 1")[0][0]
+    subprocess.run(
+        [str(site.binaries / "bramley"), "api-keys", "revoke", newest, "--yes", "--config", str(site.folder / "config.json")],
+        capture_output=True, text=True, timeout=30, check=True)
+    person = Person(inhabited)
+    for method, path, _ in backend_routes():
+        answer = send(site, method, person.fill(path), [("Authorization", f"Bearer {key}")])
+        assert answer.status == 401 and answer.json()["code"] == "invalid_token", path
+
+
+def test_ended_and_disabled_sessions_are_asserted_by_nothing(site, inhabited):
+    """Assertions are kept for a minute: never past the end of what they say."""
+    for end in ("revoke", "disabled", "pending", "delete"):
+        person = Person(inhabited)
+        for _ in range(3):
+            kept = send(site, "GET", "/auth/verify?assertion=true", [cookie(person.token)])
+            assert kept.status == 204 and kept.headers["X-Auth-Request-Assertion"].count(".") == 2
+        assert send(site, "GET", "/api/v1/session/assertion", [cookie(person.token)]).status == 200
+        key = bearer(inhabited.make_key(*SCOPES))
+        if end == "revoke":
+            assert call(site, "DELETE", f"/api/v1/users/{person.user}/sessions", key).status == 204
+        elif end == "delete":
+            assert call(site, "DELETE", f"/api/v1/users/{person.user}", key).status == 202
+        else:
+            assert call(site, "PATCH", f"/api/v1/users/{person.user}", key | {"Content-Type": "application/json"},
+                        f'{{"state":"{end}"}}').status == 200
+        for path in ("/auth/verify?assertion=true", "/oauth2/auth?assertion=true", "/api/v1/session/assertion"):
+            answer = send(site, "GET", path, [cookie(person.token)])
+            assert answer.status in (401, 403), (end, path)
+            assert not answer.headers.get("X-Auth-Request-Assertion"), (end, path)
+            assert b'"assertion"' not in answer.body
+
+
+def test_the_key_set_is_public_and_no_more(site, inhabited):
+    person = Person(inhabited)
+    assert send(site, "GET", "/api/v1/session/assertion", [cookie(person.token)]).status == 200
+    keys = call(site, "GET", "/.well-known/jwks.json").json()["keys"]
+    assert keys
+    for key in keys:
+        assert set(key) == {"kty", "crv", "x", "y", "kid", "use", "alg"}
+        assert (key["kty"], key["crv"], key["use"], key["alg"]) == ("EC", "P-256", "sig", "ES256")

@@ -1,0 +1,196 @@
+"""Where an answer may lead, and who may read it: open redirects, split fields, and other origins."""
+
+import html.parser
+from urllib.parse import parse_qs, quote, urlsplit
+
+import pytest
+
+from attacker import FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
+from inhabited import Inhabited
+from programs import Site
+
+ALLOWED = "https://app.example.com"
+
+
+@pytest.fixture(scope="module", params=["trusted", "untrusted"])
+def site(binaries, tmp_path_factory, request):
+    """Once with a proxy between that is believed, and once without."""
+    site = Site(binaries, tmp_path_factory.mktemp("links"), {
+        "log.level": "info", "server.trustedProxies": PROXIES if request.param == "trusted" else [],
+        "api.allowedOrigins": [ALLOWED], "login.allowedReturnOrigins": [ALLOWED], "assertion.audience": "backend"})
+    yield site.start()
+    site.end()
+
+
+@pytest.fixture(scope="module")
+def inhabited(site):
+    return Inhabited(site)
+
+
+HOSTILE = [
+    "//evil.example", "///evil.example/", "/\\evil.example", "\\\\evil.example", "https:evil.example", "https:/evil.example",
+    "https:///evil.example", "\t//evil.example", " //evil.example", "/\t/evil.example", "/\n/evil.example", "/%2fevil.example",
+    "/%5cevil.example", "@evil.example", "https://evil.example", "https://app.example.com@evil.example/",
+    "https://app.example.com.evil.example", "https://evilapp.example.com", "http://app.example.com", "https://app.example.com:444",
+    "https://app.example.com\\@evil.example", "https://app.example.com%2f@evil.example", "https://app.example.com./",
+    "https://app。example.com", "https://аpp.example.com", "javascript:alert(1)", "data:text/html,x", "/a/../..//evil.example",
+    "/.%2e//evil.example", "/\r\nSet-Cookie: x=y", "/%0d%0aSet-Cookie:%20x=y", "/x\r\n\r\n<script>", "/%00",
+    "https:/\u0301/evil.example", "https://app.example.com/\u2028x\r\nLocation: https://evil.example",
+    "https://app.example.com\u0301.evil.example", "https://[::1]evil.example", "//app.example.com.evil.example/%2e%2e",
+]
+# The parameter that leads somewhere, of every route that has one; others are given it in vain.
+PARAMETERS = ["return_to", "rd", "redirect", "returnTo", "next", "url"]
+PAGES = [path for method, path, asker in documented() if method == "GET" and asker == "visitor" and "{" not in path]
+
+
+class Links(html.parser.HTMLParser):
+    """Everything of a page that leads or sends anywhere, and every script in it."""
+
+    def __init__(self, page: bytes):
+        super().__init__()
+        self.found, self.scripts, self.values = [], [], []
+        self.feed(page.decode())
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.found += [attributes[name] for name in ("href", "action", "src", "srcset", "formaction") if name in attributes]
+        self.values += list(attributes)
+        if tag == "script":
+            self.scripts.append(attributes)
+
+
+def check(site, answer, own=(ALLOWED,)):
+    """Nothing leads to anybody but us, Apple, and who is allowed."""
+    allowed = {site.origin, site.apple.origin, "https://account.apple.com", *own}
+    leads = [answer.headers["Location"]] if answer.headers["Location"] else []
+    if "text/html" in (answer.headers["Content-Type"] or ""):
+        page = Links(answer.body)
+        leads += page.found
+        assert all("nonce" in script and "src" in script for script in page.scripts)
+        assert not [name for name in page.values if name.startswith("on")]
+    for lead in leads:
+        assert all(0x20 < ord(character) < 0x7F for character in lead), lead
+        parts = urlsplit(lead)
+        if parts.scheme or parts.netloc or lead.startswith(("//", "/\\")):
+            assert f"{parts.scheme}://{parts.netloc}" in allowed, lead
+    assert "evil" not in urlsplit(answer.headers["Location"] or "").netloc
+    assert not [value for value in answer.headers.get_all("Set-Cookie") or [] if not value.startswith("__Host-bramley")]
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("signed_in", [True, False])
+def test_no_page_leads_out(site, inhabited, path, signed_in):
+    person = Person(inhabited)
+    fields = [cookie(person.token)] if signed_in else []
+    # The last is a path of ours, whatever its first letter looks like.
+    for target in [*HOSTILE, "/\u0301/evil.example"]:
+        for name in PARAMETERS:
+            answer = send(site, "GET", f"{path}?{name}={quote(target, safe='')}", fields)
+            assert answer.status in (200, 303, 400), (name, target)
+            check(site, answer)
+            leads = name == "return_to" and path in ("/login", "/login/apple") or name == "rd" and path.startswith("/oauth2/")
+            if leads and target in HOSTILE:
+                assert answer.status == 400, target
+        # What an oauth2-proxy would be told by its proxy, and what a proxy is told by nobody.
+        forged = [("X-Auth-Request-Redirect", quote(target, safe="/:@.\\#?&=%")), ("X-Forwarded-Host", "evil.example"),
+                  ("X-Forwarded-Proto", "https"), ("X-Forwarded-Uri", "//evil.example"), ("X-Original-URL", "//evil.example")]
+        check(site, send(site, "GET", path, [*fields, *forged]))
+        check(site, send(site, "GET", path + "?rd=/x", [*fields, *forged]))
+    check(site, send(site, "GET", path, [*fields, ("Host", "evil.example")]))
+
+
+def test_sign_out_leads_nowhere_else(site, inhabited):
+    for target in HOSTILE:
+        person = Person(inhabited)
+        own = [SAME_ORIGIN, FORM, cookie(person.token)]
+        answer = send(site, "POST", "/logout", own, f"return_to={quote(target, safe='')}")
+        assert answer.status == 400, target
+        check(site, answer)
+        # Refused whole: nobody is signed out and then lost.
+        assert send(site, "GET", "/api/v1/session", [cookie(person.token)]).status == 200
+    answer = send(site, "POST", "/logout", own, f"return_to={quote(ALLOWED + '/bye', safe='')}")
+    assert (answer.status, answer.headers["Location"]) == (303, ALLOWED + "/bye")
+
+
+LOCALES = [
+    "de\r\nSet-Cookie: x=y", "de&return_to=https://evil.example", "de#x", "de?x", "de\"><script>alert(1)</script>", "de'",
+    "../../etc/passwd", "de\x00", "x" * 3000, "de " * 700, "-".join(["de"] * 500), "\u0301de", "de\u202e", "{{t.login}}",
+    "zh-Hans\r\nLocation: https://evil.example", "AR", "*", "", " ", "de;q=1", "i-klingon", "en-US-x-evil", "%64%65",
+]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_language_is_a_language(site, inhabited, path):
+    person = Person(inhabited)
+    languages = {"en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar"}
+    for locale in LOCALES:
+        for fields in ([], [cookie(person.token)]):
+            query = "ui_locales=" + quote(locale, safe="")
+            for again in (query, f"{query}&{query}"):
+                answer = send(site, "GET", f"{path}?{again}", fields)
+                assert answer.status in (200, 303, 400), locale[:40]
+                assert answer.headers.get("Content-Language", "en") in languages
+                check(site, answer)
+                given = parse_qs(urlsplit(answer.headers["Location"] or "").query)
+                assert set(given) <= {"ui_locales", "return_to"} or path == "/login/apple", answer.headers["Location"]
+                assert not given.get("ui_locales") or given["ui_locales"][0] in languages
+            answer = send(site, "GET", path, [*fields, ("Accept-Language", quote(locale, safe=" *;=,-\u0301")[:4000])])
+            assert answer.status in (200, 303), locale[:40]
+
+
+def test_only_known_words_are_said(site, inhabited):
+    person = Person(inhabited)
+    plain = {path: send(site, "GET", path, [cookie(person.token)]).body.count(b"<p") for path in ("/account", "/account/delete")}
+    for path, count in plain.items():
+        assert send(site, "GET", path + "?done=unconfirmed", [cookie(person.token)]).body.count(b"<p") == count + 1
+        for code in ("Session-Ended", "session-ended ", "session-ended\u0301", "x", "unconfirmed&done=unconfirmed", "<b>", ""):
+            answer = send(site, "GET", f"{path}?done={quote(code, safe='&=')}", [cookie(person.token)])
+            assert answer.body.count(b"<p") == count, code
+        for kind in ("cross-site", "same-site"):
+            asked = [cookie(person.token), ("Sec-Fetch-Site", kind)]
+            assert send(site, "GET", path + "?done=unconfirmed", asked).body.count(b"<p") == count
+
+
+READABLE = {"/api/v1/session", "/api/v1/session/assertion"}
+STRANGERS = [
+    "https://evil.example", "null", "", "https://app.example.com.evil.example", "https://evilapp.example.com",
+    "https://sub.app.example.com", "http://app.example.com", "https://app.example.com:443", "https://app.example.com:8443",
+    "https://app.example.com.", "https://APP.example.com", "HTTPS://app.example.com", "https://app.example.com/",
+    "https://app.example.com, https://evil.example", "https://app.example.com https://evil.example", " ", "*",
+    "https://app.example.com%00", "https://app.example.com\u0301", "app.example.com", "//app.example.com", "https://example.com",
+    "https://app.example.com@evil.example", "https://user@app.example.com",
+]
+
+
+@pytest.mark.parametrize("method, path", [route[:2] for route in documented()], ids=lambda value: value)
+def test_other_origins_read_nothing(site, inhabited, method, path):
+    person = Person(inhabited)
+    for verb in (method, "HEAD" if method == "GET" else method, "OPTIONS"):
+        origins = STRANGERS if path in READABLE else [*STRANGERS, ALLOWED]
+        for origin in origins:
+            for extra in ([], [("Access-Control-Request-Method", method), ("Access-Control-Request-Headers", "authorization")],
+                          [("Origin", ALLOWED)] if path in READABLE else []):
+                fields = [("Origin", origin.encode()), *extra, ("Sec-Fetch-Site", "cross-site"), cookie(person.token)]
+                answer = send(site, verb, person.fill(path), fields)
+                told = {name.lower() for name in answer.headers if name.lower().startswith("access-control-")}
+                if path == "/.well-known/jwks.json":
+                    assert told <= {"access-control-allow-origin"}
+                    assert answer.headers.get("Access-Control-Allow-Origin", "*") == "*"
+                else:
+                    assert not told, (verb, origin, extra)
+                if path in READABLE and verb != "DELETE":
+                    # A cache in between gives nobody the answer that is another's.
+                    assert "Origin" in answer.headers["Vary"]
+    if path in READABLE:
+        answer = send(site, method, path, [("Origin", ALLOWED), cookie(person.token)])
+        if method == "GET":
+            assert answer.headers["Access-Control-Allow-Origin"] == ALLOWED
+            assert answer.headers["Access-Control-Allow-Credentials"] == "true"
+            asked = [("Origin", ALLOWED), ("Access-Control-Request-Method", "DELETE")]
+            assert "DELETE" not in send(site, "OPTIONS", path, asked).headers["Access-Control-Allow-Methods"]
+        else:
+            assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+def test_there_are_backends_among_them():
+    assert len(backend_routes()) >= 9 and len(PAGES) >= 11
