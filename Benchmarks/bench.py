@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 
+import applications
 import peers
 import signins
 
@@ -165,6 +166,9 @@ def main():
             apple.stop()
         rows += idle_rows(binary, os.path.join(folder, "idle"))
         rows += sign_in_rows(os.path.join(folder, "signins"), binary)
+        rows += applications.rows(
+            binary, os.path.join(folder, "applications"), SERVER_CORE, LOAD_CORE, ROUNDS, SECONDS, spread,
+            count=int(os.environ.get("BENCH_STORED", "1000000")))
     print(f"{ROUNDS} pairs of {SECONDS:g} s; medians (range). "
           f"{peers.machine()}; one server core, one load core.\n")
     print("| Work | Measured | Goal | Behind it |\n|---|---|---|---|")
