@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// Key material: zeroed when the last copy is released, prints `<redacted>`, and has no `==`
 /// (`constantTimeEquals` compares).
-package struct SecretBytes: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+package struct SecretBytes: Redacted {
     private let storage: Storage
 
     /// Copies the bytes. The caller's array stays as it is: see `init(consuming:)`.
@@ -50,13 +50,10 @@ package struct SecretBytes: Sendable, CustomStringConvertible, CustomDebugString
         withBytes { span in unsafe span.withUnsafeBytes { unsafe Array($0) } }
     }
 
-    package var description: String { "<redacted>" }
-    package var debugDescription: String { "<redacted>" }
-    package var customMirror: Mirror { Mirror(self, children: [:]) }
-
     /// Owns the memory.
+    ///
+    /// Proof for `@unchecked Sendable`: written only by `init`, before anyone else can see it; read-only until `deinit`.
     @safe private final class Storage: @unchecked Sendable {
-        // @unchecked: written only by `init`, before anyone else can see it; read-only until deinit.
         let buffer: UnsafeMutableRawBufferPointer
 
         init(count: Int, fill: (UnsafeMutableRawBufferPointer) -> Void) {

@@ -21,9 +21,10 @@ struct ChannelToken: Hashable, Sendable {
 
 /// What a loop wakes: by an event of its descriptor, by its deadline, when the loop drains, when it is torn down.
 ///
-/// Proof for `@unchecked Sendable`, here and in the subclasses: every stored property is read and written on the
-/// thread of `loop` alone. Each entry point asserts it in debug builds (`loop.assertOnLoop()`); the reference itself
-/// may travel, because a task that owns a channel prefers that loop as its executor and so never leaves the thread.
+/// Proof for `@unchecked Sendable`: `loop` never changes. `token`, `deadline` and `armed` are read and written on the
+/// loop's thread alone: by the loop itself, whose `register`, `unregister`, `arm` and turn run there, and by
+/// `setDeadline`, which asserts it (`loop.assertOnLoop()`, debug builds). `ready`, `expired`, `drain` and `abort` are
+/// called by the loop. A reference may travel, because a task that owns a channel prefers that loop as its executor.
 package class Channel: @unchecked Sendable {
     package let loop: EventLoop
     var token: ChannelToken?
@@ -51,7 +52,8 @@ package class Channel: @unchecked Sendable {
 
 /// A deadline without a descriptor: what `EventLoop.sleep` and a name lookup wait on.
 ///
-/// Proof for `@unchecked Sendable`: see `Channel`.
+/// Proof for `@unchecked Sendable`: `survivesDraining` never changes. `waiter` and `outcome` belong to the loop's thread
+/// as a `Channel`'s own properties do: `wait` and `cancel` assert that they run there, the rest is called by the loop.
 @safe final class TimerChannel: Channel, @unchecked Sendable {
     private var waiter: UnsafeContinuation<Bool, Never>?
     private var outcome: Bool?
@@ -66,6 +68,7 @@ package class Channel: @unchecked Sendable {
 
     /// True when the deadline passed, false when something else ended the wait before it.
     func wait() async -> Bool {
+        loop.assertOnLoop()
         if let outcome { return outcome }
         // Invariant: `finish` takes the continuation out before it resumes it, so it is resumed exactly once.
         return await unsafe withUnsafeContinuation { unsafe waiter = $0 }
@@ -75,7 +78,10 @@ package class Channel: @unchecked Sendable {
     override func drain() { if !survivesDraining { finish(false) } }
     override func abort() { finish(false) }
     /// Ends the wait: what it was for has come.
-    func cancel() { finish(false) }
+    func cancel() {
+        loop.assertOnLoop()
+        finish(false)
+    }
 
     private func finish(_ result: Bool) {
         guard outcome == nil else { return }
@@ -90,7 +96,7 @@ package class Channel: @unchecked Sendable {
 
 /// The end of draining: when it expires, what is still open is closed.
 ///
-/// Proof for `@unchecked Sendable`: see `Channel`; it adds no state.
+/// Proof for `@unchecked Sendable`: it adds no state to `Channel`'s.
 final class GracePeriod: Channel, @unchecked Sendable {
     override func expired() {
         loop.unregister(self)

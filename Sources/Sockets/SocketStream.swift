@@ -20,7 +20,10 @@ package enum StreamError: Error, Hashable, Sendable {
 /// Registered once, edge-triggered, for both directions: `isReadable` and `isWritable` remember what epoll said until
 /// a call says EAGAIN. One task may wait to read while another waits to write; two of one kind are a bug.
 ///
-/// Proof for `@unchecked Sendable`: see `Channel`.
+/// Proof for `@unchecked Sendable`: `peer`, `service`, `descriptor` and `admission` never change. The other properties
+/// are those of a `Channel`: what reads or writes them is called by the loop (`ready`, `expired`, `drain`, `abort`) or
+/// asserts that it runs there, the plain flags between requests included, which only the connection's task touches.
+/// `deinit` runs when nobody else has a reference.
 @safe package final class SocketStream: Channel, @unchecked Sendable {
     private enum Wake {
         case ready, deadline, draining, aborted
@@ -82,6 +85,7 @@ package enum StreamError: Error, Hashable, Sendable {
 
     /// Reads at least one byte into `bytes[offset...]`; 0 at the end of the stream.
     package func read(into bytes: inout [UInt8], at offset: Int) async throws(StreamError) -> Int {
+        loop.assertOnLoop()
         if let tls { return try await tls.read(from: self, into: &bytes, at: offset) }
         while true {
             if let count = try tryReading(into: &bytes, at: offset) { return count }
@@ -91,6 +95,7 @@ package enum StreamError: Error, Hashable, Sendable {
 
     /// Reads what is there without waiting; nil when nothing is.
     package func tryReading(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
+        loop.assertOnLoop()
         guard isReadable else { return nil }
         guard !isClosed else { throw .aborted }
         switch SystemCalls.receive(descriptor, into: &bytes, at: offset) {
@@ -108,6 +113,7 @@ package enum StreamError: Error, Hashable, Sendable {
     }
 
     package func waitUntilReadable() async throws(StreamError) {
+        loop.assertOnLoop()
         while !isReadable {
             try checkBeforeWaiting()
             unsafe assert(reader == nil, "two tasks read from one stream")
@@ -118,13 +124,21 @@ package enum StreamError: Error, Hashable, Sendable {
     }
 
     /// For the TLS layer: OpenSSL's own read said EAGAIN.
-    func markUnreadable() { isReadable = false }
-    func markUnwritable() { isWritable = false }
+    func markUnreadable() {
+        loop.assertOnLoop()
+        isReadable = false
+    }
+
+    func markUnwritable() {
+        loop.assertOnLoop()
+        isWritable = false
+    }
 
     // MARK: Writing
 
     /// Hands all of `bytes` to the kernel, waiting as often as it must.
     package func write(_ bytes: [UInt8]) async throws(StreamError) {
+        loop.assertOnLoop()
         if let tls { return try await tls.write(bytes, to: self) }
         var sent = 0
         while sent < bytes.count {
@@ -143,6 +157,7 @@ package enum StreamError: Error, Hashable, Sendable {
 
     /// Sends without waiting; how many bytes the kernel took. Only without TLS.
     package func tryWriting(_ bytes: [UInt8]) throws(StreamError) -> Int {
+        loop.assertOnLoop()
         guard tls == nil else { return 0 }
         guard !isClosed else { throw .aborted }
         switch SystemCalls.send(descriptor, bytes, 0..<bytes.count) {
@@ -155,6 +170,7 @@ package enum StreamError: Error, Hashable, Sendable {
     }
 
     package func waitUntilWritable() async throws(StreamError) {
+        loop.assertOnLoop()
         while !isWritable {
             try checkBeforeWaiting()
             unsafe assert(writer == nil, "two tasks write to one stream")
@@ -166,7 +182,6 @@ package enum StreamError: Error, Hashable, Sendable {
     // MARK: Waiting
 
     private func checkBeforeWaiting() throws(StreamError) {
-        loop.assertOnLoop()
         if isClosed { throw .aborted }
         if deadline <= loop.now { throw .deadline }
         if isIdle && loop.isDraining { throw .draining }
@@ -252,6 +267,7 @@ package enum StreamError: Error, Hashable, Sendable {
 
     /// Half-close: the peer reads the end of the stream, we may still read.
     package func shutdownWrite() {
+        loop.assertOnLoop()
         guard !isClosed else { return }
         tls?.sendCloseNotify()
         _ = shutdown(descriptor, Int32(SHUT_WR))
@@ -296,6 +312,7 @@ package enum StreamError: Error, Hashable, Sendable {
 
     /// Performs the handshake; afterwards `read` and `write` carry plain bytes.
     package func startTLS(_ context: TLSContext, serverName: String?) async throws(StreamError) {
+        loop.assertOnLoop()
         let session = try TLSSession(context, descriptor: descriptor, serverName: serverName)
         try await session.handshake(on: self)
         tls = session

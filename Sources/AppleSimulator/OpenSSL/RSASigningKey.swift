@@ -2,8 +2,10 @@ import COpenSSL
 
 /// A private RSA key that signs RS256 (RFC 7518 §3.3).
 ///
-/// `@safe` and `@unchecked`: the pointer is set once, never leaves this class, is freed only by `deinit`, and OpenSSL 3
-/// allows one EVP_PKEY to be used by several signing contexts at a time.
+/// `@safe`: the pointer is set once, never leaves this class and is freed only by `deinit`.
+///
+/// Proof for `@unchecked Sendable`: the one property is constant, nothing here changes the EVP_PKEY behind it, and
+/// OpenSSL 3 allows one to be used by several signing contexts at a time (openssl-threads(7)).
 @safe
 package final class RSASigningKey: @unchecked Sendable {
     private let key: OpaquePointer
