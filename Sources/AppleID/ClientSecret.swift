@@ -15,16 +15,13 @@ package struct ClientSecretKey: Sendable {
 }
 
 /// A signed client secret, ready for a form. Prints `<redacted>`.
-package struct ClientSecret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+package struct ClientSecret: Redacted {
     private let compactJWT: String
 
     fileprivate init(_ compactJWT: String) { self.compactJWT = compactJWT }
 
     /// The compact JWT; only for the body of a request to Apple.
     package func reveal() -> String { compactJWT }
-    package var description: String { "<redacted>" }
-    package var debugDescription: String { "<redacted>" }
-    package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// Mints the ES256 client secrets Apple authenticates us by (TN3107), and keeps each for a while.

@@ -9,6 +9,9 @@ package enum Base64URL {
         Base64Alphabet.url.encode(bytes, padded: false)
     }
 
+    /// Whether it is one of the 64.
+    package static func isCharacter(_ byte: UInt8) -> Bool { Base64Alphabet.url.contains(byte) }
+
     /// - Returns: nil for padding, whitespace, `+`, `/`, a length no encoder makes, or bits set beyond the last byte.
     package static func decode(_ text: String) -> [UInt8]? {
         decode(Array(text.utf8))
@@ -62,6 +65,8 @@ private struct Base64Alphabet: Sendable {
         for (value, character) in characters.enumerated() { values[Int(character)] = UInt8(value) }
         self.values = values
     }
+
+    func contains(_ byte: UInt8) -> Bool { values[Int(byte)] != Self.foreign }
 
     func encode(_ bytes: [UInt8], padded: Bool) -> [UInt8] {
         var text: [UInt8] = []

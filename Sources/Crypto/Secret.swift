@@ -1,5 +1,14 @@
-/// A text that must not be seen: prints `<redacted>` however it is printed, and is taken out by name.
-package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+/// What must not be seen: prints `<redacted>` however it is printed.
+package protocol Redacted: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
+
+extension Redacted {
+    package var description: String { "<redacted>" }
+    package var debugDescription: String { "<redacted>" }
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// A text that must not be seen, and is taken out by name.
+package struct Secret: Redacted {
     private let value: String
 
     package init(_ value: String) {
@@ -10,8 +19,4 @@ package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConve
     package func reveal() -> String { value }
 
     package var isEmpty: Bool { value.isEmpty }
-
-    package var description: String { "<redacted>" }
-    package var debugDescription: String { "<redacted>" }
-    package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

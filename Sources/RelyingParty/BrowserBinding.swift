@@ -3,7 +3,7 @@ package import Crypto
 
 /// The value of the cookie `__Host-bramley-login`: 256 random bits that tie an attempt to one browser (RFC 9700 §4.7).
 /// It authenticates nobody and lives as long as an attempt. The sealed attempt and the database hold only its hash.
-package struct BrowserBinding: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+package struct BrowserBinding: Redacted {
     /// Characters of the cookie's value: 32 bytes in unpadded base64url.
     package static let characterCount = 43
 
@@ -26,10 +26,6 @@ package struct BrowserBinding: Sendable, CustomStringConvertible, CustomDebugStr
         self.cookieValue = cookieValue
         self.hash = SHA256.hash(utf8: cookieValue)
     }
-
-    package var description: String { "<redacted>" }
-    package var debugDescription: String { "<redacted>" }
-    package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// What a request's cookies say about the binding.

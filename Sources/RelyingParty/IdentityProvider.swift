@@ -1,4 +1,5 @@
 package import Coding
+import Crypto
 
 /// What the domain asks of Apple. `AppleID` implements it; nothing in here knows HTTP or JOSE.
 ///
@@ -95,12 +96,9 @@ package struct VerifiedIdentity: Sendable {
 }
 
 /// Apple's refresh token in the clear. Lives between the exchange and its sealing; prints `<redacted>`.
-package struct RefreshToken: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+package struct RefreshToken: Redacted {
     package let value: String
     package init(_ value: String) { self.value = value }
-    package var description: String { "<redacted>" }
-    package var debugDescription: String { "<redacted>" }
-    package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// A verified server-to-server notification.
