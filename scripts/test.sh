@@ -12,7 +12,12 @@ TEST_BIN=$(swift build --show-bin-path)
 export TEST_BIN
 
 echo "== Swift tests =="
-swift test --skip-build
+swift_log=.build/swift-tests.log
+if ! swift test --skip-build 2>&1 | tee "$swift_log"; then
+    echo "== what failed (the whole of it is in $swift_log) =="
+    grep -a '✘' "$swift_log"
+    exit 1
+fi
 
 echo "== tests in Python: commands, API, webhooks, browser, proxies, examples =="
 venv=.build/venv

@@ -21,21 +21,22 @@ import Testing
         let group = try EventLoopGroup(count: 1)
         let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "test")
         let result = Mutex<Result<Value, any Error>?>(nil)
-        async let serving: Void = server.run()
         try await group.run { loop in
             async let root: Void = loop.runRoot { _ in }
+            // Begun on this loop: on the tests' own pool its start would wait for whatever computes there.
+            async let serving: Void = server.run()
             do {
                 let value = try await body(client, origin)
                 result.withLock { $0 = .success(value) }
             } catch {
                 result.withLock { $0 = .failure(error) }
             }
+            server.stop()
+            do { try await serving } catch { result.withLock { $0 = .failure(error) } }
             group.beginDrain()
             group.abort()
             await root
         }
-        server.stop()
-        try await serving
         return try #require(result.withLock { $0 }).get()
     }
 

@@ -72,7 +72,7 @@ extension Site {
 
     /// One transaction of another process.
     func writeBeside(_ body: (GRDB.Database) throws -> Void) throws {
-        let queue = try DatabaseQueue(path: databasePath)
+        let queue = try DatabaseQueue.beside(databasePath)
         defer { try? queue.close() }
         try queue.write(body)
     }

@@ -29,7 +29,7 @@ import Testing
     }
 
     private func counts(_ place: ServerPlace) async throws -> (users: Int, identities: Int, created: Int) {
-        let database = try DatabaseQueue(path: place.databasePath)
+        let database = try DatabaseQueue.beside(place.databasePath)
         return try await database.read { connection in
             (
                 try Int.fetchOne(connection, sql: "SELECT count(*) FROM user") ?? -1,
@@ -184,7 +184,7 @@ import Testing
         let key = try String(contentsOfFile: place.dataDirectory + "/sealing.key", encoding: .utf8)
         let bytes = try #require(Hexadecimal.decode(key.trimmingCharacters(in: .whitespacesAndNewlines)))
         let ring = SealingKeyring(current: SealingKey(material: SecretBytes(bytes)))
-        let sealed = try DatabaseQueue(path: place.databasePath).read {
+        let sealed = try DatabaseQueue.beside(place.databasePath).read {
             try Data.fetchOne($0, sql: "SELECT sealed_refresh_token FROM apple_credential")
         }
         let context = RefreshToken.sealingContext(

@@ -173,16 +173,16 @@ import Testing
             for (origin, word) in [
                 ("72656164", "origin"), ("7265616C", "holds real sign-ins"), ("73696D756C61746564", ""),
             ] {
-                try await DatabaseQueue(path: place.databasePath).write {
+                try await DatabaseQueue.beside(place.databasePath).write {
                     try $0.execute(sql: "UPDATE meta SET value = x'\(origin)' WHERE key = 'origin'")
                 }
                 if !word.isEmpty { #expect(try await refusal(place).contains(word)) }
             }
-            try await DatabaseQueue(path: place.databasePath).write {
+            try await DatabaseQueue.beside(place.databasePath).write {
                 try $0.execute(sql: "DELETE FROM migration WHERE name = '0005-applications'")
             }
             #expect(try await refusal(place).contains("older Bramley"))
-            try await DatabaseQueue(path: place.databasePath).write {
+            try await DatabaseQueue.beside(place.databasePath).write {
                 try $0.execute(sql: "INSERT INTO migration (name, applied_at) VALUES ('9999-future', 0)")
             }
             #expect(try await refusal(place).contains("newer Bramley"))

@@ -14,16 +14,8 @@ import Testing
         #expect(response.setCookie(Browser.sessionName)?.isRemoval == true)
     }
 
-    /// Asks until it holds: the job looks once a second.
-    private func eventually(
-        _ what: String, _ condition: () async throws -> Bool, sourceLocation: SourceLocation = #_sourceLocation
-    ) async throws {
-        for _ in 0..<600 {
-            if try await condition() { return }
-            try await Task.sleep(for: .milliseconds(25))
-        }
-        Issue.record("in vain: \(what)", sourceLocation: sourceLocation)
-    }
+    /// The job looks once a second.
+    private static let patience = Duration.seconds(20)
 
     private func hasConsent(_ site: Site, _ person: String) async throws -> Bool {
         let people = try await site.apple.control("GET", "people")["items"]?.array ?? []
@@ -42,8 +34,8 @@ import Testing
             try await delete(browser)
             #expect(try await other.verify().status == 401)
             #expect(try await site.count("user") == 0)
-            try await eventually("Apple knows") { try await !hasConsent(site, "ada") }
-            try await eventually("the token is gone") {
+            try await eventually(within: Self.patience, "Apple knows") { try await !hasConsent(site, "ada") }
+            try await eventually(within: Self.patience, "the token is gone") {
                 try await site.query("SELECT count(*) FROM revocation WHERE sealed_refresh_token IS NOT NULL") == "0"
             }
             #expect(try await revocations(site) == 1)
@@ -63,13 +55,15 @@ import Testing
             try await browser.signIn(as: "ada")
             try await site.apple.control("PUT", "faults/revoke", ["status": 503])
             try await delete(browser)
-            try await eventually("the first attempt failed") { site.log.text.contains("deletion not told to Apple") }
-            try await eventually("it is queued again") {
+            try await eventually(within: Self.patience, "the first attempt failed") {
+                site.log.text.contains("deletion not told to Apple")
+            }
+            try await eventually(within: Self.patience, "it is queued again") {
                 try await site.query(
                     "SELECT count(*) FROM revocation WHERE next_attempt_at IS NOT NULL AND attempts = 1") == "1"
             }
             site.clock.advance(seconds: 5)
-            try await eventually("the second attempt failed") {
+            try await eventually(within: Self.patience, "the second attempt failed") {
                 try await site.query(
                     "SELECT count(*) FROM revocation WHERE failure = 'provider_unavailable' AND attempts = 2") == "1"
             }
@@ -78,7 +72,7 @@ import Testing
             try await site.apple.control("DELETE", "faults")
             try await site.restart()
             site.clock.advance(seconds: 20)
-            try await eventually("Apple knows") { try await !hasConsent(site, "ada") }
+            try await eventually(within: Self.patience, "Apple knows") { try await !hasConsent(site, "ada") }
         }
     }
 
@@ -88,13 +82,15 @@ import Testing
             try await browser.signIn(as: "ada")
             try await site.apple.control("PUT", "faults/revoke", ["error": "invalid_client"])
             try await delete(browser)
-            try await eventually("the first attempt failed") {
+            try await eventually(within: Self.patience, "the first attempt failed") {
                 try await site.query(
                     "SELECT count(*) FROM revocation WHERE failure = 'client_refused' AND attempts = 1") == "1"
             }
             site.clock.advance(seconds: 7 * 86_400)
-            try await eventually("given up") { site.log.text.contains("deletion given up at Apple") }
-            try await eventually("the token is erased") {
+            try await eventually(within: Self.patience, "given up") {
+                site.log.text.contains("deletion given up at Apple")
+            }
+            try await eventually(within: Self.patience, "the token is erased") {
                 try await site.query("SELECT sealed_refresh_token IS NULL FROM revocation") == "1"
             }
             let line = try #require(site.log.lines.first { $0.contains("deletion given up at Apple") })
@@ -109,7 +105,7 @@ import Testing
             try await browser.signIn(as: "ada")
             try await site.apple.control("PUT", "faults/revoke", ["status": 503])
             try await delete(browser)
-            try await eventually("the first attempt failed") {
+            try await eventually(within: Self.patience, "the first attempt failed") {
                 try await site.query(
                     "SELECT count(*) FROM revocation WHERE failure = 'provider_unavailable' AND attempts = 1") == "1"
             }
@@ -127,7 +123,7 @@ import Testing
             try await browser.signIn(as: "ada")
             try await site.apple.control("PUT", "faults/revoke", ["hang": true])
             try await delete(browser)
-            try await eventually("Apple is asked") {
+            try await eventually(within: Self.patience, "Apple is asked") {
                 try await site.apple.control("GET", "state")["hanging"]?.integer == 1
             }
             // Everything is in order but for the revocation, which may end at Apple what this sign-in brings.
@@ -137,7 +133,7 @@ import Testing
             #expect(try await site.count("session") == 0)
             #expect(try await site.count("user") == 0)
             try await site.apple.control("DELETE", "faults")
-            try await eventually("Apple knows") {
+            try await eventually(within: Self.patience, "Apple knows") {
                 try await site.query("SELECT count(*) FROM revocation WHERE failure = 'done'") == "1"
             }
             try await browser.signIn(as: "ada")
@@ -165,7 +161,7 @@ import Testing
                 body: told, context: .program)
             #expect(try await site.browser().send(notified).status == 200)
             try await delete(browser)
-            try await eventually("the echo of the revocation has come") {
+            try await eventually(within: Self.patience, "the echo of the revocation has come") {
                 try await site.query("SELECT count(*) FROM notification") == "2"
             }
             try await site.stop()

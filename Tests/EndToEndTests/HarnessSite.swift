@@ -85,7 +85,7 @@ final class Site: Sendable {
         let configuration = try Self.configuration(options, directory: directory, publicURL: publicURL, apple: apple)
         let server = try PreparedServer(
             configuration: configuration, visitors: sockets, admin: try Self.bind(), clock: clock, logger: log.logger)
-        let task = Task.detached { try await server.run() }
+        let task = Task.detached(executorPreference: ThreadPerJob.shared) { try await server.run() }
         running.withLock { $0 = Running(server: server, task: task) }
     }
 
@@ -219,14 +219,14 @@ func withSite(_ options: SiteOptions = SiteOptions(), _ body: (Site) async throw
     let simulator = try SimulatorServer(
         configuration: apple, address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), clock: clock,
         keys: Apple.rsaKeys, logger: Logger(label: "apple") { _ in SwiftLogNoOpLogHandler() })
-    let simulating = Task.detached { try await simulator.run() }
+    let simulating = Task.detached(executorPreference: ThreadPerJob.shared) { try await simulator.run() }
     let outcome: Result<Void, any Error>
     do {
         let site = try Site(
             options: options, directory: directory, sockets: sockets, apple: Apple(port: simulator.address.port),
             clock: clock)
         do {
-            try await body(site)
+            try await withTaskExecutorPreference(ThreadPerJob.shared) { try await body(site) }
             outcome = .success(())
         } catch {
             outcome = .failure(error)

@@ -232,7 +232,9 @@ func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) a
     try work()
 }
 
-private final class ThreadPerJob: TaskExecutor {
+/// Gives every piece of work a thread. The tests' own pool has as many threads as there are cores, and a test that
+/// computes for a minute holds one of them: a server or a client that waited for its turn there would miss deadlines.
+final class ThreadPerJob: TaskExecutor {
     static let shared = ThreadPerJob()
 
     func enqueue(_ job: consuming ExecutorJob) {

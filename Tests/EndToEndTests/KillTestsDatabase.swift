@@ -22,7 +22,7 @@ enum KillTestsDatabase {
 
     /// Opens a database that no server has open, or beside one.
     static func open<Value>(_ path: String, _ body: (GRDB.Database) throws -> Value) throws -> Value {
-        let queue = try DatabaseQueue(path: path)
+        let queue = try DatabaseQueue.beside(path)
         defer { try? queue.close() }
         return try queue.writeWithoutTransaction(body)
     }

@@ -193,8 +193,7 @@ import Testing
             for milliseconds in stride(from: 2, through: 120, by: 6) {
                 let place = try ServerPlace()
                 let process = try place.launch()
-                try await Task.sleep(for: .milliseconds(milliseconds))
-                await process.killAndWait()
+                _ = await process.waitUntilEnded(within: .milliseconds(milliseconds))
                 let server = try await place.start(on: group)
                 #expect(await server.stop() == Self.clean, "killed after \(milliseconds) ms")
             }

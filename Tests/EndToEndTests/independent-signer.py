@@ -79,7 +79,7 @@ def answer(q):
         return json.dumps({"header": token.header, "claims": token.claims})
     if op == "sql":
         # Another implementation looks into the database, read-only.
-        database = sqlite3.connect(f"file:{name}?mode=ro", uri=True)
+        database = sqlite3.connect(f"file:{name}?mode=ro", uri=True, timeout=30)
         try:
             return str(database.execute(q["payload"]).fetchone()[0])
         finally:

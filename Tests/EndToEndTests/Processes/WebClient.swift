@@ -56,21 +56,23 @@ func withLoops<Value: Sendable>(
 ) async throws -> Value {
     if !isInner { await places.enter() }
     defer { if !isInner { places.leave() } }
-    let group = try EventLoopGroup(count: count)
-    async let running: Void = group.run { loop in
-        do { try start(loop) } catch { group.beginDrain() }
-        await loop.runRoot(serve)
+    return try await withTaskExecutorPreference(ThreadPerJob.shared) {
+        let group = try EventLoopGroup(count: count)
+        async let running: Void = group.run { loop in
+            do { try start(loop) } catch { group.beginDrain() }
+            await loop.runRoot(serve)
+        }
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await body(group))
+        } catch {
+            result = .failure(error)
+        }
+        group.beginDrain()
+        group.abort()
+        try await running
+        return try result.get()
     }
-    let result: Result<Value, any Error>
-    do {
-        result = .success(try await body(group))
-    } catch {
-        result = .failure(error)
-    }
-    group.beginDrain()
-    group.abort()
-    try await running
-    return try result.get()
 }
 
 /// One origin, asked with plain requests. Every answer it returns came whole.
