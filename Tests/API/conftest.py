@@ -1,22 +1,6 @@
-import os
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-# The programs are started as the browser tests start them.
-sys.path.insert(0, str(ROOT / "Tests/Browser"))
-
-from programs import Site  # noqa: E402
-
-
-@pytest.fixture(scope="session")
-def binaries() -> Path:
-    folder = Path(os.environ.get("TEST_BIN", ROOT / ".build/debug"))
-    missing = [name for name in ("bramley", "apple-simulator") if not (folder / name).exists()]
-    assert not missing, f"{folder} has no {' and no '.join(missing)}: build first, or set TEST_BIN"
-    return folder
+from programs import Site
 
 
 @pytest.fixture

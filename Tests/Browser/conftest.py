@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 
 import pytest
@@ -8,14 +7,6 @@ from programs import Site
 from visitor import Visitor, start_browser
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def binaries() -> Path:
-    folder = Path(os.environ.get("TEST_BIN", ROOT / ".build/debug"))
-    missing = [name for name in ("bramley", "apple-simulator") if not (folder / name).exists()]
-    assert not missing, f"{folder} has no {' and no '.join(missing)}: build first, or set TEST_BIN"
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -43,38 +34,6 @@ def make_site(binaries, tmp_path):
 @pytest.fixture
 def site(make_site) -> Site:
     return make_site()
-
-
-@pytest.fixture(scope="session")
-def shared_browser():
-    driver = start_browser()
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture
-def make_visitor(shared_browser):
-    """A visitor in a new tab of a browser without cookies; looks at the browser's complaints when the test is over."""
-    driver = shared_browser
-    old = driver.window_handles
-    driver.switch_to.new_window("tab")
-    fresh = driver.current_window_handle
-    for handle in old:
-        driver.switch_to.window(handle)
-        driver.close()
-    driver.switch_to.window(fresh)
-    driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
-    for log in ("browser", "performance"):
-        driver.get_log(log)
-    visitors = []
-
-    def make(site: Site) -> Visitor:
-        visitors.append(Visitor(driver, site))
-        return visitors[-1]
-
-    yield make
-    for visitor in visitors:
-        visitor.check()
 
 
 @pytest.fixture

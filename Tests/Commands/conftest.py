@@ -1,18 +1,11 @@
-import os
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "Tests/Browser"))  # programs.py
-
 
 @pytest.fixture(scope="session")
-def bramley() -> Path:
-    program = Path(os.environ.get("TEST_BIN", ROOT / ".build/debug")) / "bramley"
-    assert program.exists(), f"{program} is not there: build first, or set TEST_BIN"
-    return program
+def bramley(binaries) -> Path:
+    return binaries / "bramley"
 
 
 @pytest.fixture(scope="session")

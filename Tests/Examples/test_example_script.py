@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, Example
+from example import ROOT, Example
 
 EXAMPLES = sorted(file.parent.name for file in (ROOT / "docs/examples").glob("*/start.sh"))
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Example
+from example import ROOT, Example
 
 BODY = json.dumps({"type": "account.deleted", "timestamp": "2026-11-21T10:00:00.000Z",
                    "data": {"id": "evt_1", "user": "usr_somebody"}}).encode()

@@ -1,38 +1,14 @@
 import json
-import os
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "Tests/Browser"))
-
-from application import Application  # noqa: E402
-from client import Client  # noqa: E402
-from programs import Site, write_private  # noqa: E402
-from proxies import ALL, DOMAIN, free_ports  # noqa: E402
-
-RULES = {
-    "rules": [
-        {"host": f"app.{DOMAIN}", "path": "/public/*", "allow": "public"},
-        {"host": f"app.{DOMAIN}", "path": "/hello", "allow": "optional"},
-        {"host": f"app.{DOMAIN}", "path": "/upload", "methods": ["PUT"], "allow": {"groups": ["uploaders"]}},
-        {"host": f"app.{DOMAIN}", "path": "/admin/*", "allow": {"groups": ["admins"]}},
-        {"host": f"app.{DOMAIN}", "path": "/ada/*", "allow": {"users": ["ada@example.com"]}},
-        {"host": f"app.{DOMAIN}", "path": "/team/*", "allow": {"emailDomains": ["example.com"]}},
-    ]
-}
-
-
-@pytest.fixture(scope="session")
-def binaries() -> Path:
-    folder = Path(os.environ.get("TEST_BIN", ROOT / ".build/debug"))
-    missing = [name for name in ("bramley", "apple-simulator") if not (folder / name).exists()]
-    assert not missing, f"{folder} has no {' and no '.join(missing)}: build first, or set TEST_BIN"
-    return folder
+from application import Application
+from client import Client
+from programs import Site, write_private
+from proxies import ALL, DOMAIN, RULES, free_ports
 
 
 @pytest.fixture(scope="module")

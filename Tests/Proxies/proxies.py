@@ -16,6 +16,17 @@ from programs import Program, free_port
 
 DOCS = Path(__file__).resolve().parents[2] / "docs/proxies"
 DOMAIN = "orchard.test"
+# Who may open what behind every proxy of the tests.
+RULES = {
+    "rules": [
+        {"host": f"app.{DOMAIN}", "path": "/public/*", "allow": "public"},
+        {"host": f"app.{DOMAIN}", "path": "/hello", "allow": "optional"},
+        {"host": f"app.{DOMAIN}", "path": "/upload", "methods": ["PUT"], "allow": {"groups": ["uploaders"]}},
+        {"host": f"app.{DOMAIN}", "path": "/admin/*", "allow": {"groups": ["admins"]}},
+        {"host": f"app.{DOMAIN}", "path": "/ada/*", "allow": {"users": ["ada@example.com"]}},
+        {"host": f"app.{DOMAIN}", "path": "/team/*", "allow": {"emailDomains": ["example.com"]}},
+    ]
+}
 
 
 @dataclass

@@ -7,8 +7,7 @@ import pytest
 import yaml
 
 from client import FETCH, PAGE
-from conftest import RULES
-from proxies import DOCS, DOMAIN
+from proxies import DOCS, DOMAIN, RULES
 from programs import Site, write_private
 
 IDENTITY = [f"X-Auth-Request-{name}" for name in ("User", "Email", "Preferred-Username", "Name", "Groups")]
