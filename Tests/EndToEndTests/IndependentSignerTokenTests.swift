@@ -331,7 +331,10 @@ import Testing
             let form = try await browser.consent()
             let token = try #require(form["id_token"])
             let parts = token.components(separatedBy: ".")
-            let before = try await site.apple.requests(to: "keys")
+            // The fetch every server begins with may still be under way.
+            try await eventually(within: .seconds(60), "the keys of the start are there") {
+                try await site.apple.requests(to: "keys") == 1
+            }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for round in 0..<10 {
                     group.addTask {
@@ -355,7 +358,8 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            #expect(try await site.apple.requests(to: "keys") - before <= 1)
+            // That one, and one for all the thousand.
+            #expect(try await site.apple.requests(to: "keys") <= 2)
             // Keys we hold still work, meanwhile and after.
             #expect(try await browser.postCallback(form).status == 303)
         }
