@@ -106,14 +106,15 @@ def test_ended_in_this_process_is_refused_by_the_next_check(site, end):
     proxy.close()
 
 
-def test_ended_by_a_command_is_refused_within_a_second(site, record_property):
+def test_ended_by_a_command_is_refused_soon(site, record_property):
     token = sign_in(site, "ada")
     proxy = Proxy(site, token)
     assert proxy.ask() == [204] * CONNECTIONS
     by_command(site, token)
     ended = time.monotonic()
     while (answers := proxy.ask()) != [401] * CONNECTIONS:
-        assert time.monotonic() - ended < 1, answers
+        # A second at most on a machine that is not busy; recorded below.
+        assert time.monotonic() - ended < 10, answers
     took = time.monotonic() - ended
     record_property("seconds", took)
     assert took < 1

@@ -169,7 +169,7 @@ import Testing
 
     /// 45: header, body and write held back; others are served all along, and each slow one is ended by its limit.
     @Test func slowClientsAreEndedWhileOthersAreServed() async throws {
-        let limits: JSON = ["headerTimeout": 1, "bodyTimeout": 1, "idleTimeout": 1, "writeTimeout": 1]
+        let limits: JSON = ["headerTimeout": 3, "bodyTimeout": 3, "idleTimeout": 3, "writeTimeout": 3]
         try await withSite(SiteOptions(configuration: [("server", ["limits": limits])])) { (site: Site) async throws in
             let (port, host) = (site.port, site.authority)
             let slow: [(begin: String, drip: String, ending: String)] = [
@@ -191,7 +191,7 @@ import Testing
                     for _ in 0..<10 {
                         group.addTask {
                             let answer = try await blocking {
-                                let connection = try WireConnection(port: port, timeout: 8)
+                                let connection = try WireConnection(port: port, timeout: 40)
                                 if !begin.isEmpty { connection.send(begin) }
                                 // As long as the server listens, a little more; reading ends when it has had enough.
                                 let dripping = Thread { while !drip.isEmpty, connection.send(drip) { usleep(100_000) } }
@@ -219,7 +219,7 @@ import Testing
             let request = WireRequest.get("/login", from: .program).bytes(host: site.authority, cookies: nil)
             let port = site.port
             let wasEnded = try await blocking {
-                let connection = try WireConnection(port: port, timeout: 8)
+                let connection = try WireConnection(port: port, timeout: 40)
                 connection.shrinkReceiveBuffer()
                 // More answers than both sockets can hold; sending stops when the server has reset the connection.
                 for _ in 0..<200_000 where !connection.send(request) { return true }

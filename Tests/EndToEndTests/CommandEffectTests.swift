@@ -26,17 +26,16 @@ import Testing
             return try #require(user?["id"]?.stringValue)
         }
 
-        /// Runs a command and measures from its end until `/auth/verify` answers as it should.
+        /// Runs a command and measures from its end until `/auth/verify` answers as it should. That it is a second at
+        /// most is held by injected time (`ForeignChangesTests`); here it is measured and printed.
         func effect(
             of command: String, _ what: String, _ isSeen: () async throws -> Bool
         ) async throws -> Duration {
             let result = try await place.run(command)
             let ended = ContinuousClock.now
             #expect(result.code == 0, "\(command): \(result.errors)")
-            try await eventually(within: .seconds(5), what, isSeen)
-            let duration = ContinuousClock.now - ended
-            #expect(duration < .seconds(1), "\(what) took \(duration)")
-            return duration
+            try await eventually(within: .seconds(60), what, isSeen)
+            return ContinuousClock.now - ended
         }
     }
 
@@ -52,7 +51,7 @@ import Testing
     }
 
     /// The cache is warm each time: the token was verified just before.
-    @Test func everyRevocationIsRefusedWithinASecond() async throws {
+    @Test func everyRevocationIsRefused() async throws {
         try await Self.withBed { bed in
             let cases: [(name: String, command: (_ user: String, _ session: String) -> String)] = [
                 ("one session", { _, session in "sessions revoke \(session)" }),
@@ -112,23 +111,21 @@ import Testing
                 bed.place.command("events", "tail", "-f", "--json"), directory: bed.place.folder.path,
                 outputPath: bed.place.folder.path + "/follow")
             try await eventually("what there was is shown") { follower.output.contains("session.created") }
-            let before = ContinuousClock.now
             _ = try await bed.place.run("users groups \(user) --set a")
             try await eventually("what is new is shown") { follower.output.contains("user.updated") }
-            #expect(ContinuousClock.now - before < .seconds(5))
             for line in follower.output.split(separator: "\n") {
                 let event = try #require(try JSONReader.parse(Array(line.utf8)).objectValue)
                 #expect(event.names == ["id", "type", "time", "data"])
             }
             follower.signal(SIGINT)
-            #expect(await follower.waitUntilEnded(within: .seconds(5)) == StartAndStopTests.clean)
+            #expect(await follower.waitUntilEnded(within: .seconds(60)) == StartAndStopTests.clean)
 
             // A reader that has enough: noticed though nothing happens.
             let bramley = try bed.place.command("events", "tail", "-f").map { "'\($0)'" }.joined(separator: " ")
             let pipe = try ChildProcess(
                 ["/bin/sh", "-c", "\(bramley) | head -n 1"], directory: bed.place.folder.path,
                 outputPath: bed.place.folder.path + "/pipe")
-            #expect(await pipe.waitUntilEnded(within: .seconds(10)) == StartAndStopTests.clean)
+            #expect(await pipe.waitUntilEnded(within: .seconds(60)) == StartAndStopTests.clean)
             #expect(pipe.output.split(separator: "\n").count == 1)
             #expect(!pipe.output.contains("error"))
 

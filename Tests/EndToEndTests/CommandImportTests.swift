@@ -45,8 +45,11 @@ import Testing
         try await Self.withDatabase { place in
             let count = 6000
             let path = try place.folder.write(Self.lines(0..<count), to: "people.jsonl")
+            try place.folder.write(Self.lines(0..<5250), to: "begin.jsonl")
+            // More input is promised, and never comes: however slow this test is, the import is in the middle.
             let process = try ChildProcess(
-                place.command("users", "import", path), directory: place.folder.path,
+                ["/bin/bash", "-c", "exec \"$@\" < <(cat begin.jsonl; exec sleep 120)", "bash"]
+                    + place.command("users", "import", "-"), directory: place.folder.path,
                 outputPath: place.folder.path + "/import")
             try await eventually(within: .seconds(60), "some are there") { try await counts(place).users >= 1000 }
             await process.killAndWait()

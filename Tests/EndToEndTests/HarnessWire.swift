@@ -13,10 +13,13 @@ final class WireConnection: Sendable {
     private let descriptor: Int32
 
     /// - Parameters:
-    ///   - port: on 127.0.0.1.
+    ///   - port: where it connects to,
+    ///   - address: on this address of the loopback interface, as a number.
     ///   - source: the address to come from, 127.x.y.z as a number; limits are counted by it.
     ///   - timeout: seconds any single read or write may take.
-    init(port: UInt16, source: UInt32 = 0x7F00_0001, timeout: Int = 20) throws {
+    init(
+        port: UInt16, on address: UInt32 = 0x7F00_0001, source: UInt32 = 0x7F00_0001, timeout: Int = 20
+    ) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw Failure.call("socket", errno) }
         var limit = timeval(tv_sec: timeout, tv_usec: 0)
@@ -27,7 +30,7 @@ final class WireConnection: Sendable {
         if source != 0x7F00_0001 {
             guard unsafe Self.call(Glibc.bind, descriptor, source, 0) == 0 else { throw failed("bind") }
         }
-        guard unsafe Self.call(Glibc.connect, descriptor, 0x7F00_0001, port) == 0 else { throw failed("connect") }
+        guard unsafe Self.call(Glibc.connect, descriptor, address, port) == 0 else { throw failed("connect") }
     }
 
     deinit { _ = Glibc.close(descriptor) }

@@ -23,7 +23,7 @@ private final class Counter: Sendable {
     }
 
     private static func run(
-        _ script: Script, timeout: Int64 = 2000, maximumBodySize: Int = 1000, requests: Int = 1,
+        _ script: Script, timeout: Int64 = 20_000, maximumBodySize: Int = 1000, requests: Int = 1,
         method: HTTPRequest.Method = .post, cutsLongBody: Bool = false
     ) async throws -> (results: [Result<ClientResponse, HTTPClientError>], connections: Int) {
         let group = try EventLoopGroup(count: 1)
@@ -174,7 +174,8 @@ private final class Counter: Sendable {
     ]
 
     @Test(arguments: failures) func failsInTime(_ test: Failure) async throws {
-        let (results, _) = try await Self.run(test.script, timeout: 150)
+        // Short only where the time must run out: a busy machine is no failure.
+        let (results, _) = try await Self.run(test.script, timeout: test.error == .timeout ? 150 : 20_000)
         #expect(throws: test.error) { try results[0].get() }
     }
 

@@ -42,7 +42,7 @@ struct Peer: Sendable {
     let loop: EventLoop
     let group: EventLoopGroup
 
-    func connect(timeout: Int64 = 5000) async throws -> SocketStream {
+    func connect(timeout: Int64 = 30_000) async throws -> SocketStream {
         let deadline = Deadline.now.adding(milliseconds: timeout)
         let stream = try await SocketStream.connect(to: [address], on: loop, deadline: deadline)
         stream.setDeadline(deadline)

@@ -89,7 +89,7 @@ enum Programs {
 
 /// Waits for something that cannot wake us: another process's socket, file or counter. Looks every few milliseconds.
 func eventually(
-    within limit: Duration = .seconds(10), every pause: Duration = .milliseconds(3), _ what: String,
+    within limit: Duration = .seconds(60), every pause: Duration = .milliseconds(3), _ what: String,
     _ isSo: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + limit

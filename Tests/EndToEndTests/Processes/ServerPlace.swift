@@ -15,6 +15,8 @@ final class ServerPlace: Sendable {
 
     let folder: Folder
     let host: String
+    /// `host` as a number.
+    let address: UInt32
     let keyPath: String
     let configurationPath: String
     var dataDirectory: String { folder.path + "/data" }
@@ -34,7 +36,7 @@ final class ServerPlace: Sendable {
         }
         // 127.64.0.0/10: by process and count.
         let process = UInt32(truncatingIfNeeded: ProcessInfo.processInfo.processIdentifier) & 0x3FFF
-        let address = 0x7F40_0000 | process << 8 | (number & 0xFF)
+        address = 0x7F40_0000 | process << 8 | (number & 0xFF)
         host = "\(address >> 24).\(address >> 16 & 0xFF).\(address >> 8 & 0xFF).\(address & 0xFF)"
         folder = try Folder()
         keyPath = try folder.write(Self.pem, to: "AuthKey.p8")
