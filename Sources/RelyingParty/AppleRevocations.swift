@@ -7,7 +7,8 @@ package import Logging
 ///
 /// The order is what makes it safe beside a sign-in of the same person. The entry is marked as in flight before Apple is
 /// asked; a sign-in that completes before the mark takes the entry away, so nothing is sent; one that completes after it
-/// is refused, because Apple may end what it brought; and once Apple has answered, the next sign-in is a first one.
+/// is refused, because Apple may end what it brought, also when it completes after Apple has answered; and an attempt
+/// that begins once Apple has answered is a first one.
 package final class AppleRevocations: Sendable {
     /// How long one request may be under way, in seconds: longer than the HTTP client lets it. After a crash, a sign-in
     /// of the person waits this long at most.
@@ -70,7 +71,7 @@ package final class AppleRevocations: Sendable {
         } catch {
             return try await postpone(entry, error)
         }
-        _ = try await queue.finishRevocation(entry.id)
+        guard try await queue.finishRevocation(entry.id, at: clock.now()) else { return }
         logger.info("deletion told to Apple", metadata: ["attempts": "\(entry.attempts + 1)"])
     }
 

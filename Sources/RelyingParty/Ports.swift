@@ -145,7 +145,7 @@ package enum SignInResult: Hashable, Sendable {
     /// Sign-up is closed and this person is not known; the attempt is used, nobody was created.
     case closed
     /// Since the attempt began, Apple has told us that the person withdrew consent, or is gone, at or after the `iat` of
-    /// this very sign-in; the attempt is used, nothing else was written.
+    /// this very sign-in; the attempt is used, the name it brought forgotten, nothing else was written.
     case revoked
 }
 

@@ -41,8 +41,10 @@ package protocol RevocationQueue: Sendable {
     /// sign-in of this person is refused as revoked, because what it brings may end a moment later. The entry is due
     /// again at `deadline`. False when it is not due: a sign-in took it out, or somebody else asks already.
     func beginRevocation(_ id: Int64, at now: Timestamp, until deadline: Timestamp) async throws(StoreError) -> Bool
-    /// Apple answered: the token is gone from here too. False when a sign-in took it out meanwhile.
-    func finishRevocation(_ id: Int64) async throws(StoreError) -> Bool
+    /// Apple answered: the token is gone from here too, and a sign-in under way that Apple confirmed before `now` is
+    /// refused as revoked. False when a sign-in took it out meanwhile.
+    func finishRevocation(_ id: Int64, at now: Timestamp) async throws(StoreError) -> Bool
     /// Apple did not answer: tried again at `next`; or, with nil, given up and kept for the operator without its token.
+    /// Nothing happens to an entry that is done.
     func postponeRevocation(_ id: Int64, until next: Timestamp?, failure: String) async throws(StoreError)
 }

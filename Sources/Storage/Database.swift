@@ -86,10 +86,11 @@ package final class Database: Sendable {
         commits = GroupCommit(writer: writer, invalidations: invalidations, maximumBatch: options.maximumBatch)
     }
 
-    /// Looks at what other processes wrote, and evicts it from the caches. The executable calls it every 250 ms from
+    /// Looks at what was written here and by other processes, evicts it from the caches, and remembers whether somebody
+    /// was erased. The executable calls it every 250 ms from
     /// one loop; it takes microseconds when nothing changed. Without it caches answer nothing and every look-up reads.
     package func tick(at now: Timestamp) {
-        foreignChanges.look(at: now)
+        if foreignChanges.look(at: now) { erasures.store(true, ordering: .releasing) }
     }
 
     /// For `/readyz`: the database takes a durable write.
@@ -165,8 +166,9 @@ package final class Database: Sendable {
     /// Finishes what was accepted, moves the log into the database and closes. Later writes are `.unavailable`.
     package func close() {
         commits.close()
-        // The queue is serial: this runs after the last accepted batch.
-        if options.use == .server {
+        // The queue is serial: this runs after the last accepted batch. A command leaves the log to the server, unless it
+        // erased somebody and there may be none.
+        if options.use == .server || foreignChanges.look(at: Timestamp(milliseconds: 0)) {
             try? writer.writeWithoutTransaction { connection in
                 try connection.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
             }

@@ -34,14 +34,22 @@ final class ForeignChanges: Sendable {
         invalidations.trust(at: Timestamp(milliseconds: 0))
     }
 
+    /// What was written since the last look, by whomever.
+    private struct Changes {
+        var entries: [SessionInvalidations.Entry] = []
+        var erased = false
+    }
+
     /// Tells the caches what changed and renews their trust; without success both stay as they are.
-    func look(at now: Timestamp) {
+    /// - Returns: whether somebody was erased, or may have been.
+    func look(at now: Timestamp) -> Bool {
         state.withLock { state in
             do {
-                let (next, entries) = try changes(since: state)
-                invalidations.append(entries)
+                let (next, changes) = try changes(since: state)
+                invalidations.append(changes.entries)
                 invalidations.trust(at: now)
                 state = next
+                return changes.erased
             } catch {
                 if !state.isFailing {
                     logger.error(
@@ -49,18 +57,19 @@ final class ForeignChanges: Sendable {
                         metadata: ["detail": "\(StoreError(error).text)"])
                 }
                 state.isFailing = true
+                return false
             }
         }
     }
 
-    private func changes(since state: State) throws -> (State, [SessionInvalidations.Entry]) {
+    private func changes(since state: State) throws -> (State, Changes) {
         let known = state.version
         let seen = state.sequence
-        return try connection.unsafeRead { connection -> (State, [SessionInvalidations.Entry]) in
+        return try connection.unsafeRead { connection -> (State, Changes) in
             let version = try Self.version(connection)
-            guard version != known else { return (State(version: version, sequence: seen), []) }
-            let (sequence, entries) = try Self.entries(after: seen, connection)
-            return (State(version: version, sequence: sequence), entries)
+            guard version != known else { return (State(version: version, sequence: seen), Changes()) }
+            let (sequence, changes) = try Self.changes(after: seen, connection)
+            return (State(version: version, sequence: sequence), changes)
         }
     }
 
@@ -77,20 +86,25 @@ final class ForeignChanges: Sendable {
         try connection.integer("SELECT seq FROM sqlite_sequence WHERE name = 'event'") ?? 0
     }
 
-    /// What the entries after `sequence` make invalid. Our own are among them; evicting twice costs little.
-    private static func entries(
+    /// What the entries after `sequence` tell. Our own are among them; evicting twice costs little.
+    private static func changes(
         after sequence: Int64, _ connection: SQLiteConnection
-    ) throws -> (Int64, [SessionInvalidations.Entry]) {
+    ) throws -> (Int64, Changes) {
         let last = try lastSequence(connection)
-        guard last != sequence else { return (sequence, []) }
+        guard last != sequence else { return (sequence, Changes()) }
         let first = try connection.integer("SELECT min(sequence) FROM event") ?? last + 1
         // Some were deleted before they were seen, or a backup was restored: what changed is not known.
-        guard last > sequence, first <= sequence + 1 else { return (last, [.all]) }
-        let rows = try connection.rows(
+        guard last > sequence, first <= sequence + 1 else { return (last, Changes(entries: [.all], erased: true)) }
+        var changes = Changes()
+        for row in try connection.rows(
             """
-            SELECT DISTINCT user FROM event
-            WHERE sequence > ? AND sequence <= ? AND type NOT IN ('user.created', 'session.created')
+            SELECT user, max(type = 'account.deleted') FROM event
+            WHERE sequence > ? AND sequence <= ? AND type NOT IN ('user.created', 'session.created') GROUP BY user
             """, [sequence, last])
-        return (last, try rows.map { .user(UserID(unchecked: try $0.text(0))) })
+        {
+            changes.entries.append(.user(UserID(unchecked: try row.text(0))))
+            if row[1] as Int64? == 1 { changes.erased = true }
+        }
+        return (last, changes)
     }
 }

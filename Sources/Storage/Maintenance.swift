@@ -8,7 +8,8 @@ extension Database {
 
     /// Deletes what has expired: sessions past their end, used attempts, names nobody came back for, notifications,
     /// deletions, and journal entries past their retention that no webhook endpoint waits for. In small batches, each a
-    /// write like any other.
+    /// write like any other. Of the journal only a beginning goes: an entry behind one that stays (the clock was set
+    /// back between them) waits for it, since a reader takes a gap for nothing having happened.
     package func maintain(at now: Timestamp) async throws(StoreError) -> MaintenanceReport {
         let cutoffs = options.retention.cutoffs(at: now)
         var report = MaintenanceReport()
@@ -31,7 +32,9 @@ extension Database {
         report.events = try await delete(
             """
             DELETE FROM event WHERE sequence IN
-            (SELECT e.sequence FROM event e WHERE e.time <= ? AND \(WebhookQuery.isNotAwaited) ORDER BY e.time LIMIT ?)
+            (WITH oldest AS (SELECT sequence, time FROM event ORDER BY sequence LIMIT ?2)
+            SELECT e.sequence FROM oldest e WHERE \(WebhookQuery.isNotAwaited)
+            AND e.sequence < (SELECT coalesce(min(sequence), \(Int64.max)) FROM oldest WHERE time > ?1))
             AND sequence < (SELECT max(sequence) FROM event)
             """, until: cutoffs.events)
         report.revocations = try await delete(

@@ -40,16 +40,20 @@ extension Database: NotificationLog {
     ) async throws(StoreError) -> NotificationReplay {
         let identifiers = identifiers
         let policy = options.onAccountDeleted
+        let subjectHashes = subjectHashes
         return try await commits.write { connection, effects in
             guard let recorded = try connection.recordedNotification(id) else { return .unknown }
             guard let notification = AppleNotification(recorded) else { return .erased }
             if recorded.outcome == .applied { return .appliedBefore }
             var changes = NotificationChanges(
-                notification: notification, team: team, policy: policy, now: now, identifiers: identifiers)
+                notification: notification, team: team, policy: policy, now: now, identifiers: identifiers,
+                subjectHashes: subjectHashes)
             let outcome = try changes.apply(on: connection, effects: &effects)
             try connection.run(
-                "UPDATE notification SET outcome = ?, payload = CASE WHEN ? THEN NULL ELSE payload END WHERE jti = ?",
-                [outcome.rawValue, changes.erases, id])
+                """
+                UPDATE notification SET outcome = ?1, payload = CASE WHEN ?2 THEN NULL ELSE payload END,
+                subject = CASE WHEN ?2 THEN NULL ELSE subject END WHERE jti = ?3
+                """, [outcome.rawValue, changes.erases, id])
             return .replayed(outcome)
         }
     }

@@ -10,21 +10,13 @@ extension Database: NotificationStore {
         let identifiers = identifiers
         let policy = options.onAccountDeleted
         let subjectHashes = subjectHashes
-        defer { if notification.kind == .accountDeleted { erasures.store(true, ordering: .releasing) } }
         return try await commits.write { connection, effects in
             let known = try connection.integer("SELECT 1 FROM notification WHERE jti = ?", [notification.id])
             if known != nil { return .duplicate }
             var changes = NotificationChanges(
-                notification: notification, team: team, policy: policy, now: now, identifiers: identifiers)
+                notification: notification, team: team, policy: policy, now: now, identifiers: identifiers,
+                subjectHashes: subjectHashes)
             let outcome = try changes.apply(on: connection, effects: &effects)
-            // What Apple says of somebody deleted here, and be it the echo of our own revocation, is not kept again.
-            var subject = notification.subject
-            if outcome == .unknownSubject, let name = subject,
-                try connection.wasDeleted(subjectHashes.all(team, name))
-            {
-                subject = nil
-                changes.erases = true
-            }
             try connection.run(
                 """
                 INSERT INTO notification (jti, type, client_id, subject, event_time, received_at, payload, outcome)
@@ -32,7 +24,8 @@ extension Database: NotificationStore {
                 """,
                 [
                     notification.id, notification.type, notification.clientID.rawValue,
-                    subject?.rawValue, notification.eventTime.milliseconds, now.milliseconds,
+                    changes.erases ? nil : notification.subject?.rawValue, notification.eventTime.milliseconds,
+                    now.milliseconds,
                     changes.erases ? nil : notification.payload, outcome.rawValue,
                 ])
             return outcome
@@ -47,8 +40,9 @@ struct NotificationChanges {
     let policy: AccountDeletionPolicy
     let now: Timestamp
     let identifiers: RandomIdentifier
-    /// The person is erased by it, so it keeps no payload itself.
-    var erases = false
+    let subjectHashes: SubjectHashes
+    /// The person is erased by it or was deleted before, so it keeps neither payload nor subject itself.
+    private(set) var erases = false
 
     /// The identity a notification is about.
     private struct Subject {
@@ -60,13 +54,17 @@ struct NotificationChanges {
         on connection: SQLiteConnection, effects: inout WriteEffects
     ) throws -> NotificationOutcome {
         if case .unknown = notification.kind { return .unknownType }
-        guard let name = notification.subject,
+        guard let name = notification.subject else { return .unknownSubject }
+        guard
             let row = try connection.firstRow(
                 """
                 SELECT \(UserColumns.list), i.id, i.last_sign_in_issued_at, u.email_event_at FROM apple_identity i
                 JOIN user u ON u.id = i.user WHERE i.team = ? AND i.subject = ?
                 """, [team.rawValue, name.rawValue])
-        else { return .unknownSubject }
+        else {
+            try applyToStranger(name, on: connection)
+            return .unknownSubject
+        }
         let subject = Subject(identity: row[14] as Int64? ?? 0, user: try User(row: row))
         let effect = NotificationEffect(
             of: notification, lastSignIn: try row.moment(15),
@@ -81,6 +79,19 @@ struct NotificationChanges {
             if let loss { try lose(loss, subject, cause: cause, on: connection, effects: &effects) }
         }
         return .applied
+    }
+
+    /// The end of a consent that no user stands for: of a sign-in that was not finished, or of somebody deleted here. What
+    /// Apple says of the latter, and be it the echo of our own revocation, is not kept again.
+    private mutating func applyToStranger(_ name: AppleSubject, on connection: SQLiteConnection) throws {
+        let hashes = subjectHashes.all(team, name)
+        erases = try connection.wasDeleted(hashes)
+        guard notification.kind == .consentRevoked || notification.kind == .accountDeleted else { return }
+        try connection.noteEnd(hashes, upTo: notification.eventTime, at: now)
+        // A name that came later belongs to a consent that holds.
+        try connection.run(
+            "DELETE FROM first_consent WHERE team = ? AND subject = ? AND saved_at < ?",
+            [team.rawValue, name.rawValue, notification.eventTime.milliseconds])
     }
 
     private func setForwarding(
@@ -138,13 +149,16 @@ struct NotificationChanges {
             "UPDATE apple_identity SET credential_state = ? WHERE id = ?", [state.rawValue, subject.identity])
     }
 
-    /// Deletes the identity and, when it was the user's last, the user. The journal keeps ids.
+    /// Deletes the identity and, when it was the user's last, the user, with what is kept of them elsewhere. The journal
+    /// keeps ids, and the hash remembers that there was somebody.
     private func erase(
         _ subject: Subject, cause: SessionEndCause, on connection: SQLiteConnection, effects: inout WriteEffects
     ) throws {
-        let apple = subject.user.appleSubject.rawValue
-        try connection.run("DELETE FROM first_consent WHERE team = ? AND subject = ?", [team.rawValue, apple])
-        try connection.run("UPDATE notification SET payload = NULL WHERE subject = ?", [apple])
+        guard let name = notification.subject else { return }
+        try connection.queueRevocations(
+            identity: subject.identity, team: team, subject: name, hashes: subjectHashes, at: now)
+        try connection.noteEnd(subjectHashes.all(team, name), upTo: notification.eventTime, at: now)
+        try connection.eraseTraces(of: name, team: team)
         try connection.run("DELETE FROM apple_identity WHERE id = ?", [subject.identity])
         let user = subject.user.id.rawValue
         guard try connection.integer("SELECT 1 FROM apple_identity WHERE user = ?", [user]) == nil else { return }

@@ -82,13 +82,38 @@ extension SQLiteConnection {
         for hash in subjectHashes { try run("DELETE FROM revocation WHERE subject_hash = ?", [blob(hash)]) }
     }
 
-    /// Whether Apple is being asked at this moment to end this person's authorization.
+    /// Whether Apple is being asked at this moment to end this person's authorization. A mark from further ahead than a
+    /// request can take is one of before the clock was set back.
     func isRevocationInFlight(_ subjectHashes: [[UInt8]], at now: Timestamp) throws -> Bool {
+        let latest = now.adding(seconds: AppleRevocations.flightTime)
         for hash in subjectHashes {
             let found = try integer(
                 """
-                SELECT 1 FROM revocation WHERE subject_hash = ? AND failure = ? AND next_attempt_at > ? LIMIT 1
-                """, [blob(hash), RevocationMark.inFlight, now.milliseconds])
+                SELECT 1 FROM revocation WHERE subject_hash = ? AND failure = ? AND next_attempt_at > ?
+                AND next_attempt_at <= ? LIMIT 1
+                """, [blob(hash), RevocationMark.inFlight, now.milliseconds, latest.milliseconds])
+            if found != nil { return true }
+        }
+        return false
+    }
+
+    /// Apple has ended whatever this person, who is deleted here, consented to up to `end`, by Apple's clock.
+    func noteEnd(_ subjectHashes: [[UInt8]], upTo end: Timestamp, at now: Timestamp) throws {
+        for hash in subjectHashes {
+            try run(
+                """
+                UPDATE revocation SET ended_at = max(coalesce(ended_at, 0), ?2), noted_at = ?3 WHERE subject_hash = ?1
+                """, [blob(hash), end.milliseconds, now.milliseconds])
+        }
+    }
+
+    /// Whether we learnt, since this sign-in's attempt began, that Apple has ended what this deleted person consented to
+    /// at or after the sign-in's `iat`: it brings a token that is dead.
+    func hasEnded(_ subjectHashes: [[UInt8]], issuedAt: Timestamp, attemptIssuedAt: Timestamp) throws -> Bool {
+        for hash in subjectHashes {
+            let found = try integer(
+                "SELECT 1 FROM revocation WHERE subject_hash = ? AND ended_at >= ? AND noted_at >= ? LIMIT 1",
+                [blob(hash), issuedAt.milliseconds, attemptIssuedAt.milliseconds])
             if found != nil { return true }
         }
         return false
@@ -135,13 +160,14 @@ extension Database: RevocationQueue {
         }
     }
 
-    package func finishRevocation(_ id: Int64) async throws(StoreError) -> Bool {
+    package func finishRevocation(_ id: Int64, at now: Timestamp) async throws(StoreError) -> Bool {
         try await commits.write { connection, _ in
             try connection.run(
                 """
                 UPDATE revocation SET attempts = attempts + 1, next_attempt_at = NULL, failure = ?,
-                sealed_refresh_token = NULL WHERE id = ? AND sealed_refresh_token IS NOT NULL
-                """, [RevocationMark.done, id])
+                sealed_refresh_token = NULL, ended_at = max(coalesce(ended_at, 0), ?), noted_at = ?
+                WHERE id = ? AND sealed_refresh_token IS NOT NULL
+                """, [RevocationMark.done, now.milliseconds, now.milliseconds, id])
             return connection.changesCount > 0
         }
     }
@@ -153,7 +179,8 @@ extension Database: RevocationQueue {
             try connection.run(
                 """
                 UPDATE revocation SET attempts = attempts + 1, next_attempt_at = ?1, failure = ?2,
-                sealed_refresh_token = CASE WHEN ?1 IS NULL THEN NULL ELSE sealed_refresh_token END WHERE id = ?3
+                sealed_refresh_token = CASE WHEN ?1 IS NULL THEN NULL ELSE sealed_refresh_token END
+                WHERE id = ?3 AND sealed_refresh_token IS NOT NULL
                 """, [next?.milliseconds, failure, id])
         }
     }

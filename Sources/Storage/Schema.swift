@@ -170,16 +170,20 @@ enum Schema {
         CREATE INDEX event_user ON event (user, sequence);
 
         -- Refresh tokens of deleted users, to be revoked at Apple. subject_hash is keyed and names nobody; the token is
-        -- null once the entry is given up, and kept for the operator to see.
+        -- null once the entry is given up, and kept for the operator to see. An id is never used again: a worker holds
+        -- it while Apple is slow. ended_at: up to when Apple has ended what the person consented to, in Apple's time;
+        -- noted_at: when we learnt it.
         CREATE TABLE revocation (
-            id INTEGER PRIMARY KEY,
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
             subject_hash BLOB NOT NULL,
             client_id TEXT NOT NULL,
             sealed_refresh_token BLOB,
             queued_at INTEGER NOT NULL,
             next_attempt_at INTEGER,
             attempts INTEGER NOT NULL DEFAULT 0,
-            failure TEXT
+            failure TEXT,
+            ended_at INTEGER,
+            noted_at INTEGER
         ) STRICT;
         CREATE INDEX revocation_due ON revocation (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
         CREATE INDEX revocation_subject ON revocation (subject_hash);

@@ -32,7 +32,12 @@ extension Database: SignInStore {
                 return .alreadyUsed(used)
             }
             let hashes = subjectHashes.all(record.team, record.claims.subject)
-            if try connection.wasRevoked(record) || connection.isRevocationInFlight(hashes, at: record.now) {
+            if try connection.wasRevoked(record) || connection.isRevocationInFlight(hashes, at: record.now)
+                || connection.hasEnded(
+                    hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attemptIssuedAt)
+            {
+                // The next sign-in is a first one again, and Apple sends the name with it.
+                try connection.forgetFirstConsent(of: record.claims.subject, team: record.team)
                 try connection.markUsed(record, session: nil)
                 return .revoked
             }
@@ -122,13 +127,13 @@ extension SQLiteConnection {
             """, key)
         if known == nil, record.policy == .closed {
             // A stranger who is turned away leaves no name behind.
-            try run("DELETE FROM first_consent WHERE team = ? AND subject = ?", key)
+            try forgetFirstConsent(of: record.claims.subject, team: record.team)
             return nil
         }
         let consent = try firstRow(
             "SELECT given_name, family_name FROM first_consent WHERE team = ? AND subject = ?", key
         ).map { PersonName(given: $0[0] as String?, family: $0[1] as String?) }
-        if consent != nil { try run("DELETE FROM first_consent WHERE team = ? AND subject = ?", key) }
+        if consent != nil { try forgetFirstConsent(of: record.claims.subject, team: record.team) }
 
         var person: Person
         if let known {

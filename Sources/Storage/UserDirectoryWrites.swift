@@ -59,7 +59,6 @@ extension Database: UserDirectory {
     package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
         let identifiers = identifiers
         let subjectHashes = subjectHashes
-        defer { erasures.store(true, ordering: .releasing) }
         return try await commits.write { connection, effects in
             guard try connection.integer("SELECT 1 FROM user WHERE id = ?", [id.rawValue]) != nil else { return false }
             try connection.endSessions(
@@ -89,9 +88,14 @@ extension SQLiteConnection {
         }
     }
 
-    /// What is kept of a person outside of their own rows: the name of an unfinished sign-in, and notifications.
-    fileprivate func eraseTraces(of subject: AppleSubject, team: TeamID) throws {
+    /// The name of an unfinished sign-in.
+    func forgetFirstConsent(of subject: AppleSubject, team: TeamID) throws {
         try run("DELETE FROM first_consent WHERE team = ? AND subject = ?", [team.rawValue, subject.rawValue])
+    }
+
+    /// What is kept of a person outside of their own rows: the name of an unfinished sign-in, and notifications.
+    func eraseTraces(of subject: AppleSubject, team: TeamID) throws {
+        try forgetFirstConsent(of: subject, team: team)
         try run("UPDATE notification SET payload = NULL, subject = NULL WHERE subject = ?", [subject.rawValue])
     }
 }

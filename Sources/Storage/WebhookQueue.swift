@@ -96,7 +96,7 @@ extension Database: WebhookStore {
                 SELECT \(JournalEntry.columns), d.sequence, d.attempts, d.queued_at, w.url FROM webhook_delivery d
                 JOIN event e ON e.sequence = d.sequence JOIN webhook_endpoint w ON w.id = d.endpoint
                 WHERE d.endpoint = ?1 AND d.next_attempt_at <= ?2 AND w.stopped_at IS NULL
-                ORDER BY d.next_attempt_at, d.sequence LIMIT ?3
+                AND (w.paused_until IS NULL OR w.paused_until <= ?2) ORDER BY d.next_attempt_at, d.sequence LIMIT ?3
                 """, [endpoint.rawValue, now.milliseconds, limit]
             ).map { row in
                 WebhookDelivery(
@@ -185,6 +185,8 @@ extension SQLiteConnection {
             dead_at = CASE WHEN ?4 IS NULL THEN ?5 END
             WHERE d.endpoint = ?1 AND d.sequence = ?2 AND d.dead_at IS NULL
             """, [endpoint, delivery.sequence, reason, next?.milliseconds, now.milliseconds])
+        // Delivered meanwhile by the next holder of the lease: this attempt's failure is nobody's.
+        guard changesCount > 0 else { return .none }
         if next == nil { try release(delivery, at: now) }
         return try noteFailure(of: endpoint, reason, pausedUntil: pausedUntil, at: now)
     }

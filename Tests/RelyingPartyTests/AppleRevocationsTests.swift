@@ -44,7 +44,7 @@ private final class FakeRevocations: RevocationQueue, LeaseStore, TokenRevoker {
         }
     }
 
-    func finishRevocation(_ id: Int64) async throws(StoreError) -> Bool {
+    func finishRevocation(_ id: Int64, at now: Timestamp) async throws(StoreError) -> Bool {
         state.withLock { $0.entries.removeValue(forKey: id) != nil }
     }
 

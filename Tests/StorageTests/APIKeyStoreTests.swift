@@ -60,8 +60,8 @@ import Testing
         #expect(due.count == 1)
         let entry = try #require(due.first)
         #expect(!entry.sealedRefreshToken.isEmpty && entry.attempts == 0)
-        #expect(try await database.finishRevocation(entry.id))
-        #expect(try await !database.finishRevocation(entry.id))
+        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
+        #expect(try await !database.finishRevocation(entry.id, at: bench.clock.now()))
         #expect(try await database.dueRevocations(at: bench.clock.now(), limit: 10).isEmpty)
     }
 

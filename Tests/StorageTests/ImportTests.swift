@@ -131,7 +131,7 @@ import Testing
         #expect(try await database.deleteUser(ann.newUser, at: now))
         #expect(try await run([person("ann", token: [1])]) == [.refused(.beingDeleted)])
         for entry in try await database.dueRevocations(at: now, limit: 10) {
-            _ = try await database.finishRevocation(entry.id)
+            _ = try await database.finishRevocation(entry.id, at: bench.clock.now())
         }
         let again = person("ann")
         #expect(try await run([again]) == [.imported(again.newUser)])

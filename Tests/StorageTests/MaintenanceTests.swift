@@ -58,6 +58,28 @@ import Testing
         database.close()
     }
 
+    /// A reader knows by the first entry that is left whether it missed any: there is no gap behind it.
+    @Test("an entry behind one that stays waits for it, when the clock was set back between them")
+    func keepsNoGap() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        defer { database.close() }
+        let retention = RetentionPolicy().events
+        for step in [0, 7_200, -3_600, 7_200] as [Int64] {
+            bench.clock.advance(seconds: step)
+            _ = try await database.completeSignIn(record("p\(abs(step))", at: bench.clock.now()))
+        }
+        let all = try await database.events(after: nil, limit: 100).map(\.id)
+        // The third is old enough, the second, before it, is not.
+        bench.clock.advance(seconds: retention - 7_200)
+        _ = try await database.maintain(at: bench.clock.now())
+        let kept = Set(try await database.events(after: nil, limit: 100).map(\.id))
+        let left = all.filter(kept.contains)
+        #expect(left == all.suffix(left.count))
+        // The first one's two entries are gone, nobody else's.
+        #expect(left.count == all.count - 2)
+    }
+
     @Test("what was deleted leaves no trace in the file")
     func overwrites() async throws {
         let bench = try Bench()

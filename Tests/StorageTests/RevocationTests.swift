@@ -67,7 +67,7 @@ import Testing
         #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
         let deadline = bench.clock.now().adding(seconds: 30)
         #expect(try await !database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
-        #expect(try await !database.finishRevocation(entry.id))
+        #expect(try await !database.finishRevocation(entry.id, at: bench.clock.now()))
     }
 
     @Test("a sign-in while Apple is asked is refused and leaves nothing; afterwards it is a first one")
@@ -92,10 +92,93 @@ import Testing
         }
         // Others come and go.
         #expect(try await database.completeSignIn(sealedRecord("bob", bench)).session != nil)
-        #expect(try await database.finishRevocation(entry.id))
+        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
+        // An attempt of before may carry what Apple has just ended; one that begins now is a first one.
+        bench.clock.advance(seconds: 1)
         let back = try #require(try await database.completeSignIn(sealedRecord("ann", bench)).user)
         #expect(back.id != old)
         #expect(try value("SELECT count(*) FROM revocation", bench) == "0")
+    }
+
+    /// The worker holds what was due while Apple is slow with another; the person comes back, somebody else is deleted.
+    @Test("an entry's id never means another person's")
+    func idsAreNotReused() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        defer { database.close() }
+        _ = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+        _ = try await delete("bob", database, bench)
+        let deadline = bench.clock.now().adding(seconds: 30)
+        #expect(try await !database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
+        #expect(try await due(database, bench).count == 1)
+    }
+
+    /// Apple confirmed the code, then acted on our revocation, and the sign-in is stored last.
+    @Test("a sign-in that Apple confirmed before it acted is refused, one that begins afterwards is not")
+    func signInAcross() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        defer { database.close() }
+        _ = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        let deadline = bench.clock.now().adding(seconds: 30)
+        #expect(try await database.beginRevocation(entry.id, at: bench.clock.now(), until: deadline))
+        var across = sealedRecord("ann", bench)
+        try await database.saveFirstConsent(
+            team: Bench.team, subject: AppleSubject("ann"), name: PersonName(given: "Ann"), at: bench.clock.now())
+        bench.clock.advance(seconds: 2)
+        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
+        across.now = bench.clock.now()
+        #expect(try await database.completeSignIn(across) == .revoked)
+        #expect(try value("SELECT count(*) FROM first_consent", bench) == "0")
+        bench.clock.advance(seconds: 1)
+        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+    }
+
+    @Test(
+        "a notification during the exchange of somebody deleted here ends what comes of it", arguments: [true, false])
+    func notificationMeanwhile(isDeletion: Bool) async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        defer { database.close() }
+        _ = try await delete("ann", database, bench)
+        bench.clock.advance(seconds: 60)
+        var attempt = sealedRecord("ann", bench)
+        bench.clock.advance(seconds: 2)
+        let told = notification(
+            isDeletion ? .accountDeleted : .consentRevoked, subject: "ann", time: bench.clock.now())
+        #expect(try await database.apply(told, team: Bench.team, at: bench.clock.now()) == .unknownSubject)
+        attempt.now = bench.clock.now()
+        #expect(try await database.completeSignIn(attempt) == .revoked)
+        bench.clock.advance(seconds: 1)
+        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+    }
+
+    @Test("a mark from before the clock was set back keeps nobody out")
+    func clockSetBack() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        defer { database.close() }
+        _ = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        let now = bench.clock.now()
+        #expect(try await database.beginRevocation(entry.id, at: now, until: now.adding(seconds: 30)))
+        bench.clock.advance(seconds: -7200)
+        #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
+    }
+
+    @Test("what is done stays done, whatever a late worker reports")
+    func lateWorker() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        defer { database.close() }
+        _ = try await delete("ann", database, bench)
+        let entry = try #require(try await due(database, bench).first)
+        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
+        try await database.postponeRevocation(entry.id, until: bench.clock.now(), failure: "provider_unavailable")
+        #expect(try value("SELECT failure || (next_attempt_at IS NULL) FROM revocation", bench) == "done1")
     }
 
     @Test("a process that dies while Apple is asked keeps nobody out for longer than the flight")
@@ -167,7 +250,7 @@ import Testing
         defer { database.close() }
         _ = try await delete("ann", database, bench)
         let entry = try #require(try await due(database, bench).first)
-        #expect(try await database.finishRevocation(entry.id))
+        #expect(try await database.finishRevocation(entry.id, at: bench.clock.now()))
         _ = try await delete("bob", database, bench)
         bench.clock.advance(milliseconds: 90 * 86_400_000 - 1)
         #expect(try await database.maintain(at: bench.clock.now()).revocations == 0)
@@ -176,8 +259,12 @@ import Testing
         #expect(try await due(database, bench).count == 1)
     }
 
-    @Test("nothing of a deleted person is left in the files, while the server still runs")
-    func noTrace() async throws {
+    enum Deletion: CaseIterable {
+        case here, byCommand, byCommandAlone, byApple
+    }
+
+    @Test("nothing of a deleted person is left in the files, while the server still runs", arguments: Deletion.allCases)
+    func noTrace(_ way: Deletion) async throws {
         let bench = try Bench()
         let database = try bench.open()
         defer { database.close() }
@@ -202,11 +289,31 @@ import Testing
             at: bench.clock.now())
         let before = try String(decoding: bench.databaseBytes(), as: UTF8.self)
         for trace in traces { #expect(before.contains(trace), "\(trace) was never there") }
-        #expect(try await database.deleteUser(user.id, at: bench.clock.now()))
+        bench.clock.advance(seconds: 1)
+        switch way {
+        case .here: #expect(try await database.deleteUser(user.id, at: bench.clock.now()))
+        case .byCommand, .byCommandAlone:
+            if way == .byCommandAlone { database.close() }
+            var options = bench.options()
+            options.use = .command
+            let command = try bench.open(options)
+            #expect(try await command.deleteUser(user.id, at: bench.clock.now()))
+            command.close()
+        case .byApple:
+            _ = try await database.apply(
+                notification(.accountDeleted, id: "gone", subject: subject, time: bench.clock.now()), team: Bench.team,
+                at: bench.clock.now())
+        }
+        if way == .byCommandAlone {
+            let after = try String(decoding: bench.databaseBytes(), as: UTF8.self)
+            for trace in traces { #expect(!after.contains(trace), "\(trace) is still there") }
+            return
+        }
         // The echo of our own revocation.
         _ = try await database.apply(
             notification(.consentRevoked, subject: subject, time: bench.clock.now()), team: Bench.team,
             at: bench.clock.now())
+        database.tick(at: bench.clock.now())
         _ = try await database.maintain(at: bench.clock.now())
         let after = try String(decoding: bench.databaseBytes(), as: UTF8.self)
         for trace in traces { #expect(!after.contains(trace), "\(trace) is still there") }
