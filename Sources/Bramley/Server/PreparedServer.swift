@@ -27,13 +27,15 @@ package final class PreparedServer: Sendable {
     ) throws {
         // SQLite and Foundation make files readable and close them to others afterwards: not a moment too late here.
         Files.keepNewFilesPrivate()
+        // The lock comes first: a second server, refused by it, must change neither the schema of the database the first
+        // one serves nor where that one sends.
+        try Database.prepareDirectory(configuration.storage.directory)
+        lock = try Self.lock(configuration.storage.directory)
         let keyring = try SealingKeyFile.load(configuration, random: random)
         parts = try ServerParts(
             configuration: configuration, keyring: keyring, clock: clock, random: random,
             webhookPolicy: webhookPolicy, logger: logger)
         do {
-            lock = try Self.lock(configuration.storage.directory)
-            // Only now: a second server, refused by the lock, must not change where the first one sends.
             try parts.database.setWebhookEndpoints(configuration.webhooks?.urls ?? [], at: clock.now())
             let visitors =
                 try visitors ?? Self.bind(configuration.server.listener, "server", count: parts.group.loops.count)
@@ -50,8 +52,9 @@ package final class PreparedServer: Sendable {
     }
 
     /// Serves until `stop`, and returns when every connection has ended.
+    /// - Throws: `StartFailure` when an event loop could not serve.
     package func run() async throws {
-        try await parts.group.run { [service] loop in await service.serve(on: loop) }
+        try await service.serve()
     }
 
     /// Stops accepting; what is in flight may take that long.

@@ -2,6 +2,7 @@ internal import HTTP
 package import Logging
 internal import ServiceLifecycle
 internal import Sockets
+internal import Synchronization
 internal import UnixSignals
 
 /// `bramley serve`: every part made, wired, run until a signal, and taken down in order.
@@ -13,7 +14,7 @@ package enum Server {
     }
 
     /// Runs until SIGTERM or SIGINT.
-    /// - Throws: `StartFailure` with one line for the operator.
+    /// - Throws: `StartFailure` with one line for the operator, also when a loop could not serve and all went down.
     package static func run(configuration: Configuration, logger: Logger) async throws {
         let prepared = try PreparedServer(configuration: configuration, logger: logger)
         let (address, admin) = (prepared.address, prepared.adminAddress)
@@ -38,20 +39,37 @@ package enum Server {
 }
 
 /// The loops with both listeners, as swift-service-lifecycle runs and stops them.
-struct ServerService: ServiceLifecycle.Service {
+final class ServerService: ServiceLifecycle.Service {
     let parts: ServerParts
     let visitors: BoundSockets
     let admin: BoundSockets
     /// Milliseconds.
     let drainTimeout: Int64
     let logger: Logger
+    /// Why a loop could not serve: the first that could not.
+    private let failure = Mutex<StartFailure?>(nil)
+
+    init(parts: ServerParts, visitors: BoundSockets, admin: BoundSockets, drainTimeout: Int64, logger: Logger) {
+        self.parts = parts
+        self.visitors = visitors
+        self.admin = admin
+        self.drainTimeout = drainTimeout
+        self.logger = logger
+    }
 
     func run() async throws {
         try await withGracefulShutdownHandler {
-            try await parts.group.run { loop in await serve(on: loop) }
+            try await serve()
         } onGracefulShutdown: {
-            beginDrain(abortAfter: drainTimeout)
+            self.beginDrain(abortAfter: self.drainTimeout)
         }
+    }
+
+    /// Serves on every loop, and returns when every connection has ended.
+    /// - Throws: `StartFailure` when a loop could not serve, for which the others went down as well.
+    func serve() async throws {
+        try await parts.group.run { loop in await self.serve(on: loop) }
+        if let failure = failure.withLock({ $0 }) { throw failure }
     }
 
     func beginDrain(abortAfter milliseconds: Int64) {
@@ -60,7 +78,7 @@ struct ServerService: ServiceLifecycle.Service {
         parts.group.beginDrain(abortAfter: milliseconds)
     }
 
-    func serve(on loop: EventLoop) async {
+    private func serve(on loop: EventLoop) async {
         do {
             let visitorLoop = try parts.makeVisitorLoop(loop)
             let adminLoop = parts.makeAdminLoop(loop)
@@ -79,7 +97,9 @@ struct ServerService: ServiceLifecycle.Service {
                 }
             }
         } catch {
-            logger.critical("an event loop cannot serve", metadata: ["cause": "\(error)"])
+            failure.withLock { failure in
+                if failure == nil { failure = StartFailure("An event loop cannot serve: \(error).") }
+            }
             parts.group.beginDrain(abortAfter: 0)
             await loop.runRoot { $0.close() }
         }
