@@ -41,8 +41,9 @@ lint: ## report where the sources leave it
 
 docs: ## write docs/configuration.md and its schema from the table of keys
 	swift build --product bramley
-	"$$(swift build --show-bin-path)/bramley" check --reference > docs/configuration.md
-	"$$(swift build --show-bin-path)/bramley" check --schema > docs/config.schema.json
+	"$$(swift build --show-bin-path)/bramley" check --reference > .build/configuration.md
+	"$$(swift build --show-bin-path)/bramley" check --schema > .build/config.schema.json
+	mv .build/configuration.md .build/config.schema.json docs/
 
 clean: ## remove what was built, and the demonstration's data
 	rm -rf .build .build-*

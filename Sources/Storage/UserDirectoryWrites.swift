@@ -8,9 +8,18 @@ extension Database: UserDirectory {
     package func patchUser(
         _ id: UserID, _ patch: UserPatch, at now: Timestamp
     ) async throws(StoreError) -> UserPatchResult {
+        try await patchUser(id, at: now) { _ in patch }
+    }
+
+    /// A patch that depends on what the user is: no other write comes between the look and the change.
+    /// - Parameter change: nil leaves the user as they are, and `patched` has them so. May be asked twice.
+    package func patchUser(
+        _ id: UserID, at now: Timestamp, _ change: @escaping @Sendable (User) -> UserPatch?
+    ) async throws(StoreError) -> UserPatchResult {
         let identifiers = identifiers
         return try await commits.write { connection, effects in
             guard let before = try connection.user(id) else { return .unknown }
+            guard let patch = change(before) else { return .patched(before) }
             var after = before
             if let externalID = patch.externalID {
                 if let externalID, let owner = try connection.owner(ofExternalID: externalID), owner != id {

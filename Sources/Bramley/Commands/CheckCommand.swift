@@ -2,7 +2,7 @@ package import ArgumentParser
 import Web
 
 /// `bramley check`
-package struct CheckCommand: ParsableCommand {
+package struct CheckCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Validate the configuration: every problem at once; exit 0 or 1.")
 
@@ -16,21 +16,19 @@ package struct CheckCommand: ParsableCommand {
 
     package init() {}
 
-    package func run() throws {
-        if reference {
-            print(ConfigurationReference.markdown, terminator: "")
-            return
-        }
-        if schema {
-            print(ConfigurationSchema.text, terminator: "")
-            return
-        }
-        do throws(ConfigurationFailure) {
+    package func run() async throws {
+        try await CommandRun.reporting {
+            if reference {
+                try CommandOutput.write(Array(ConfigurationReference.markdown.utf8))
+                return
+            }
+            if schema {
+                try CommandOutput.write(Array(ConfigurationSchema.text.utf8))
+                return
+            }
             let loaded = try ConfigurationLoader.load(options.input)
             try PagesReport.check(loaded.configuration)
-            for line in Self.summary(of: loaded) { print(line) }
-        } catch {
-            throw error.report()
+            try CommandOutput.line(Self.summary(of: loaded).joined(separator: "\n"))
         }
     }
 

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Sockets
 
 /// `bramley init`
-package struct InitCommand: ParsableCommand {
+package struct InitCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "init",
         abstract: "Ask for what is needed, write the configuration, print what to paste into Apple's portal.",
@@ -80,12 +80,16 @@ package struct InitCommand: ParsableCommand {
         NameSpecification(flags.map { .customLong(String($0.dropFirst(2))) })
     }
 
-    package func run() throws {
-        do throws(SetupFailure) {
-            for line in try Setup(self).run() { print(line) }
-        } catch {
-            Self.say(error.description + "\n")
-            throw ExitCode(1)
+    package func run() async throws {
+        try await CommandRun.reporting {
+            let lines: [String]
+            do throws(SetupFailure) {
+                lines = try Setup(self).run()
+            } catch {
+                Self.say(error.description + "\n")
+                throw ExitCode(1)
+            }
+            try CommandOutput.line(lines.joined(separator: "\n"))
         }
     }
 

@@ -4,7 +4,7 @@ import Public
 import Sockets
 
 /// `bramley pages`
-package struct PagesCommand: ParsableCommand {
+package struct PagesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "pages", abstract: "Work with the pages' own files.", subcommands: [PagesExportCommand.self])
 
@@ -12,7 +12,7 @@ package struct PagesCommand: ParsableCommand {
 }
 
 /// `bramley pages export`
-package struct PagesExportCommand: ParsableCommand {
+package struct PagesExportCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "export",
         abstract: "Write every template, text and asset to a directory, to be changed and named in pages.directory.")
@@ -25,14 +25,20 @@ package struct PagesExportCommand: ParsableCommand {
 
     package init() {}
 
-    package func run() throws {
-        do throws(PageExport.Failure) {
-            let count = try PageExport.write(EmbeddedFiles.all, to: directory, replacing: force)
-            print("\(count) files are in \(LogEscaping.escaped(directory)).")
-            print("Keep those you change and remove the others: what is there no longer follows an update.")
-        } catch {
-            StandardError().write([UInt8](("error: " + LogEscaping.escaped(error.description) + "\n").utf8))
-            throw ExitCode(1)
+    package func run() async throws {
+        try await CommandRun.reporting {
+            let count: Int
+            do throws(PageExport.Failure) {
+                count = try PageExport.write(EmbeddedFiles.all, to: directory, replacing: force)
+            } catch {
+                StandardError().write([UInt8](("error: " + LogEscaping.escaped(error.description) + "\n").utf8))
+                throw ExitCode(1)
+            }
+            try CommandOutput.line(
+                """
+                \(count) files are in \(LogEscaping.escaped(directory)).
+                Keep those you change and remove the others: what is there no longer follows an update.
+                """)
         }
     }
 }

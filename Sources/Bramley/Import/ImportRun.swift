@@ -50,8 +50,8 @@ struct ImportRun {
             return report
         } catch {
             progress.clear()
-            if let error = error as? SystemError { throw CommandFailure("The input cannot be read: \(error).") }
             CommandOutput.remark(report.text)
+            if let error = error as? SystemError { throw CommandFailure("The input cannot be read: \(error).") }
             throw error
         }
     }

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import RelyingParty
+internal import Sockets
 
 /// Why a command did not do what it was asked: one clear line for the operator.
 package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertible {
@@ -18,9 +19,11 @@ package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// Runs the body of a command: every failure becomes one line on standard error and an exit code.
+/// Runs the body of a command: every failure becomes one line on standard error and an exit code, and a reader who has
+/// had enough is none.
 enum CommandRun {
     static func reporting(_ body: () async throws -> Void) async throws {
+        StandardStream.reportLostReaders()
         do {
             try await body()
         } catch is OutputClosed {

@@ -23,7 +23,6 @@ package struct OperatorDatabase: Sendable {
     package static func with(
         _ options: OperatorOptions, _ body: (OperatorDatabase) async throws -> Void
     ) async throws {
-        StandardStream.reportLostReaders()
         try await CommandRun.reporting {
             let opened = try open(options.input)
             defer { opened.database.close() }

@@ -40,15 +40,10 @@ package struct UsersGroupsCommand: AsyncParsableCommand {
 
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            guard var user = try await place.database.user(id) else { throw CommandFailure("There is no user \(id).") }
-            if set != nil || add != nil || remove != nil {
-                let groups = changed(user.groups)
-                guard UserLimits.accepts(groups: groups) else {
-                    throw CommandFailure("Nobody is in more than \(UserLimits.groups) groups. Nothing was done.")
-                }
-                let result = try await place.database.patchUser(id, UserPatch(groups: groups), at: place.now)
-                guard case .patched(let patched) = result else { throw CommandFailure("There is no user \(id).") }
-                user = patched
+            guard let user = try await user(place) else { throw CommandFailure("There is no user \(id).") }
+            // Changed already, or left alone for this.
+            guard UserLimits.accepts(groups: changed(user.groups)) else {
+                throw CommandFailure("Nobody is in more than \(UserLimits.groups) groups. Nothing was done.")
             }
             if output.json {
                 try UserRows.report(user, json: true)
@@ -59,7 +54,19 @@ package struct UsersGroupsCommand: AsyncParsableCommand {
         }
     }
 
-    /// The groups as asked for: kept ones in their order, new ones behind them.
+    /// The person, with the groups as asked for unless there are too many; nil when unknown.
+    private func user(_ place: OperatorDatabase) async throws -> User? {
+        if set == nil && add == nil && remove == nil { return try await place.database.user(id) }
+        let command = self
+        let result = try await place.database.patchUser(id, at: place.now) { user in
+            let groups = command.changed(user.groups)
+            return UserLimits.accepts(groups: groups) ? UserPatch(groups: groups) : nil
+        }
+        guard case .patched(let user) = result else { return nil }
+        return user
+    }
+
+    /// The groups as asked for: kept ones in their order, new ones behind them. Asked for twice, the same.
     func changed(_ groups: [String]) -> [String] {
         if let set { return Self.names(set) }
         let removed = remove.map(Self.names) ?? []

@@ -38,7 +38,11 @@ package struct UsersListCommand: AsyncParsableCommand {
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
             if let email {
-                try show(UserPage(items: try await place.database.users(email: email, limit: page.limit), next: nil))
+                let found = try await place.database.users(email: email, limit: page.limit + 1)
+                try show(UserPage(items: Array(found.prefix(page.limit)), next: nil))
+                if found.count > page.limit {
+                    CommandOutput.remark("There are more than \(page.limit) with this address: raise --limit.")
+                }
                 return
             }
             let filter = UserFilter(state: state, group: group)
@@ -93,6 +97,7 @@ package struct UsersListCommand: AsyncParsableCommand {
         if output.json {
             try CommandOutput.write(Array("],\"next\":null}\n".utf8))
         } else {
+            if style != .piped && table.rows.isEmpty { CommandOutput.hint("Nobody.") }
             try CommandOutput.table(table)
         }
     }

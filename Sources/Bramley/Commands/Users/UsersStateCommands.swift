@@ -98,10 +98,12 @@ private struct UserStateChange {
 
     /// - Returns: why not; nil when it is done.
     private func change(_ id: UserID, _ place: OperatorDatabase, json: Bool) async throws -> String? {
-        guard let user = try await place.database.user(id) else { return "is unknown" }
-        guard sources.contains(user.state) else { return otherwise }
-        let result = try await place.database.patchUser(id, UserPatch(state: target), at: place.now)
+        let (sources, target) = (sources, target)
+        let result = try await place.database.patchUser(id, at: place.now) { user in
+            sources.contains(user.state) ? UserPatch(state: target) : nil
+        }
         guard case .patched(let patched) = result else { return "is unknown" }
+        guard patched.state == target else { return otherwise }
         try UserRows.report(patched, json: json)
         return nil
     }
