@@ -39,10 +39,10 @@ package final class AppleIdentityProvider: IdentityProvider {
         identityTokens = IdentityTokenVerifier(issuers: configuration.issuers, clock: clock, signatures: signatures)
         notifications = AppleNotificationVerifier(
             issuers: configuration.issuers, clientIDs: configuration.clientIDs, clock: clock, signatures: signatures)
+        let tokens = TokenClient(client: client, secrets: secrets)
         tokenExchange = TokenExchange(
-            client: client, secrets: secrets, servicesID: configuration.servicesID,
-            redirectURI: configuration.redirectURI)
-        tokenRevocation = TokenRevocation(client: client, secrets: secrets)
+            client: tokens, servicesID: configuration.servicesID, redirectURI: configuration.redirectURI)
+        tokenRevocation = TokenRevocation(client: tokens)
     }
 
     package func authorizeURL(state: String, nonce: String) -> String {

@@ -1,5 +1,4 @@
 import Coding
-import Crypto
 import HTTP
 import HTTPTypes
 import RelyingParty
@@ -13,8 +12,7 @@ struct TokenResponse: Sendable {
 
 /// Redeems an authorization code at `/auth/token` (RFC 6749 §4.1.3), once, by client_secret_post.
 struct TokenExchange: Sendable {
-    let client: AppleEndpointClient
-    let secrets: ClientSecretMint
+    let client: TokenClient
     /// The web flow's client: only its exchange names the redirect URI.
     let servicesID: ClientID
     let redirectURI: String
@@ -22,25 +20,17 @@ struct TokenExchange: Sendable {
     /// - Throws: `.codeRefused` when Apple refused the code, `.clientRefused` when it refused us,
     ///   `.providerUnavailable` for everything that is no clear answer.
     func redeem(code: String, for clientID: ClientID) async throws(SignInFailure) -> TokenResponse {
-        let secret: ClientSecret
-        do throws(KeyError) {
-            secret = try secrets.secret(for: clientID)
-        } catch {
-            throw .clientRefused("the client secret could not be signed: \(error)")
-        }
-        var form = [
-            ("client_id", clientID.rawValue),
-            ("client_secret", secret.reveal()),
-            ("code", code),
-            ("grant_type", "authorization_code"),
-        ]
+        var form = [("code", code), ("grant_type", "authorization_code")]
         // Apple: only if the authorize request had one. An app's had none.
         if clientID == servicesID { form.append(("redirect_uri", redirectURI)) }
         let response: ClientResponse
-        do throws(HTTPClientError) {
-            response = try await client.post("/auth/token", form: FormEncoder.encode(form))
+        do throws(TokenClientFailure) {
+            response = try await client.post("/auth/token", as: clientID, form: form)
         } catch {
-            throw .providerUnavailable("token endpoint: \(error)")
+            switch error {
+            case .secret(let error): throw .clientRefused("the client secret could not be signed: \(error)")
+            case .transport(let error): throw .providerUnavailable("token endpoint: \(error)")
+            }
         }
         return try Self.parse(response)
     }
@@ -48,13 +38,13 @@ struct TokenExchange: Sendable {
     /// Reads the answer. The status decides first: a gateway's error page is never looked into.
     static func parse(_ response: ClientResponse) throws(SignInFailure) -> TokenResponse {
         let status = response.status.code
-        guard status == 200 || (400...403).contains(status) else {
+        guard status == 200 || response.isRefusalStatus else {
             throw .providerUnavailable("token endpoint: status \(status)")
         }
-        guard response.looksLikeJSONObject, let object = jsonObject(response.body) else {
+        guard let object = response.jsonObject else {
             throw .providerUnavailable("token endpoint: status \(status), content is not JSON")
         }
-        guard status == 200 else { throw refusal(object, status: status) }
+        guard status == 200 else { throw failure(TokenEndpointRefusal(object), status: status) }
         guard let token = object["id_token"]?.stringValue, !token.isEmpty else {
             throw .providerUnavailable("token endpoint: no id_token")
         }
@@ -63,28 +53,15 @@ struct TokenExchange: Sendable {
             refreshToken: object["refresh_token"]?.stringValue.flatMap { $0.isEmpty ? nil : RefreshToken($0) })
     }
 
-    private static func jsonObject(_ bytes: [UInt8]) -> JSONObject? {
-        let limits = JSONLimits(maximumBytes: AppleEndpointClient.maximumBodySize, maximumDepth: 8)
-        return (try? JSONReader.parse(bytes, limits: limits))?.objectValue
-    }
-
     /// RFC 6749 §5.2, in Apple's usage: `invalid_grant` is about the code, every other of its words about us.
-    private static func refusal(_ object: JSONObject, status: Int) -> SignInFailure {
-        let error = object["error"]?.stringValue ?? ""
-        let description = object["error_description"]?.stringValue ?? ""
-        let text = description.isEmpty ? error : error + ": " + description
-        return switch error {
-        case "invalid_grant": .codeRefused(cleaned(text))
+    private static func failure(_ refusal: TokenEndpointRefusal?, status: Int) -> SignInFailure {
+        guard let refusal else { return .providerUnavailable("token endpoint: status \(status) without an error") }
+        return switch refusal.error {
+        case "invalid_grant": .codeRefused(refusal.text)
         case "invalid_client", "invalid_request", "unauthorized_client", "unsupported_grant_type", "invalid_scope":
-            .clientRefused(cleaned(text))
-        default: .providerUnavailable("token endpoint: status \(status), " + cleaned(text))
+            .clientRefused(refusal.text)
+        default: .providerUnavailable("token endpoint: status \(status), " + refusal.text)
         }
-    }
-
-    /// A peer's text for our log: printable ASCII, at most 200 characters.
-    static func cleaned(_ text: String) -> String {
-        let printable = text.unicodeScalars.lazy.filter { (0x20...0x7E).contains($0.value) }
-        return String(String.UnicodeScalarView(printable.prefix(200)))
     }
 }
 

@@ -1,33 +1,22 @@
-import Coding
-import Crypto
 import HTTP
 import HTTPTypes
 import RelyingParty
 
 /// Revokes a refresh token at `/auth/revoke` (RFC 7009 §2.1), which ends the person's authorization with it.
 struct TokenRevocation: Sendable {
-    let client: AppleEndpointClient
-    let secrets: ClientSecretMint
+    let client: TokenClient
 
     /// - Throws: `.clientRefused` when Apple refused us, `.unavailable` for everything that is no clear answer.
     func revoke(_ token: RefreshToken, for clientID: ClientID) async throws(TokenRevocationFailure) {
-        let secret: ClientSecret
-        do throws(KeyError) {
-            secret = try secrets.secret(for: clientID)
-        } catch {
-            throw .clientRefused("the client secret could not be signed: \(error)")
-        }
-        let form = [
-            ("client_id", clientID.rawValue),
-            ("client_secret", secret.reveal()),
-            ("token", token.value),
-            ("token_type_hint", "refresh_token"),
-        ]
+        let form = [("token", token.value), ("token_type_hint", "refresh_token")]
         let response: ClientResponse
-        do throws(HTTPClientError) {
-            response = try await client.post("/auth/revoke", form: FormEncoder.encode(form))
+        do throws(TokenClientFailure) {
+            response = try await client.post("/auth/revoke", as: clientID, form: form)
         } catch {
-            throw .unavailable("revocation endpoint: \(error)")
+            switch error {
+            case .secret(let error): throw .clientRefused("the client secret could not be signed: \(error)")
+            case .transport(let error): throw .unavailable("revocation endpoint: \(error)")
+            }
         }
         if let failure = Self.failure(in: response) { throw failure }
     }
@@ -40,15 +29,9 @@ struct TokenRevocation: Sendable {
             if response.body.isEmpty || response.looksLikeJSONObject { return nil }
             return .unavailable("revocation endpoint: status 200 with content that is not Apple's")
         }
-        guard (400...403).contains(status), response.looksLikeJSONObject else {
+        guard let refusal = response.tokenEndpointRefusal else {
             return .unavailable("revocation endpoint: status \(status)")
         }
-        let limits = JSONLimits(maximumBytes: AppleEndpointClient.maximumBodySize, maximumDepth: 8)
-        let object = (try? JSONReader.parse(response.body, limits: limits))?.objectValue
-        guard let error = object?["error"]?.stringValue, !error.isEmpty else {
-            return .unavailable("revocation endpoint: status \(status)")
-        }
-        let description = object?["error_description"]?.stringValue ?? ""
-        return .clientRefused(TokenExchange.cleaned(description.isEmpty ? error : error + ": " + description))
+        return .clientRefused(refusal.text)
     }
 }

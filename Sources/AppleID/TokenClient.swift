@@ -1,0 +1,81 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// Asks Apple something as one of our clients: the form carries `client_id` and `client_secret` (RFC 6749 §2.3.1,
+/// client_secret_post, the one way Apple takes).
+struct TokenClient: Sendable {
+    let client: AppleEndpointClient
+    let secrets: ClientSecretMint
+
+    /// Posts one form.
+    /// - Parameter path: of the endpoint, such as `/auth/token`.
+    /// - Parameter form: everything but the client's ID and its secret.
+    /// - Throws: when no answer was had. What Apple answered, refusals included, is returned.
+    func post(
+        _ path: String, as clientID: ClientID, form: [(String, String)]
+    ) async throws(TokenClientFailure) -> ClientResponse {
+        let secret: ClientSecret
+        do throws(KeyError) {
+            secret = try secrets.secret(for: clientID)
+        } catch {
+            throw .secret(error)
+        }
+        let credentials = [("client_id", clientID.rawValue), ("client_secret", secret.reveal())]
+        do throws(HTTPClientError) {
+            return try await client.post(path, form: FormEncoder.encode(credentials + form))
+        } catch {
+            throw .transport(error)
+        }
+    }
+}
+
+/// Why Apple could not be asked.
+enum TokenClientFailure: Error {
+    /// The client secret could not be signed: ours to mend, and nothing was sent.
+    case secret(KeyError)
+    /// No answer, or none that is HTTP. Whether Apple acted on the request is unknown.
+    case transport(HTTPClientError)
+}
+
+/// A refusal in the words of RFC 6749 §5.2.
+struct TokenEndpointRefusal: Hashable, Sendable {
+    /// `error`: not empty. Compare it with `isExactly`.
+    let error: String
+    /// `error` and `error_description`, fit for the log: printable ASCII, at most 200 characters.
+    let text: String
+
+    /// Of the object an answer holds; nil when it names no error.
+    init?(_ object: JSONObject) {
+        guard let error = object["error"]?.stringValue, !error.isEmpty else { return nil }
+        self.error = error
+        let description = object["error_description"]?.stringValue ?? ""
+        text = Self.cleaned(description.isEmpty ? error : error + ": " + description)
+    }
+
+    private static func cleaned(_ text: String) -> String {
+        let printable = text.unicodeScalars.lazy.filter { (0x20...0x7E).contains($0.value) }
+        return String(String.UnicodeScalarView(printable.prefix(200)))
+    }
+}
+
+extension ClientResponse {
+    /// The JSON object the content is; nil when it is anything else.
+    var jsonObject: JSONObject? {
+        guard looksLikeJSONObject else { return nil }
+        let limits = JSONLimits(maximumBytes: AppleEndpointClient.maximumBodySize, maximumDepth: 8)
+        return (try? JSONReader.parse(body, limits: limits))?.objectValue
+    }
+
+    /// Whether the status is one Apple refuses with. Any other, 200 apart, is no word of the protocol.
+    var isRefusalStatus: Bool { (400...403).contains(status.code) }
+
+    /// What Apple refused the request with; nil when this is no refusal. The status decides first: a gateway's error
+    /// page is never looked into.
+    var tokenEndpointRefusal: TokenEndpointRefusal? {
+        guard isRefusalStatus, let jsonObject else { return nil }
+        return TokenEndpointRefusal(jsonObject)
+    }
+}
