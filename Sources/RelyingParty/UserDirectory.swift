@@ -59,6 +59,13 @@ package enum UserPatchResult: Hashable, Sendable {
     case externalIDTaken(by: UserID)
 }
 
+package enum UserDeletion: Hashable, Sendable {
+    /// Nobody has this id, or nobody any more.
+    case unknown
+    /// Gone, with so many refresh tokens queued to be revoked. With none, Apple is not told.
+    case deleted(revocations: Int)
+}
+
 /// Limits of what an application stores with a user.
 package enum UserLimits {
     /// UTF-8 bytes.
@@ -109,6 +116,6 @@ package protocol UserDirectory: AccountRecords {
     ) async throws(StoreError) -> Bool
     /// Deletes the user and everything kept about them in one transaction: sessions end, names, addresses and
     /// notification payloads are erased, and each live refresh token is queued for revocation at Apple, under a keyed
-    /// hash of the subject. The journal keeps ids. False when unknown.
-    func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> Bool
+    /// hash of the subject. The journal keeps ids.
+    func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> UserDeletion
 }

@@ -51,11 +51,13 @@ extension SubjectHashes {
 extension SQLiteConnection {
     /// Queues each live refresh token of an identity, under a context that does not name the person. Without one an entry
     /// that is done already remembers that there was somebody.
+    /// - Returns: how many tokens were queued.
+    @discardableResult
     func queueRevocations(
         identity: Int64, team: TeamID, subject: AppleSubject, hashes: SubjectHashes, at now: Timestamp
-    ) throws {
+    ) throws -> Int {
         let hash = hashes.current(team, subject)
-        var isQueued = false
+        var queued = 0
         for row in try rows(
             """
             SELECT client_id, sealed_refresh_token FROM apple_credential
@@ -69,12 +71,13 @@ extension SQLiteConnection {
                 INSERT INTO revocation (subject_hash, client_id, sealed_refresh_token, queued_at, next_attempt_at)
                 VALUES (?, ?, ?, ?, ?)
                 """, [blob(hash), clientID.rawValue, blob(sealed), now.milliseconds, now.milliseconds])
-            isQueued = true
+            queued += 1
         }
-        if isQueued { return }
+        if queued > 0 { return queued }
         try run(
             "INSERT INTO revocation (subject_hash, client_id, queued_at, failure) VALUES (?, '', ?, ?)",
             [blob(hash), now.milliseconds, RevocationMark.done])
+        return 0
     }
 
     /// A person who was deleted is back: what they consented to now must not be revoked.

@@ -65,11 +65,14 @@ extension Database: UserDirectory {
         }
     }
 
-    package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
+    package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> UserDeletion {
         let identifiers = identifiers
         let subjectHashes = subjectHashes
         return try await commits.write { connection, effects in
-            guard try connection.integer("SELECT 1 FROM user WHERE id = ?", [id.rawValue]) != nil else { return false }
+            guard try connection.integer("SELECT 1 FROM user WHERE id = ?", [id.rawValue]) != nil else {
+                return .unknown
+            }
+            var revocations = 0
             try connection.endSessions(
                 where: "s.user = ?", [id.rawValue], cause: .accountDeleted, at: now, identifiers: identifiers,
                 effects: &effects)
@@ -79,13 +82,13 @@ extension Database: UserDirectory {
                 "SELECT id, team, subject FROM apple_identity WHERE user = ?", [id.rawValue])
             {
                 let (team, subject) = (TeamID(try row.text(1)), AppleSubject(try row.text(2)))
-                try connection.queueRevocations(
+                revocations += try connection.queueRevocations(
                     identity: row[0] as Int64? ?? 0, team: team, subject: subject, hashes: subjectHashes, at: now)
                 try connection.eraseTraces(of: subject, team: team)
             }
             // Identities, credentials and sessions go with it.
             try connection.run("DELETE FROM user WHERE id = ?", [id.rawValue])
-            return true
+            return .deleted(revocations: revocations)
         }
     }
 }

@@ -33,6 +33,16 @@ struct SignedInReader: Sendable {
         return .cookie(token)
     }
 
+    /// The credential of a request that changes something. A browser attaches cookies to requests of other sites; nobody
+    /// attaches a Bearer but the app that holds it.
+    /// - Throws: when neither a Bearer nor a page of ours stands behind it.
+    func changing(_ fields: HTTPFields, _ publicURL: PublicURL) throws(WebFailure) -> Credential {
+        let credential = credential(in: fields)
+        if case .bearer = credential { return credential }
+        guard SameOrigin.holds(fields, publicURL: publicURL) else { throw .crossSite }
+        return credential
+    }
+
     /// The live session of the credential, whatever the state of its user; nil when there is none. Writes `lastSeenAt`
     /// when that is due.
     func signedIn(_ credential: Credential) async throws(StoreError) -> SignedIn? {
@@ -69,11 +79,8 @@ struct SignedInReader: Sendable {
             throw .store(error)
         }
         guard let found else { throw .signedOut }
-        switch found.user.state {
-        case .active: return found
-        case .pending: throw .userPending
-        case .disabled: throw .userDisabled
-        }
+        try found.user.requireActive()
+        return found
     }
 
     /// The token of a Bearer credential (RFC 6750 §2.1) that carries our session prefix.
@@ -82,5 +89,16 @@ struct SignedInReader: Sendable {
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
         let token = parts[1].drop { $0 == " " }
         return token.hasPrefix(SessionToken.prefix) ? String(token) : nil
+    }
+}
+
+extension User {
+    /// Returns for somebody who may be here; else says why not.
+    func requireActive() throws(WebFailure) {
+        switch state {
+        case .active: return
+        case .pending: throw .userPending
+        case .disabled: throw .userDisabled
+        }
     }
 }

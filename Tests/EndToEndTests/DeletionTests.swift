@@ -10,7 +10,7 @@ import Testing
         let form = Form(hiddenFieldsOf: page.text).setting("confirm", "yes")
         let response = try await browser.post("/account/delete", form)
         #expect(response.status == 303)
-        #expect(response["location"] == "/account/deleted")
+        #expect(response["location"] == "/account/deleted?apple=told")
         #expect(response.setCookie(Browser.sessionName)?.isRemoval == true)
     }
 

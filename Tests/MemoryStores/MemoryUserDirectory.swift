@@ -80,10 +80,11 @@ extension MemoryStore: UserDirectory {
         }
     }
 
-    package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
+    package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> UserDeletion {
         try write { state, effects in
             let keys = state.people.filter { $0.value.user.id == id }.map(\.key)
-            guard !keys.isEmpty else { return false }
+            guard !keys.isEmpty else { return .unknown }
+            let tokens = keys.reduce(0) { $0 + (state.credentials[$1]?.count ?? 0) }
             _ = endSessions(
                 where: { $0.user == id }, cause: .accountDeleted, at: now, in: &state, effects: &effects)
             record(.accountDeleted, user: id, at: now, in: &state)
@@ -94,7 +95,7 @@ extension MemoryStore: UserDirectory {
                 state.credentials[key] = nil
                 state.told[key.subject] = nil
             }
-            return true
+            return .deleted(revocations: tokens)
         }
     }
 }

@@ -23,7 +23,7 @@ import Testing
 
     private func delete(_ subject: String, _ database: Storage.Database, _ bench: Bench) async throws -> UserID {
         let user = try #require(try await database.completeSignIn(sealedRecord(subject, bench)).user)
-        #expect(try await database.deleteUser(user.id, at: bench.clock.now()))
+        #expect(try await database.deleteUser(user.id, at: bench.clock.now()) == .deleted(revocations: 1))
         return user.id
     }
 
@@ -229,7 +229,7 @@ import Testing
             notification(.consentRevoked, subject: "cat", time: bench.clock.now()), team: Bench.team,
             at: bench.clock.now())
         let cat = try #require(try await database.user(team: Bench.team, subject: AppleSubject("cat")))
-        #expect(try await database.deleteUser(cat.id, at: bench.clock.now()))
+        #expect(try await database.deleteUser(cat.id, at: bench.clock.now()) == .deleted(revocations: 0))
         for (subject, isKept) in [("ann", false), ("cat", false), ("stranger", true)] {
             let told = notification(.emailDisabled, id: "n-\(subject)", subject: subject, time: bench.clock.now())
             let outcome = try await database.apply(told, team: Bench.team, at: bench.clock.now())
@@ -291,13 +291,13 @@ import Testing
         for trace in traces { #expect(before.contains(trace), "\(trace) was never there") }
         bench.clock.advance(seconds: 1)
         switch way {
-        case .here: #expect(try await database.deleteUser(user.id, at: bench.clock.now()))
+        case .here: #expect(try await database.deleteUser(user.id, at: bench.clock.now()) != .unknown)
         case .byCommand, .byCommandAlone:
             if way == .byCommandAlone { database.close() }
             var options = bench.options()
             options.use = .command
             let command = try bench.open(options)
-            #expect(try await command.deleteUser(user.id, at: bench.clock.now()))
+            #expect(try await command.deleteUser(user.id, at: bench.clock.now()) != .unknown)
             command.close()
         case .byApple:
             _ = try await database.apply(
@@ -336,7 +336,7 @@ import Testing
             try cache.lookUp(token: session.tokenHash, now: bench.clock.now()) { $0.user.id.rawValue }?.value
         }
         #expect(try look() == session.user.rawValue)
-        #expect(try await here.deleteUser(session.user, at: bench.clock.now()))
+        #expect(try await here.deleteUser(session.user, at: bench.clock.now()) != .unknown)
         // `serve` calls this every 250 ms.
         there.tick(at: bench.clock.now())
         #expect(try look() == nil)
@@ -413,7 +413,7 @@ import Testing
         // A session past its end is no session.
         subject.clock.advance(seconds: 3_600)
         #expect(try await subject.store.accountRecord(of: session.user, at: subject.now)?.sessions.isEmpty == true)
-        #expect(try await subject.store.deleteUser(session.user, at: subject.now))
+        #expect(try await subject.store.deleteUser(session.user, at: subject.now) == .deleted(revocations: 1))
         #expect(try await subject.store.accountRecord(of: session.user, at: subject.now) == nil)
     }
 }

@@ -36,22 +36,29 @@ import Web
         #expect(!page.contains("Sign in again to go on"))
     }
 
-    @Test func confirmedItIsDeletedAndTheBrowserForgets() async throws {
+    @Test(
+        "Confirmed it is deleted, the browser forgets, and the page says what Apple is told",
+        arguments: [(2, "told", "Apple is being told"), (0, "untold", "We could not tell Apple")])
+    func confirmed(tokens: Int, apple: String, words: String) async throws {
         let site = try Site()
         site.signIn()
+        site.store.state.withLock { $0.tokens = tokens }
         let response = await delete(site)
         #expect(response.status == .seeOther)
-        // The fake keeps no token, so Apple cannot be told.
-        #expect(response.location == "/account/deleted?apple=untold")
+        #expect(response.location == "/account/deleted?apple=\(apple)")
         #expect(response.setCookies == ["__Host-bramley=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Lax"])
         #expect(!exists(site))
-        let page = await site.get("/account/deleted?apple=untold").text
+        let all = ["Apple is being told", "We could not tell Apple", "This account was deleted before"]
+        let page = await site.get("/account/deleted?apple=\(apple)").text
         #expect(page.contains("Your account is deleted"))
-        #expect(page.contains("We could not tell Apple"))
+        #expect(all.filter(page.contains) == [words])
         #expect(page.contains("Sign-In and Security"))
-        // The second of two taps reads the same, the cookie still being sent.
+        // The second of two taps, the cookie still being sent, does not know what the first one knew.
         #expect(await delete(site).location == "/account/deleted")
-        #expect(await site.get("/account/deleted").text.contains("Apple is being told"))
+        for address in ["/account/deleted", "/account/deleted?apple=TOLD", "/account/deleted?apple=told&apple=told"] {
+            let text = await site.get(address).text
+            #expect(all.filter(text.contains) == [all[2]])
+        }
     }
 
     @Test(

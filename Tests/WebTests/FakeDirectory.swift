@@ -79,9 +79,11 @@ extension FakeStore: UserDirectory {
         return try await endSession(id, cause: cause, at: now)
     }
 
-    func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> Bool {
+    func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> UserDeletion {
         _ = try await endSessions(of: id, except: nil, cause: .accountDeleted, at: now)
-        return state.withLock { $0.users.removeValue(forKey: id) != nil }
+        return state.withLock { state in
+            state.users.removeValue(forKey: id) == nil ? .unknown : .deleted(revocations: state.tokens)
+        }
     }
 }
 

@@ -17,6 +17,8 @@ final class FakeStore: SignInStore, SessionStore, NotificationStore, SessionDire
         var events: [JournalEntry] = []
         var keys: [Digest256: APIKey] = [:]
         var keyTouches = 0
+        /// Refresh tokens of everybody who is deleted.
+        var tokens = 0
     }
 
     let state = Mutex(State())

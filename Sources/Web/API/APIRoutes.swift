@@ -20,7 +20,7 @@ struct APIRoutes: Sendable {
             stopwatch: stopwatch)
         let account = AccountAPI(
             configuration: configuration, responses: responses, cookies: session.cookies, reader: reader,
-            users: services.users, clock: clock)
+            users: services.users, bounces: session.bounces, clock: clock)
         let introspection = IntrospectionAPI(configuration: configuration, responses: responses, reader: reader)
         let users = UsersAPI(
             team: configuration.apple.teamID, responses: responses, users: services.users, clock: clock)

@@ -64,12 +64,3 @@ enum APILimits {
     /// Bytes of content; beyond it 413.
     static let body = 16_384
 }
-
-extension MediaType {
-    /// Type and subtype in lower case, without parameters; nil when there is no `Content-Type`, or more than one.
-    static func essence(of fields: HTTPFields) -> String? {
-        let values = fields[values: .contentType]
-        guard values.count == 1, let type = values[0].split(separator: ";", maxSplits: 1).first else { return nil }
-        return type.filter { $0 != " " && $0 != "\t" }.lowercased()
-    }
-}

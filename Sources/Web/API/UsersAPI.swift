@@ -119,7 +119,7 @@ struct UsersAPI: Sendable {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
         do throws(StoreError) {
-            if try await users.deleteUser(id, at: clock.now()) { return responses.empty(.accepted) }
+            if try await users.deleteUser(id, at: clock.now()) != .unknown { return responses.empty(.accepted) }
         } catch {
             throw .store(error)
         }

@@ -38,10 +38,25 @@ enum AccountDeletionPage {
         ]
     }
 
+    /// What becomes of a deletion at Apple, as the address of the page after it has it.
+    enum Apple: String, CaseIterable, Sendable {
+        case told
+        /// There was no token left to revoke.
+        case untold
+        /// Another request deleted the account, and only that one knew.
+        case unknown
+
+        init(_ deletion: UserDeletion) {
+            switch deletion {
+            case .unknown: self = .unknown
+            case .deleted(let revocations): self = revocations > 0 ? .told : .untold
+            }
+        }
+    }
+
     /// What the page after it shows.
-    /// - Parameter isTold: whether Apple is being told.
-    static func deleted(isTold: Bool) -> PageValue {
-        ["deletion": ["isTold": .flag(isTold)]]
+    static func deleted(_ apple: Apple) -> PageValue {
+        ["deletion": ["isTold": .flag(apple == .told), "isUntold": .flag(apple == .untold)]]
     }
 }
 

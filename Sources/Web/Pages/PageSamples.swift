@@ -43,10 +43,10 @@ enum PageSamples {
                     values: RepostPage.values(
                         fields: [("state", state), ("user", "{\"name\":\"<\u{5D0}>\"}")], scriptNonce: scriptNonce))
             ]
-            + [true, false].map {
+            + AccountDeletionPage.Apple.allCases.map {
                 PageSample(
-                    template: "account_deleted", name: "account_deleted (Apple is \($0 ? "" : "not ")told)",
-                    values: AccountDeletionPage.deleted(isTold: $0))
+                    template: "account_deleted", name: "account_deleted (Apple: \($0))",
+                    values: AccountDeletionPage.deleted($0))
             } + messages(locale, strings, configuration)
     }
 

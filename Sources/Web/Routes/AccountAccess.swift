@@ -23,11 +23,8 @@ struct AccountAccess: Sendable {
     /// The same of somebody who may be here; nil when signed out.
     func active(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
         guard let signedIn = try await signedIn(request) else { return nil }
-        switch signedIn.user.state {
-        case .active: return signedIn
-        case .pending: throw .userPending
-        case .disabled: throw .userDisabled
-        }
+        try signedIn.user.requireActive()
+        return signedIn
     }
 
     /// The login page, and back to `path` afterwards.

@@ -48,19 +48,14 @@ struct AccountDeletionRoutes: Sendable {
         guard account == signedIn.user.id else { return again(.otherAccount, locale) }
         guard isFresh(signedIn.session) else { return again(nil, locale) }
         guard form["confirm"].map({ $0.isExactly("yes") }) == true else { return again(.unconfirmed, locale) }
-        let holdsToken: Bool
+        let deletion: UserDeletion
         do {
-            let record = try await users.accountRecord(of: signedIn.user.id, at: clock.now())
-            holdsToken = record?.identities.contains { $0.credentials.contains(where: \.holdsToken) } ?? true
-            _ = try await users.deleteUser(signedIn.user.id, at: clock.now())
+            deletion = try await users.deleteUser(signedIn.user.id, at: clock.now())
         } catch {
             throw .store(error)
         }
-        bounces.forget([signedIn.session.tokenHash])
-        if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
-            bounces.forget([binding.hash])
-        }
-        return gone(holdsToken: holdsToken, locale, cookies: [cookies.clearSession])
+        bounces.forget(signedIn.session, request.fields, cookies)
+        return gone(AccountDeletionPage.Apple(deletion), locale, cookies: [cookies.clearSession])
     }
 
     /// What happened, and what Apple is told; nothing about anybody.
@@ -69,9 +64,11 @@ struct AccountDeletionRoutes: Sendable {
             return responses.redirect(to: responses.locale(of: request).link(configuration.publicURL.path("/account")))
         }
         let locale = responses.locale(of: request)
-        let page = responses.pages.render(
-            "account_deleted", locale: locale,
-            AccountDeletionPage.deleted(isTold: Query(request).value("apple") != .one("untold")))
+        var apple = AccountDeletionPage.Apple.unknown
+        if case .one(let word) = Query(request).value("apple") {
+            apple = AccountDeletionPage.Apple.allCases.first { $0.rawValue.isExactly(word) } ?? .unknown
+        }
+        let page = responses.pages.render("account_deleted", locale: locale, AccountDeletionPage.deleted(apple))
         return responses.page(page, locale: locale)
     }
 
@@ -82,18 +79,20 @@ struct AccountDeletionRoutes: Sendable {
         return responses.redirect(to: locale.link(configuration.publicURL.path("/account/delete" + query)))
     }
 
-    private func gone(holdsToken: Bool, _ locale: PageLocale, cookies: [String] = []) -> ServerResponse {
-        let query = holdsToken ? "" : "?apple=untold"
+    private func gone(
+        _ apple: AccountDeletionPage.Apple, _ locale: PageLocale, cookies: [String] = []
+    ) -> ServerResponse {
+        let query = apple == .unknown ? "" : "?apple=\(apple.rawValue)"
         return responses.redirect(
             to: locale.link(configuration.publicURL.path("/account/deleted" + query)), cookies: cookies)
     }
 
-    /// Signed out: the second of two taps, whose first has deleted the account, reads what that did; everybody else may
-    /// sign in.
+    /// Signed out: the second of two taps, whose first has deleted the account, reads that it is gone; everybody else
+    /// may sign in.
     private func afterwards(_ account: UserID?, _ locale: PageLocale) async throws(WebFailure) -> ServerResponse {
         guard let account else { return access.login(returningTo: "/account/delete", locale: locale) }
         do {
-            if try await users.user(account) == nil { return gone(holdsToken: true, locale) }
+            if try await users.user(account) == nil { return gone(.unknown, locale) }
         } catch {
             throw .store(error)
         }

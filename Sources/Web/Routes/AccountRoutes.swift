@@ -80,17 +80,15 @@ struct AccountRoutes: Sendable {
             guard let target = targets.validate(text) else { throw .returnToRefused }
             location = target.location
         }
-        if let signedIn = try await access.signedIn(request) {
+        let signedIn = try await access.signedIn(request)
+        if let signedIn {
             do {
                 _ = try await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
             } catch {
                 throw .store(error)
             }
-            bounces.forget([signedIn.session.tokenHash])
         }
-        if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
-            bounces.forget([binding.hash])
-        }
+        bounces.forget(signedIn?.session, request.fields, cookies)
         return responses.redirect(to: location, cookies: [cookies.clearSession])
     }
 }

@@ -34,7 +34,7 @@ struct AccountSessionRoutes: Sendable {
             throw .store(error)
         }
         guard isCurrent else { return done(.sessionEnded, locale) }
-        bounces.forget([signedIn.session.tokenHash])
+        bounces.forget(signedIn.session, request.fields, cookies)
         return responses.redirect(
             to: locale.link(configuration.publicURL.path("/logout")), cookies: [cookies.clearSession])
     }

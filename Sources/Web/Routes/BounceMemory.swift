@@ -1,5 +1,7 @@
 import Coding
 import Crypto
+import HTTPTypes
+import RelyingParty
 import Synchronization
 
 /// Remembers for a few seconds where a browser was sent after signing in, so that a target that sends it straight back
@@ -34,8 +36,13 @@ final class BounceMemory: Sendable {
         }
     }
 
-    /// Forgets where these were sent: whoever signs out comes back on purpose.
-    func forget(_ browsers: [Digest256]) {
+    /// Forgets where the browser of a request was sent: whoever signs out comes back on purpose.
+    /// - Parameter session: the one that ended, if there was one.
+    func forget(_ session: Session?, _ fields: HTTPFields, _ cookies: Cookies) {
+        var browsers = session.map { [$0.tokenHash] } ?? []
+        if case .one(let value) = cookies.binding(in: fields), let binding = BrowserBinding(cookie: value) {
+            browsers.append(binding.hash)
+        }
         visits.withLock { visits in
             for browser in browsers { visits[browser] = nil }
         }

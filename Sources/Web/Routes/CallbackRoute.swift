@@ -33,8 +33,11 @@ struct CallbackRoute: Sendable {
         case .disabled: return message("disabled", request)
         case .closed: return message("closed", request)
         case .failed(let failure, let retry):
-            let language = signIn.chosenLanguage(ofCallback: request.body)
-            throw .signIn(failure, retry: retry.map { SignInRetry(target: $0, language: language) })
+            throw .signIn(
+                failure,
+                retry: retry.map { target in
+                    SignInRetry(target: target, language: signIn.chosenLanguage(ofCallback: request.body))
+                })
         }
     }
 
@@ -87,8 +90,13 @@ struct CallbackRoute: Sendable {
 enum MediaType {
     /// `application/x-www-form-urlencoded`, once, whatever its parameters.
     static func isForm(_ fields: HTTPFields) -> Bool {
+        essence(of: fields)?.isExactly("application/x-www-form-urlencoded") == true
+    }
+
+    /// Type and subtype in lower case, without parameters; nil when there is no `Content-Type`, or more than one.
+    static func essence(of fields: HTTPFields) -> String? {
         let values = fields[values: .contentType]
-        guard values.count == 1, let type = values[0].split(separator: ";", maxSplits: 1).first else { return false }
-        return type.filter { $0 != " " && $0 != "\t" }.lowercased() == "application/x-www-form-urlencoded"
+        guard values.count == 1, let type = values[0].split(separator: ";", maxSplits: 1).first else { return nil }
+        return type.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 }

@@ -18,23 +18,15 @@ struct SessionAPI: Sendable {
     }
 
     func delete(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let credential = reader.credential(in: request.fields)
-        // A browser attaches cookies to requests of other sites; nobody attaches a Bearer but the app that holds it.
-        if case .bearer = credential {
-        } else if !SameOrigin.holds(request.fields, publicURL: configuration.publicURL) {
-            throw .crossSite
-        }
+        let credential = try reader.changing(request.fields, configuration.publicURL)
         do {
             guard let signedIn = try await reader.signedIn(credential) else { throw WebFailure.signedOut }
             _ = try await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
-            bounces.forget([signedIn.session.tokenHash])
+            bounces.forget(signedIn.session, request.fields, cookies)
         } catch let error as StoreError {
             throw .store(error)
         } catch {
             throw .signedOut
-        }
-        if case .one(let value) = cookies.binding(in: request.fields), let binding = BrowserBinding(cookie: value) {
-            bounces.forget([binding.hash])
         }
         if case .cookie = credential { return responses.empty(.noContent, cookies: [cookies.clearSession]) }
         return responses.empty(.noContent)

@@ -32,10 +32,9 @@ package struct UsersDeleteCommand: AsyncParsableCommand {
             try confirmation.confirm(
                 "\(UserRows.mention(record.user)) and everything kept about them will be deleted for good; "
                     + "\(sessions) \(sessions == 1 ? "session ends" : "sessions end").", id: id.rawValue)
-            guard try await place.database.deleteUser(id, at: place.now) else {
+            guard case .deleted(let tokens) = try await place.database.deleteUser(id, at: place.now) else {
                 throw CommandFailure("There is no user \(id).")
             }
-            let tokens = record.identities.flatMap(\.credentials).count { $0.holdsToken }
             if output.json {
                 try CommandOutput.json { writer in
                     writer.beginObject()
