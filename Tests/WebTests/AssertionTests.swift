@@ -203,6 +203,38 @@ struct ReadAssertion {
         #expect(await site.get("/auth/verify", cookie: site.cookie).status == .noContent)
     }
 
+    @Test(
+        "Without keys: what is public stays so, to nobody in particular",
+        arguments: [("public", 204), ("optional", 503), ("signed-in", 503), ("listed", 503), ("oauth2", 503)])
+    func keysUnavailableBehindRules(path: String, status: Int) async throws {
+        let document = """
+            {"rules": [
+                {"host": "app.example.com", "path": "/public", "allow": "public"},
+                {"host": "app.example.com", "path": "/optional", "allow": "optional"},
+                {"host": "app.example.com", "path": "/signed-in", "allow": "signedIn"},
+                {"host": "app.example.com", "path": "/listed", "allow": {"groups": ["staff"]}}
+            ]}
+            """
+        let rules = try AccessRulesFile.read(Array(document.utf8))
+        let site = try Site.asserting { $0.accessRules = rules }
+        site.signIn(groups: ["staff"])
+        site.signingKeyStore.fail(with: .unavailable("disk"))
+        // A list of people that the proxy itself demands is not public either.
+        let isDemanded = path == "oauth2"
+        let fields: HTTPFields = [
+            .cookie: site.cookie, HTTPField.Name("X-Forwarded-Proto")!: "https",
+            HTTPField.Name("X-Forwarded-Host")!: "app.example.com",
+            HTTPField.Name("X-Forwarded-Uri")!: isDemanded ? "/public" : "/\(path)",
+            HTTPField.Name("X-Forwarded-Method")!: "GET",
+        ]
+        let address = isDemanded ? "/oauth2/auth?allowed_groups=staff&" : "/auth/verify?"
+        let response = await site.get(address + "assertion=true", fields, trusted: true)
+        #expect(response.status.code == status)
+        guard status == 204 else { return }
+        #expect(response.fields[values: .assertion] == [""])
+        #expect(response.fields[values: HTTPField.Name("X-Auth-Request-User")!] == [""])
+    }
+
     // MARK: Keys
 
     @Test func keySetIsPublicAndNotKeptForLong() async throws {

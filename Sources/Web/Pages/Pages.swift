@@ -158,8 +158,7 @@ struct InlineStyle: Sendable {
         // Browsers turn CR LF into LF before they compare the hash.
         text = try files.text(path).replacing("\r\n", with: "\n")
         guard !text.lowercased().contains("</style") else { throw .template(path, "it would end its own element") }
-        let digest = Base64URL.encode(SHA256.hash(utf8: text).bytes)
-        hash = digest.replacing("-", with: "+").replacing("_", with: "/") + "="
+        hash = Base64.encode(SHA256.hash(utf8: text).bytes)
     }
 }
 

@@ -41,7 +41,7 @@ package struct AccessRules: Hashable, Sendable {
         func admits(_ person: User) -> Bool {
             if users.contains(where: { $0.isExactly(person.id.rawValue) }) { return true }
             if groups.contains(where: { group in person.groups.contains { $0.isExactly(group) } }) { return true }
-            let address = VerifiedUser(person).email.lowercased()
+            let address = (person.email?.forApplications ?? "").lowercased()
             guard !address.isEmpty else { return false }
             if addresses.contains(where: { $0.isExactly(address) }) { return true }
             guard person.email?.isPrivate == false, let at = address.lastIndex(of: "@") else { return false }

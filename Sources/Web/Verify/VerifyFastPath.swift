@@ -66,14 +66,14 @@ package final class VerifyFastPath {
         let answer: [UInt8]
         var (start, assertion) = (plainPrefix, [UInt8]())
         if let cookie = plain.cookie {
-            guard access != .restricted, let token = token(in: bytes, cookie), let found = look(up: token, bytes, now)
-            else { return false }
+            guard access != .restricted, let place = token(in: bytes, cookie) else { return false }
+            let token = hasher.hash(bytes.extracting(place.range))
+            guard let found = look(up: token, now) else { return false }
             answer = found
             switch assertions?.wish(head.query, bytes) ?? .no {
             case .no: break
             case .yes:
-                let hash = hasher.hash(bytes.extracting(token.range))
-                guard let line = assertions?.line(token: hash, now: now) else { return false }
+                guard let line = assertions?.line(token: token, now: now) else { return false }
                 (start, assertion) = (prefix, line)
             case .unclear: return false
             }
@@ -92,9 +92,8 @@ package final class VerifyFastPath {
 
     /// The prepared fields of the session, nil when it is unknown, not a browser's, not of an active user, or due to
     /// have `lastSeenAt` written, which the ordinary route does.
-    private func look(up token: ByteRange, _ bytes: Span<UInt8>, _ now: Timestamp) -> [UInt8]? {
-        let hash = hasher.hash(bytes.extracting(token.range))
-        guard let found = try? cache.lookUp(token: hash, now: now, prepare: VerifyAnswer.fields),
+    private func look(up token: Digest256, _ now: Timestamp) -> [UInt8]? {
+        guard let found = try? cache.lookUp(token: token, now: now, prepare: VerifyAnswer.fields),
             found.touchDue == nil, !found.value.isEmpty
         else { return nil }
         return found.value

@@ -43,8 +43,14 @@ struct VerifyRoute: Sendable {
         }
         switch signedIn?.user.state {
         case .active?:
-            let answer = try answer(signedIn, access, rule, demands, original)
-            return try await assertions.adding(to: answer, signedIn, request)
+            let found = try answer(signedIn, access, rule, demands, original)
+            do {
+                return try await assertions.adding(to: found, signedIn, request)
+            } catch {
+                // Nor while nobody can be vouched for.
+                guard access == .everyone, demands.isEmpty else { throw error }
+                return answer(.nobody)
+            }
         case nil:
             // Where rules are, they alone decide; the proxy's own `optional` opens nothing they close.
             let isOptional = configuration.accessRules == nil && Query(request).isTrue("optional")
