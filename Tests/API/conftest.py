@@ -1,5 +1,6 @@
 import pytest
 
+from inhabited import SCOPES, Inhabited, bearer
 from programs import Site
 
 
@@ -9,3 +10,15 @@ def site(binaries, tmp_path):
     site = Site(binaries, tmp_path, {"log.level": "info", "server.trustedProxies": ["127.0.0.1"], "assertion.audience": "backend"})
     yield site.start()
     site.end()
+
+
+@pytest.fixture(scope="module")
+def inhabited(site):
+    """The people of the module's own server."""
+    return Inhabited(site)
+
+
+@pytest.fixture(scope="module")
+def key(inhabited):
+    """What a backend sends that may do everything."""
+    return bearer(inhabited.make_key(*SCOPES))

@@ -3,7 +3,7 @@
 import pytest
 
 from attacker import FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
-from inhabited import Inhabited, bearer, call
+from inhabited import bearer, call
 from programs import Site
 
 ALLOWED = "https://app.example.com"
@@ -28,11 +28,6 @@ def site(binaries, tmp_path_factory):
         "login.allowedReturnOrigins": [ALLOWED]})
     yield site.start()
     site.end()
-
-
-@pytest.fixture(scope="module")
-def inhabited(site):
-    return Inhabited(site)
 
 
 def test_every_route_that_changes_something_is_here():

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from attacker import COOKIE, FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
-from inhabited import SCOPES, Inhabited, bearer, call, make_token, sign_in
+from inhabited import SCOPES, bearer, call, make_token, sign_in
 from programs import Site
 
 
@@ -16,11 +16,6 @@ def site(binaries, tmp_path_factory):
         "log.level": "info", "server.trustedProxies": PROXIES, "assertion.audience": "backend"})
     yield site.start()
     site.end()
-
-
-@pytest.fixture(scope="module")
-def inhabited(site):
-    return Inhabited(site)
 
 
 # Routes that say or do something for whoever is signed in: every one that is not in the second table.

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from attacker import FORM, PROXIES, SAME_ORIGIN, Person, cookie, documented, send
-from inhabited import SCOPES, Inhabited, bearer, call, make_id, make_token, sign_in
+from inhabited import SCOPES, bearer, call, make_id, make_token, sign_in
 from programs import Site, write_private
 
 
@@ -25,16 +25,6 @@ def site(binaries, tmp_path_factory):
         "webhooks.url": ["http://127.0.0.1:9/canary-path"], "webhooks.secretFile": str(folder / "webhook.secret")})
     yield site.start()
     site.end()
-
-
-@pytest.fixture(scope="module")
-def inhabited(site):
-    return Inhabited(site)
-
-
-@pytest.fixture(scope="module")
-def key(inhabited):
-    return bearer(inhabited.make_key(*SCOPES))
 
 
 def test_sessions_of_others_are_nobodys(site, inhabited, key):

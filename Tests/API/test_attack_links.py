@@ -6,7 +6,6 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from attacker import FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
-from inhabited import Inhabited
 from programs import Site
 
 ALLOWED = "https://app.example.com"
@@ -20,11 +19,6 @@ def site(binaries, tmp_path_factory, request):
         "api.allowedOrigins": [ALLOWED], "login.allowedReturnOrigins": [ALLOWED], "assertion.audience": "backend"})
     yield site.start()
     site.end()
-
-
-@pytest.fixture(scope="module")
-def inhabited(site):
-    return Inhabited(site)
 
 
 HOSTILE = [

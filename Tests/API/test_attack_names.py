@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from attacker import FORM, PROXIES, Person, claims, cookie, send
-from inhabited import SCOPES, Inhabited, bearer, call
+from inhabited import call
 from programs import Site
 
 NAMES = {
@@ -35,16 +35,6 @@ def site(binaries, tmp_path_factory):
         "log.level": "debug", "server.trustedProxies": PROXIES, "assertion.audience": "backend"})
     yield site.start()
     site.end()
-
-
-@pytest.fixture(scope="module")
-def inhabited(site):
-    return Inhabited(site)
-
-
-@pytest.fixture(scope="module")
-def key(inhabited):
-    return bearer(inhabited.make_key(*SCOPES))
 
 
 class Text(html.parser.HTMLParser):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import socket
 import subprocess
 import time
@@ -12,16 +13,28 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from patience import PATIENCE
+
 SERVICES_ID = "com.example.web"
 TEAM_ID = "TEAM123456"
 KEY_ID = "TESTKEY001"
-STARTS_WITHIN = 20
+# Below the ports the kernel gives to clients, and counted up, so that no two calls give the same one.
+PORTS = range(20_000, 30_000)
+_last_port = random.choice(PORTS)
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port nobody listens on, and that no other call gives."""
+    global _last_port
+    for _ in PORTS:
+        _last_port = _last_port + 1 if _last_port + 1 in PORTS else PORTS.start
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", _last_port))
+                return _last_port
+            except OSError:
+                continue
+    raise RuntimeError("every port is taken")
 
 
 class Program:
@@ -36,7 +49,7 @@ class Program:
 
     def wait_for(self, port: int) -> None:
         """Until something accepts on the port; says what the program wrote if it ended instead."""
-        deadline = time.monotonic() + STARTS_WITHIN
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 break
@@ -52,7 +65,7 @@ class Program:
         if self.process.poll() is None:
             self.process.terminate()
         try:
-            return self.process.wait(timeout=STARTS_WITHIN)
+            return self.process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()

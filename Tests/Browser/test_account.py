@@ -1,7 +1,6 @@
 """The account page: sessions here and elsewhere, the download, the way out; with and without JavaScript."""
 
 import json
-import time
 import urllib.error
 import urllib.request
 
@@ -9,6 +8,7 @@ import pytest
 from selenium.webdriver.common.by import By
 
 from elsewhere import AGENTS, PHONE, SESSION, Elsewhere, StayHere
+from patience import eventually
 
 NO_SCRIPTS = {"profile.managed_default_content_settings.javascript": 2}
 NAMES = {
@@ -180,10 +180,7 @@ def test_deletion(anyone, site, gallery):
     anyone.reads("Your account is deleted")
     assert SESSION not in anyone.cookies()
     assert not other.is_signed_in()
-    deadline = time.monotonic() + 15
-    while time.monotonic() < deadline and consented(site, "ada"):
-        time.sleep(0.1)
-    assert not consented(site, "ada"), "Apple was told"
+    eventually(lambda: not consented(site, "ada"), "Apple to know")
     gallery.shoot(anyone, "account-deleted")
     # Signing in again makes another account, with the name again.
     anyone.open("/account")

@@ -12,7 +12,8 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
-PATIENCE = 15
+from patience import PATIENCE
+
 # A page that answers with an error status is no mistake of the page.
 STATUS_MESSAGE = re.compile(r"Failed to load resource: the server responded with a status of [45]\d\d")
 

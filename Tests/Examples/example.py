@@ -10,10 +10,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from patience import PATIENCE
 from programs import Simulator, free_port
 
 ROOT = Path(__file__).resolve().parents[2]
-STARTS_WITHIN = 60
 
 
 class RunningSimulator(Simulator):
@@ -29,9 +29,8 @@ class Example:
     def __init__(self, name: str, binaries: Path, folder: Path):
         self.folder = folder
         log = folder / "example.log"
-        base = free_port()
         # The ports it tries first are counted from this one.
-        base = base if base < 60000 else base - 20000
+        base = free_port()
         with log.open("wb") as output:
             self.process = subprocess.Popen(
                 [ROOT / "scripts/example.sh", name], stdout=output, stderr=output, stdin=subprocess.DEVNULL,
@@ -39,7 +38,7 @@ class Example:
                     "EXAMPLE_BIN": str(binaries), "EXAMPLE_DATA": str(folder / "data"), "EXAMPLE_PORT": str(base),
                     "EXAMPLE_PYTHON": sys.executable,
                 })
-        deadline = time.monotonic() + STARTS_WITHIN
+        deadline = time.monotonic() + PATIENCE
         while "Stop with Ctrl-C." not in (text := log.read_text()):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.stop()
@@ -65,7 +64,7 @@ class Example:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
         try:
-            return self.process.wait(timeout=STARTS_WITHIN)
+            return self.process.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise

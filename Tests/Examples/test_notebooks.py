@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from example import ROOT, Example
+from patience import eventually
 
 BODY = json.dumps({"type": "account.deleted", "timestamp": "2026-11-21T10:00:00.000Z",
                    "data": {"id": "evt_1", "user": "usr_somebody"}}).encode()
@@ -168,7 +169,8 @@ def test_bramley_tells_of_a_deletion_at_apple_and_the_notes_go(notebook, make_vi
     person = user_id(visitor)
     assert "Erin’s last words" in kept(notebook)
     notebook.apple.notify("account-delete", "erin")
-    wait_until(lambda: "Erin’s last words" not in kept(notebook), notebook)
+    # Bramley tells in its own time.
+    eventually(lambda: "Erin’s last words" not in kept(notebook), "her notes to go", notebook.logs)
     # In order: whoever was created first is deleted later, and nothing was refused on the way.
     told = (notebook.data / "notes.log").read_text()
     assert re.search(r"webhook \S+ user\.created(.|\n)*webhook \S+ session\.created(.|\n)*webhook \S+ account\.deleted", told)
@@ -183,14 +185,6 @@ def kept(notebook) -> str:
         return json.dumps(json.loads(notes.read_text())["notes"], ensure_ascii=False)
     with contextlib.closing(sqlite3.connect(notebook.data / "notes.db")) as database:
         return "\n".join(text for text, in database.execute("SELECT text FROM note"))
-
-
-def wait_until(condition, notebook) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, notebook.logs()
-        # Bramley tells in its own time: look again in a moment.
-        time.sleep(0.05)
 
 
 def tampered(fields: dict, **changes) -> dict:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from patience import PATIENCE
 from proxies import DOMAIN
 
-PATIENCE = 15
 # What a browser sends with a request that loads a page, and with one of a script.
 PAGE = [("Accept", "text/html,application/xhtml+xml,*/*;q=0.8"), ("Sec-Fetch-Mode", "navigate")]
 FETCH = [("Accept", "*/*"), ("Sec-Fetch-Mode", "cors")]

@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Callable
 
+from patience import PATIENCE
+
 
 @dataclass
 class Arrival:
@@ -117,7 +119,7 @@ class Receiver:
             if not answer.keeps:
                 return
 
-    def wait_for(self, condition: Callable[[list[Arrival]], object], what: str, seconds: float = 20) -> None:
+    def wait_for(self, condition: Callable[[list[Arrival]], object], what: str, seconds: float = PATIENCE) -> None:
         with self.changed:
             assert self.changed.wait_for(lambda: condition(self.arrivals), seconds), f"waited in vain for {what}"
 

@@ -6,10 +6,10 @@ import os
 import re
 import sqlite3
 import subprocess
-import time
 from base64 import b64encode
 from pathlib import Path
 
+from patience import eventually
 from programs import Site, write_private
 
 
@@ -62,11 +62,10 @@ class Sender(Site):
         assert listed.returncode == 0, listed.stderr
         return json.loads(listed.stdout)["items"]
 
-    def wait_for_log(self, text: str, seconds: float = 10) -> None:
-        deadline = time.monotonic() + seconds
-        while text not in self.server.text():
-            assert time.monotonic() < deadline, f"the log never said {text!r}:\n{self.server.text()[-2000:]}"
-            time.sleep(0.02)  # A file cannot wake us.
+    def wait_for_log(self, text: str, times: int = 1) -> None:
+        eventually(
+            lambda: self.server.text().count(text) >= times, f"{text!r} in the log, {times} times",
+            lambda: self.server.text()[-2000:])
 
     # What visitors do
 

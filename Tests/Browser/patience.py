@@ -1,0 +1,15 @@
+"""Waiting for what cannot wake us: another process, its files, its database."""
+
+import time
+
+# Seconds until something that should have happened is given up. Nothing of it is spent when it happens, so it is long
+# enough for any machine.
+PATIENCE = 60
+
+
+def eventually(condition, what: str, more=lambda: "") -> None:
+    """Returns as soon as the condition holds, and fails if it never does; `more` is then told besides."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain for {what}\n{more()}"
+        time.sleep(0.05)
