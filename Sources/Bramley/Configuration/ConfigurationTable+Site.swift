@@ -112,7 +112,8 @@ extension ConfigurationTable {
             name: "api.allowedOrigins", type: .list, presence: .list([]),
             meaning: """
                 Exact https origins besides publicURL's own whose pages may ask who is signed in (CORS): \
-                `GET /api/v1/session`. What changes something stays with publicURL's pages.
+                `GET /api/v1/session` and `GET /api/v1/session/assertion`. What changes something stays with publicURL's \
+                pages.
                 """)
     ]
 

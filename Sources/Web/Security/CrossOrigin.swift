@@ -1,8 +1,8 @@
 import Coding
 import HTTPTypes
 
-/// Lets pages of `api.allowedOrigins` read what is theirs to ask for (CORS, Fetch Standard §3.2): who is signed in, and no
-/// more. Requests that change something stay same-origin, and backends are no pages.
+/// Lets pages of `api.allowedOrigins` read what is theirs to ask for (CORS, Fetch Standard §3.2): who is signed in,
+/// plainly (`GET /api/v1/session`) or as an assertion (`GET /api/v1/session/assertion`), and no more. Requests that change something stay same-origin, and backends are no pages.
 struct CrossOrigin: Sendable {
     /// Exact origins, as a browser writes them in `Origin`.
     let allowedOrigins: [String]
