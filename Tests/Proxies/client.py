@@ -4,6 +4,7 @@ import base64
 import http.client
 import json
 import os
+import re
 import socket
 import ssl
 import struct
@@ -51,8 +52,8 @@ class Seen:
         self.body = base64.b64decode(values.get("body", ""))
 
     def all(self, name: str) -> list[str]:
-        """Every value of the field, as an application sees it that reads `_` as `-`."""
-        return [value for key, value in self.headers if key.lower().replace("_", "-") == name.lower()]
+        """Every value of the field, as an application sees it that reads `_`, or whatever is no letter, as `-`."""
+        return [value for key, value in self.headers if re.sub("[^a-z0-9]", "-", key.lower()) == name.lower()]
 
     def one(self, name: str) -> str:
         values = self.all(name)

@@ -28,6 +28,27 @@ RULES = {
     ]
 }
 
+# Names under which applications are told who somebody is, or what was asked for, that these proxies do not set:
+# oauth2-proxy's, Authelia's and those of older arrangements. Whoever could send one to an application that reads it
+# could be anybody.
+CLAIMS = [
+    *(f"X-Forwarded-{name}" for name in (
+        "User", "Email", "Groups", "Preferred-Username", "Access-Token", "Uri", "Method", "Port", "Prefix",
+        "Server", "Ssl", "Scheme")),
+    *(f"X-Auth-Request-{name}" for name in ("Access-Token", "Redirect", "Assertion")),
+    *(f"X-Original-{name}" for name in ("URL", "URI", "Method", "Host", "For")), "X-Rewrite-URL",
+    *(f"{prefix}-{name}" for prefix in ("Remote", "X-Remote", "X-Authenticated")
+      for name in ("User", "Email", "Groups", "Name")),
+    "X-Authenticated-Userid", "Forwarded", "X-Real-IP",
+]
+# What of these Traefik overwrites at its entry point, by itself.
+TRAEFIKS_OWN = ["X-Forwarded-Port", "X-Forwarded-Server", "X-Real-IP"]
+# By pattern, where the proxy has patterns: nobody has to have thought of the name.
+CLAIMED_BY_PREFIX = [
+    "X-Auth-Request-Foo", "X-Forwarded-Foo", "X-Original-Foo", "X-Rewrite-Foo", "Remote-Foo", "X-Remote-Foo",
+    "X-Authenticated-Foo",
+]
+
 
 @dataclass
 class Ports:

@@ -3,7 +3,7 @@
 import pytest
 
 from client import FETCH, PAGE, echo
-from proxies import DOMAIN
+from proxies import CLAIMED_BY_PREFIX, CLAIMS, DOMAIN
 
 # The last two Bramley does not send here: they must not arrive either.
 IDENTITY = ["User", "Email", "Preferred-Username", "Name", "Groups", "Access-Token", "Assertion"]
@@ -36,6 +36,12 @@ def test_identity_arrives(place):
     assert seen.all("X-Auth-Request-Groups") in ([], [""])
 
 
+@pytest.fixture(scope="module")
+def dana(place):
+    """Somebody who stays signed in: each sign-in counts against the limit of an address."""
+    return place.signed_in("dana")
+
+
 # Every way to write the name of a field that an application might take for it.
 def claims(value: str) -> list[tuple[str, str]]:
     fields = []
@@ -49,8 +55,8 @@ def claims(value: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("page", ["/", "/hello", "/public/a"])
-def test_forged_identity_has_no_effect(place, page):
-    client = place.signed_in("dana")
+def test_forged_identity_has_no_effect(place, dana, page):
+    client = dana
     # Each proxy takes a hundred fields or so.
     for fields in (claims("root"), [field for field in claims("root")[:30] for _ in range(2)]):
         for visitor in (client, place.client()) if page != "/" else (client,):
@@ -60,6 +66,46 @@ def test_forged_identity_has_no_effect(place, page):
                 assert len(values) <= 1 and "root" not in str(values), f"{name}: {seen.headers}"
             assert (seen.all("X-Auth-Request-User") not in ([], [""])) == (visitor is client)
         assert place.client().send(client.app + "/", PAGE + fields).status == 302
+
+
+def spellings(name: str) -> list[str]:
+    """The name with other characters in place of `-`: CGI's kind of application reads them as the same."""
+    others = [name.replace("-", character) for character in "_.~!#$%&'*+^`|"]
+    mixed = [text for character in "_."
+             for text in (name.replace("-", character, 1), character.join(name.rsplit("-", 1)))]
+    return [name, name.lower(), name.upper(), *dict.fromkeys(others + mixed)]
+
+
+def arrived(visitor, page: str, names: list[str]) -> list[str]:
+    """Which of these fields a visitor can send through to the application."""
+    found = []
+    # Each proxy takes a hundred fields or so.
+    for start in range(0, len(names), 60):
+        fields = [(name, "forged") for name in names[start:start + 60]]
+        seen = visitor.send(visitor.app + page, PAGE + fields).seen
+        found += [name for name, value in seen.headers if "forged" in value]
+    return found
+
+
+@pytest.mark.parametrize("page,somebody", [("/", True), ("/hello", True), ("/public/a", True), ("/public/a", False)])
+def test_no_claim_arrives_under_any_known_name(place, dana, page, somebody):
+    visitor = dana if somebody else place.client()
+    names = [spelling for name in CLAIMS for spelling in spellings(name)]
+    assert arrived(visitor, page, names) == []
+    # Whose field is set: the proxy replaces it, and does not add to it.
+    names = [spelling for name in IDENTITY for spelling in spellings(f"X-Auth-Request-{name}")]
+    assert arrived(visitor, page, names) == []
+
+
+def test_claims_go_by_prefix_where_the_proxy_can(place, dana):
+    found = arrived(dana, "/", CLAIMED_BY_PREFIX)
+    # nginx has a list of names, and README.md says so.
+    assert found == (CLAIMED_BY_PREFIX if place.proxy.name == "nginx" else [])
+
+
+def test_other_fields_arrive(dana):
+    fields = ["X-Requested-By", "Authorization-Hint", "X-Author", "Remotely", "X-Forward", "X-1", "DNT"]
+    assert {name.lower() for name in arrived(dana, "/", fields)} == {name.lower() for name in fields}
 
 
 FORGED = [
@@ -74,14 +120,14 @@ FORGED = [
 
 
 @pytest.mark.parametrize("forged", FORGED, ids=range(len(FORGED)))
-def test_forged_description_has_no_effect(place, forged):
+def test_forged_description_has_no_effect(place, dana, forged):
     client = place.client()
     refused = client.send(f"{client.app}/x?y=z", PAGE + forged)
     # Refused as before, and the way back is the page itself.
     assert refused.status == 302, refused.text
     expected = f"https%3A%2F%2Fapp.{DOMAIN}%3A{place.ports.secure}%2Fx%3Fy%3Dz"
     assert refused["Location"] == f"{client.id}/login?return_to={expected}"
-    somebody = place.signed_in()
+    somebody = dana
     fields = [field for field in forged if field[0] != "Connection"]
     assert somebody.send(f"{client.app}/admin/x", PAGE + fields).status == 403
     seen = somebody.send(f"{client.app}/x", PAGE + fields).seen

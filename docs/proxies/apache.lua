@@ -28,12 +28,30 @@ local returned = {
     "X-Content-Type-Options", "Referrer-Policy", "Retry-After",
 }
 
--- Nothing a client claims about itself or the request passes. Many applications read `_` in a name as `-`.
+-- What a client could claim about itself or the request, by the beginnings of names, and whole names.
+local claims = {
+    "^x%-auth%-request%-", "^x%-forwarded%-", "^x%-original%-", "^x%-rewrite%-", "^remote%-", "^x%-remote%-",
+    "^x%-authenticated%-", "^forwarded$", "^x%-real%-ip$",
+}
+
+-- Every name with something else than letters, digits and `-` is one as well, as nginx drops them too: many applications
+-- read `_` in a name, and some anything else, as `-`.
+local function isClaim(name)
+    if name:find("[^%w-]") then
+        return true
+    end
+    for _, claim in ipairs(claims) do
+        if name:lower():find(claim) then
+            return true
+        end
+    end
+    return false
+end
+
 local function strip(r)
     local names = {}
     for name in pairs(r:headers_in_table()) do
-        local plain = name:lower():gsub("_", "-")
-        if plain:find("^x%-auth%-request%-") or plain:find("^x%-forwarded%-") or plain:find("^x%-original%-") then
+        if isClaim(name) then
             names[#names + 1] = name
         end
     end
