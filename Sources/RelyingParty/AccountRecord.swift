@@ -8,7 +8,7 @@ package struct AccountRecord: Hashable, Sendable {
         package var team: TeamID
         package var subject: AppleSubject
         package var transferSubject: String?
-        package var credentialState: CredentialState
+        package var credential: CredentialStatus
         /// `iat` of the latest sign-in, Apple's clock.
         package var lastSignInAt: Timestamp
         package var createdAt: Timestamp
@@ -18,13 +18,13 @@ package struct AccountRecord: Hashable, Sendable {
 
         package init(
             team: TeamID, subject: AppleSubject, transferSubject: String? = nil,
-            credentialState: CredentialState = .authorized, lastSignInAt: Timestamp, createdAt: Timestamp,
+            credential: CredentialStatus, lastSignInAt: Timestamp, createdAt: Timestamp,
             credentials: [Credential] = [], unfinishedName: PersonName? = nil
         ) {
             self.team = team
             self.subject = subject
             self.transferSubject = transferSubject
-            self.credentialState = credentialState
+            self.credential = credential
             self.lastSignInAt = lastSignInAt
             self.createdAt = createdAt
             self.credentials = credentials

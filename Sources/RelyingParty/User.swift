@@ -18,13 +18,17 @@ package struct User: Hashable, Sendable {
     package var emailForwarding: Bool?
     package var realUserStatus: RealUserStatus?
     package var appleSubject: AppleSubject
-    package var credentialState: CredentialState
+    /// Whether Apple still knows of the person's consent, and since when.
+    package var credential: CredentialStatus
     package var createdAt: Timestamp
 
+    package var credentialState: CredentialState { credential.state }
+
+    /// - Parameter credential: authorized by a sign-in at `createdAt` when nil.
     package init(
         id: UserID, state: State, externalID: String? = nil, groups: [String] = [], name: PersonName = PersonName(),
         email: EmailAddress? = nil, emailForwarding: Bool? = nil, realUserStatus: RealUserStatus? = nil,
-        appleSubject: AppleSubject, credentialState: CredentialState = .authorized, createdAt: Timestamp
+        appleSubject: AppleSubject, credential: CredentialStatus? = nil, createdAt: Timestamp
     ) {
         self.id = id
         self.state = state
@@ -35,7 +39,8 @@ package struct User: Hashable, Sendable {
         self.emailForwarding = emailForwarding
         self.realUserStatus = realUserStatus
         self.appleSubject = appleSubject
-        self.credentialState = credentialState
+        self.credential =
+            credential ?? CredentialStatus(state: .authorized, changedAt: createdAt, cause: .signIn)
         self.createdAt = createdAt
     }
 }
@@ -78,9 +83,4 @@ extension EmailAddress {
 /// `real_user_status`: native apps only, first time only.
 package enum RealUserStatus: String, Sendable, CaseIterable {
     case unsupported, unknown, likelyReal
-}
-
-/// Apple's view of the user's authorization, in the words of `ASAuthorizationAppleIDProvider.CredentialState`.
-package enum CredentialState: String, Sendable, CaseIterable {
-    case authorized, revoked, notFound, transferred
 }

@@ -8,7 +8,9 @@ extension User {
     ) {
         self.init(
             id: id, state: state, name: firstConsent ?? PersonName(), email: claims.email,
-            realUserStatus: claims.realUserStatus, appleSubject: claims.subject, createdAt: createdAt)
+            realUserStatus: claims.realUserStatus, appleSubject: claims.subject,
+            credential: CredentialStatus(state: .authorized, changedAt: claims.issuedAt, cause: .signIn),
+            createdAt: createdAt)
     }
 
     /// Takes over what a verified token says and the name from first consent.
@@ -22,7 +24,10 @@ extension User {
         }
         if let status = claims.realUserStatus { realUserStatus = status }
         if let firstConsent { name.fill(from: firstConsent) }
-        credentialState = .authorized
+        let event = CredentialEvent.signIn(issuedAt: claims.issuedAt)
+        // No sign-in takes an identity away.
+        credential =
+            CredentialStatus.transition(from: credential, on: event, lastSignIn: claims.issuedAt) ?? credential
         return before.changedFields(comparedWith: self)
     }
 
@@ -41,7 +46,7 @@ extension User {
         if email?.isPrivate != other.email?.isPrivate { fields.append("isPrivateEmail") }
         if emailForwarding != other.emailForwarding { fields.append("emailForwarding") }
         if realUserStatus != other.realUserStatus { fields.append("realUserStatus") }
-        if credentialState != other.credentialState { fields.append("credentialState") }
+        if credential.state != other.credential.state { fields.append("credentialState") }
         return fields
     }
 }

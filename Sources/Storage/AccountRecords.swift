@@ -29,19 +29,20 @@ extension SQLiteConnection {
     fileprivate func identities(of user: UserID) throws -> [AccountRecord.Identity] {
         try rows(
             """
-            SELECT i.id, i.team, i.subject, i.transfer_subject, i.credential_state, i.last_sign_in_issued_at,
+            SELECT i.id, i.team, i.subject, i.transfer_subject, \(CredentialColumns.list), i.last_sign_in_issued_at,
             i.created_at, f.saved_at, f.given_name, f.family_name FROM apple_identity i
             LEFT JOIN first_consent f ON f.team = i.team AND f.subject = i.subject WHERE i.user = ? ORDER BY i.id
             """, [user.rawValue]
         ).map { row in
             var unfinishedName: PersonName?
-            if !row.hasNull(atIndex: 7) {
-                unfinishedName = PersonName(given: row[8] as String?, family: row[9] as String?)
+            if !row.hasNull(atIndex: 9) {
+                unfinishedName = PersonName(given: row[10] as String?, family: row[11] as String?)
             }
             return AccountRecord.Identity(
                 team: TeamID(try row.text(1)), subject: AppleSubject(try row.text(2)),
-                transferSubject: row[3] as String?, credentialState: try row.value(4), lastSignInAt: try row.moment(5),
-                createdAt: try row.moment(6), credentials: try credentials(of: row[0] as Int64? ?? 0),
+                transferSubject: row[3] as String?, credential: try CredentialStatus(row: row, from: 4),
+                lastSignInAt: try row.moment(7), createdAt: try row.moment(8),
+                credentials: try credentials(of: row[0] as Int64? ?? 0),
                 unfinishedName: unfinishedName)
         }
     }

@@ -38,7 +38,7 @@ private struct ImportWriter: Sendable {
             """, [team.rawValue, person.subject.rawValue])
         if let known {
             return try fill(
-                try User(row: known), identity: known[14] as Int64? ?? 0, from: person, on: connection,
+                try User(row: known), identity: known[UserColumns.count] as Int64? ?? 0, from: person, on: connection,
                 effects: &effects)
         }
         if let refusal = try refusal(ofNew: person, on: connection) { return .refused(refusal) }
@@ -82,12 +82,15 @@ private struct ImportWriter: Sendable {
         }
         // A token of somebody who has since withdrawn their consent is worth nothing.
         let tookToken =
-            user.credentialState == .authorized
+            user.credential.state == .authorized
             ? try insert(person.credential, identity: identity, on: connection) : false
         return fields.isEmpty && !tookToken ? .unchanged(user.id) : .updated(user.id)
     }
 
     private func insert(_ person: ImportedPerson, on connection: SQLiteConnection) throws {
+        let transition = CredentialStatus.transition(
+            from: nil, on: .imported(at: now), lastSignIn: ImportedPerson.signInTime)
+        guard let status = transition else { throw StoreError.inconsistent("an import makes no identity") }
         try connection.run(
             """
             INSERT INTO user (id, state, external_id, given_name, family_name, email, email_verified, email_private,
@@ -100,12 +103,13 @@ private struct ImportWriter: Sendable {
             ])
         try connection.run(
             """
-            INSERT INTO apple_identity (user, team, subject, credential_state, last_sign_in_issued_at, created_at)
-            VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO apple_identity (user, team, subject, credential_state, credential_changed_at,
+            credential_cause, last_sign_in_issued_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                person.newUser.rawValue, team.rawValue, person.subject.rawValue, CredentialState.authorized.rawValue,
-                ImportedPerson.signInTime.milliseconds, now.milliseconds,
+                person.newUser.rawValue, team.rawValue, person.subject.rawValue, status.state.rawValue,
+                status.changedAt?.milliseconds, status.cause.rawValue, ImportedPerson.signInTime.milliseconds,
+                now.milliseconds,
             ])
         try insert(person.credential, identity: connection.lastInsertedRowID, on: connection)
         try connection.record(.userCreated, user: person.newUser, at: now, identifiers: identifiers)

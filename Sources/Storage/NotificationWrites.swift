@@ -65,10 +65,11 @@ struct NotificationChanges {
             try applyToStranger(name, on: connection)
             return .unknownSubject
         }
-        let subject = Subject(identity: row[14] as Int64? ?? 0, user: try User(row: row))
+        let subject = Subject(identity: row[UserColumns.count] as Int64? ?? 0, user: try User(row: row))
         let effect = NotificationEffect(
-            of: notification, lastSignIn: try row.moment(15),
-            lastEmailEvent: (row[16] as Int64?).map { Timestamp(milliseconds: $0) }, onAccountDeleted: policy)
+            of: notification, lastSignIn: try row.moment(UserColumns.count + 1),
+            lastEmailEvent: (row[UserColumns.count + 2] as Int64?).map { Timestamp(milliseconds: $0) },
+            onAccountDeleted: policy)
         switch effect {
         case .unknownType: return .unknownType
         case .stale: return .stale
@@ -131,9 +132,10 @@ struct NotificationChanges {
             identifiers: identifiers)
         switch loss {
         case .revoked:
-            try setCredentialState(.revoked, subject, on: connection)
+            try apply(.consentRevoked(at: notification.eventTime), subject, on: connection, effects: &effects)
         case .disabled:
-            try setCredentialState(.notFound, subject, on: connection)
+            try apply(
+                .accountDeleted(at: notification.eventTime, policy), subject, on: connection, effects: &effects)
             try connection.setState(
                 .disabled, of: subject.user, cause: cause, at: now, identifiers: identifiers, effects: &effects)
         case .erased:
@@ -142,11 +144,11 @@ struct NotificationChanges {
         }
     }
 
-    private func setCredentialState(
-        _ state: CredentialState, _ subject: Subject, on connection: SQLiteConnection
+    private func apply(
+        _ event: CredentialEvent, _ subject: Subject, on connection: SQLiteConnection, effects: inout WriteEffects
     ) throws {
-        try connection.run(
-            "UPDATE apple_identity SET credential_state = ? WHERE id = ?", [state.rawValue, subject.identity])
+        try connection.apply(
+            event, toIdentity: subject.identity, at: now, identifiers: identifiers, effects: &effects)
     }
 
     /// Deletes the identity and, when it was the user's last, the user, with what is kept of them elsewhere. The journal

@@ -61,8 +61,10 @@ extension Session {
 enum UserColumns {
     static let list = """
         u.id, u.state, u.external_id, u.groups, u.given_name, u.family_name, u.email, u.email_verified, \
-        u.email_private, u.email_forwarding, u.real_user_status, u.created_at, i.subject, i.credential_state
+        u.email_private, u.email_forwarding, u.real_user_status, u.created_at, i.subject, \
+        \(CredentialColumns.list)
         """
+    static let count = 16
 }
 
 extension User {
@@ -81,7 +83,8 @@ extension User {
             externalID: row[offset + 2] as String?, groups: try StringList.decode(try row.text(offset + 3)),
             name: PersonName(given: row[offset + 4] as String?, family: row[offset + 5] as String?), email: email,
             emailForwarding: row[offset + 9] as Bool?, realUserStatus: status,
-            appleSubject: AppleSubject(try row.text(offset + 12)), credentialState: try row.value(offset + 13),
+            appleSubject: AppleSubject(try row.text(offset + 12)),
+            credential: try CredentialStatus(row: row, from: offset + 13),
             createdAt: try row.moment(offset + 11))
     }
 }

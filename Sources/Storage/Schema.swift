@@ -20,6 +20,7 @@ enum Schema {
         SchemaStep(name: "0005-applications", sql: applications),
         SchemaStep(name: "0006-signing-keys", sql: signingKeys),
         SchemaStep(name: "0007-webhooks", sql: webhooks),
+        SchemaStep(name: "0009-credential-state", sql: credentialState),
     ]
 
     private static let people = """
@@ -236,5 +237,23 @@ enum Schema {
             WHERE next_attempt_at IS NOT NULL;
         CREATE INDEX webhook_delivery_failed ON webhook_delivery (endpoint) WHERE attempts > 0 AND dead_at IS NULL;
         CREATE INDEX webhook_delivery_dead ON webhook_delivery (dead_at) WHERE dead_at IS NOT NULL;
+        """
+
+    private static let credentialState = """
+        -- When and why credential_state became what it is: Apple's clock for sign-ins and notifications, ours for the
+        -- rest. The time is null when it was so before this was kept and no notification tells.
+        ALTER TABLE apple_identity ADD COLUMN credential_changed_at INTEGER;
+        ALTER TABLE apple_identity ADD COLUMN credential_cause TEXT NOT NULL DEFAULT 'sign_in';
+        UPDATE apple_identity SET credential_cause = 'imported', credential_changed_at = created_at
+            WHERE credential_state = 'authorized' AND last_sign_in_issued_at = 0;
+        UPDATE apple_identity SET credential_cause = 'consent_revoked', credential_changed_at = (
+                SELECT min(event_time) FROM notification n WHERE n.subject = apple_identity.subject
+                AND n.type = 'consent-revoked' AND n.event_time >= apple_identity.last_sign_in_issued_at)
+            WHERE credential_state = 'revoked';
+        UPDATE apple_identity SET credential_cause = 'account_deleted', credential_changed_at = (
+                SELECT min(event_time) FROM notification n WHERE n.subject = apple_identity.subject
+                AND n.type IN ('account-delete', 'account-deleted')
+                AND n.event_time >= apple_identity.last_sign_in_issued_at)
+            WHERE credential_state = 'notFound';
         """
 }

@@ -137,7 +137,7 @@ extension SQLiteConnection {
 
         var person: Person
         if let known {
-            person = Person(user: try User(row: known), identity: known[14] as Int64? ?? 0, isNew: false)
+            person = Person(user: try User(row: known), identity: known[UserColumns.count] as Int64? ?? 0, isNew: false)
             let fields = person.user.absorb(record.claims, firstConsent: consent)
             try update(person, fields: fields, record: record, identifiers: identifiers, effects: &effects)
         } else {
@@ -165,11 +165,13 @@ extension SQLiteConnection {
         try run(
             """
             INSERT INTO apple_identity (user, team, subject, transfer_subject, credential_state,
-            last_sign_in_issued_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+            credential_changed_at, credential_cause, last_sign_in_issued_at, created_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 user.id.rawValue, record.team.rawValue, record.claims.subject.rawValue, record.claims.transferSubject,
-                user.credentialState.rawValue, record.claims.issuedAt.milliseconds, record.now.milliseconds,
+                user.credential.state.rawValue, user.credential.changedAt?.milliseconds,
+                user.credential.cause.rawValue, record.claims.issuedAt.milliseconds, record.now.milliseconds,
             ])
         return lastInsertedRowID
     }
@@ -180,14 +182,11 @@ extension SQLiteConnection {
     ) throws {
         try run(
             """
-            UPDATE apple_identity SET credential_state = ?, transfer_subject = coalesce(?, transfer_subject),
+            UPDATE apple_identity SET transfer_subject = coalesce(?, transfer_subject),
             last_sign_in_issued_at = max(last_sign_in_issued_at, ?) WHERE id = ?
-            """,
-            [
-                person.user.credentialState.rawValue, record.claims.transferSubject,
-                record.claims.issuedAt.milliseconds, person.identity,
-            ])
+            """, [record.claims.transferSubject, record.claims.issuedAt.milliseconds, person.identity])
         guard !fields.isEmpty else { return }
+        try write(person.user.credential, toIdentity: person.identity)
         try write(person.user, at: record.now)
         try self.record(
             .userUpdated, user: person.user.id, fields: fields, at: record.now, identifiers: identifiers)

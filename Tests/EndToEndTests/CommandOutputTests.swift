@@ -73,7 +73,8 @@ import Testing
 
     static let user = [
         "id", "state", "externalID", "appleSubject", "email", "emailVerified", "isPrivateEmail", "emailForwarding",
-        "name", "realUserStatus", "credentialState", "groups", "createdAt",
+        "name", "realUserStatus", "credentialState", "credentialChangedAt", "credentialCause",
+        "groups", "createdAt",
     ]
 
     @Test func jsonHasTheDocumentedMembers() async throws {

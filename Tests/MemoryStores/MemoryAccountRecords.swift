@@ -11,7 +11,7 @@ extension MemoryStore: AccountRecords {
                     clientID: client, state: "authorized", cause: nil, issuedAt: credential.issuedAt, holdsToken: true)
             }
             let identity = AccountRecord.Identity(
-                team: key.team, subject: key.subject, credentialState: person.user.credentialState,
+                team: key.team, subject: key.subject, credential: person.user.credential,
                 lastSignInAt: person.lastSignIn, createdAt: person.user.createdAt,
                 credentials: credentials.sorted { $0.clientID.rawValue < $1.clientID.rawValue },
                 unfinishedName: state.firstConsents[key])

@@ -113,7 +113,10 @@ extension MemoryStore: NotificationStore {
         guard let subject = notification.subject else { return .unknownSubject }
         let key = IdentityKey(team: team, subject: subject)
         if notification.kind == .consentRevoked || notification.kind == .accountDeleted {
-            state.revocations[subject] = (notification.eventTime, now)
+            let known = state.revocations[subject]
+            if (known?.eventTime ?? notification.eventTime) <= notification.eventTime {
+                state.revocations[subject] = (notification.eventTime, now)
+            }
         }
         guard let person = state.people[key] else { return .unknownSubject }
         let effect = NotificationEffect(
@@ -132,28 +135,41 @@ extension MemoryStore: NotificationStore {
                 where: { $0.user == person.user.id && $0.issuedAt <= notification.eventTime }, cause: cause,
                 at: now, in: &state, effects: &effects)
             state.credentials[key] = state.credentials[key]?.filter { $1.issuedAt > notification.eventTime }
-            if let loss { lose(loss, key: key, cause: cause, at: now, in: &state, effects: &effects) }
+            if let loss {
+                let time = notification.eventTime
+                lose(loss, key: key, cause: cause, of: time, at: now, in: &state, effects: &effects)
+            }
         }
         return .applied
     }
 
     private func lose(
-        _ loss: NotificationEffect.AuthorizationLoss, key: IdentityKey, cause: SessionEndCause, at now: Timestamp,
-        in state: inout State, effects: inout [SessionInvalidations.Entry]
+        _ loss: NotificationEffect.AuthorizationLoss, key: IdentityKey, cause: SessionEndCause, of time: Timestamp,
+        at now: Timestamp, in state: inout State, effects: inout [SessionInvalidations.Entry]
     ) {
         guard let user = state.people[key]?.user.id else { return }
         effects.append(.user(user))
         record(cause == .consentRevoked ? .consentRevoked : .accountDeleted, user: user, at: now, in: &state)
         switch loss {
         case .revoked:
-            state.people[key]?.user.credentialState = .revoked
+            apply(.consentRevoked(at: time), to: key, at: now, in: &state)
         case .disabled:
-            state.people[key]?.user.credentialState = .notFound
+            apply(.accountDeleted(at: time, .disable), to: key, at: now, in: &state)
             set(.disabled, of: key, cause: cause, at: now, in: &state, effects: &effects)
         case .erased:
             state.people[key] = nil
             state.firstConsents[key] = nil
             state.credentials[key] = nil
+        }
+    }
+
+    private func apply(_ event: CredentialEvent, to key: IdentityKey, at now: Timestamp, in state: inout State) {
+        guard let person = state.people[key] else { return }
+        let before = person.user.credential
+        let after = CredentialStatus.transition(from: before, on: event, lastSignIn: person.lastSignIn) ?? before
+        state.people[key]?.user.credential = after
+        if after.state != before.state {
+            record(.userUpdated, user: person.user.id, fields: ["credentialState"], at: now, in: &state)
         }
     }
 }

@@ -181,7 +181,8 @@ import Web
             identities: [
                 AccountRecord.Identity(
                     team: TeamID("TEAM123456"), subject: AppleSubject("001.sub"), transferSubject: "002",
-                    credentialState: .revoked, lastSignInAt: moment, createdAt: moment,
+                    credential: CredentialStatus(state: .revoked, changedAt: moment, cause: .tokenDead),
+                    lastSignInAt: moment, createdAt: moment,
                     credentials: [
                         AccountRecord.Credential(
                             clientID: ClientID("com.example.web"), state: "revoked", cause: "consent_revoked",
@@ -201,9 +202,12 @@ import Web
         let expected = """
             {"exportedAt":"\(time)","complete":false,"user":{"id":"\(user)","state":"active","externalID":null,\
             "appleSubject":"001.sub","email":null,"emailVerified":false,"isPrivateEmail":false,"emailForwarding":null,\
-            "name":{"given":null,"family":null},"realUserStatus":null,"credentialState":"authorized","groups":[],\
+            "name":{"given":null,"family":null},"realUserStatus":null,\
+            "credentialState":"authorized","credentialChangedAt":"\(time)",\
+            "credentialCause":"sign_in","groups":[],\
             "createdAt":"\(time)"},"appleIdentities":[{"teamID":"TEAM123456","subject":"001.sub",\
-            "transferSubject":"002","credentialState":"revoked","lastSignInAt":"\(time)","createdAt":"\(time)",\
+            "transferSubject":"002","credentialState":"revoked","credentialChangedAt":"\(time)",\
+            "credentialCause":"token_dead","lastSignInAt":"\(time)","createdAt":"\(time)",\
             "unfinishedName":{"given":"Ann","family":null},"credentials":[{"clientID":"com.example.web",\
             "state":"revoked","cause":"consent_revoked","issuedAt":"\(time)","refreshTokenStored":false}]}],\
             "sessions":[],"notifications":[{"type":"consent-revoked","eventTime":"\(time)","receivedAt":"\(time)",\

@@ -94,7 +94,7 @@ extension FakeStore: AccountRecords {
         return state.withLock { state in
             guard let user = state.users[id] else { return nil }
             let identity = AccountRecord.Identity(
-                team: TeamID("TEAM123456"), subject: user.appleSubject, credentialState: user.credentialState,
+                team: TeamID("TEAM123456"), subject: user.appleSubject, credential: user.credential,
                 lastSignInAt: user.createdAt, createdAt: user.createdAt)
             return AccountRecord(
                 user: user, identities: [identity], sessions: sessions, notifications: [],

@@ -16,7 +16,8 @@ import Web
             response.text == #"{"user":{"id":"usr_00000000000000000000000001","externalID":null,"#
                 + #""appleSubject":"001.sub","email":"anna@example.com","emailVerified":true,"isPrivateEmail":false,"#
                 + #""emailForwarding":null,"name":{"given":"Anna","family":"Appleseed"},"realUserStatus":null,"#
-                + #""credentialState":"authorized","groups":["staff","a,b"],"createdAt":"2026-09-21T14:13:20.000Z"},"#
+                + #""credentialState":"authorized","credentialChangedAt":"2026-09-21T14:13:20.000Z","#
+                + #""credentialCause":"sign_in","groups":["staff","a,b"],"createdAt":"2026-09-21T14:13:20.000Z"},"#
                 + #""session":{"id":"ses_00000000000000000000000001","createdAt":"2026-09-21T14:13:20.000Z","#
                 + #""lastSeenAt":"2026-09-21T14:13:20.000Z","expiresAt":"2026-10-21T14:13:20.000Z"}}"#)
     }

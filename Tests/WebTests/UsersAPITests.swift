@@ -20,7 +20,8 @@ import Web
             response.text == #"{"id":"usr_00000000000000000000000001","state":"active","externalID":null,"#
                 + #""appleSubject":"001.sub","email":"anna@example.com","emailVerified":true,"isPrivateEmail":false,"#
                 + #""emailForwarding":false,"name":{"given":"Anna","family":"Appleseed"},"realUserStatus":null,"#
-                + #""credentialState":"authorized","groups":["staff"],"createdAt":"2026-09-21T14:13:20.000Z"}"#)
+                + #""credentialState":"authorized","credentialChangedAt":"2026-09-21T14:13:20.000Z","#
+                + #""credentialCause":"sign_in","groups":["staff"],"createdAt":"2026-09-21T14:13:20.000Z"}"#)
     }
 
     @Test func pagesFollowEachOther() async throws {

@@ -37,7 +37,7 @@ package enum AccountExport {
         writer.member("teamID", identity.team.rawValue)
         writer.member("subject", identity.subject.rawValue)
         writer.member("transferSubject", identity.transferSubject)
-        writer.member("credentialState", identity.credentialState.rawValue)
+        CredentialDocument.members(of: identity.credential, to: &writer)
         writer.member("lastSignInAt", signIn(identity.lastSignInAt))
         writer.member("createdAt", identity.createdAt)
         writer.name("unfinishedName")

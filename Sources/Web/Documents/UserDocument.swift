@@ -27,7 +27,7 @@ package enum UserDocument {
         writer.member("family", user.name.family)
         writer.endObject()
         writer.member("realUserStatus", user.realUserStatus?.rawValue)
-        writer.member("credentialState", user.credentialState.rawValue)
+        CredentialDocument.members(of: user.credential, to: &writer)
         writer.name("groups")
         writer.beginArray()
         for group in user.groups { writer.write(group) }

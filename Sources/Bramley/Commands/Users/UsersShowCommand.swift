@@ -67,7 +67,9 @@ package struct UsersShowCommand: AsyncParsableCommand {
             ("emailVerified", user.email.map { word($0.isVerified) }),
             ("isPrivateEmail", user.email.map { word($0.isPrivate) }),
             ("emailForwarding", user.emailForwarding.map(word)), ("realUserStatus", user.realUserStatus?.rawValue),
-            ("credentialState", user.credentialState.rawValue),
+            ("credentialState", user.credential.state.rawValue),
+            ("credentialChangedAt", user.credential.changedAt?.shown(style)),
+            ("credentialCause", user.credential.cause.rawValue),
             ("groups", user.groups.isEmpty ? nil : user.groups.joined(separator: ",")),
             ("createdAt", user.createdAt.shown(style)),
         ]

@@ -1,0 +1,82 @@
+package import Coding
+
+// The life of a credential: docs/credential-states.md draws it, and a test holds the drawing against this function.
+extension CredentialStatus {
+    /// What an identity's status is after an event: the one place that decides it, for every store.
+    ///
+    /// By Apple's clock, in whatever order Apple's words arrive: an end counts unless a sign-in is later, ties included;
+    /// of two ends of one kind the earlier one made the change; a deleted Apple Account outweighs a withdrawn consent.
+    /// - Parameters:
+    ///   - before: nil when the identity is not kept.
+    ///   - lastSignIn: the latest `iat` of the identity's sign-ins, before this event.
+    /// - Returns: nil when the identity is not kept afterwards.
+    package static func transition(
+        from before: CredentialStatus?, on event: CredentialEvent, lastSignIn: Timestamp
+    ) -> CredentialStatus? {
+        guard let before else { return beginning(event) }
+        switch event {
+        case .signIn(let issuedAt):
+            return before.signedIn(issuedAt)
+        case .consentRevoked(let time):
+            return time < lastSignIn ? before : before.revoked(time)
+        case .accountDeleted(let time, let policy):
+            if time < lastSignIn { return before }
+            return policy == .erase ? nil : before.notFound(time)
+        case .tokenDead(let time, let newestIssuedAt, let othersLive):
+            guard before.state == .authorized, !othersLive, newestIssuedAt >= lastSignIn else { return before }
+            return CredentialStatus(state: .revoked, changedAt: time, cause: .tokenDead)
+        case .transferredOut(let time):
+            // Apple moves nobody who has withdrawn their consent.
+            guard before.state == .authorized else { return before }
+            return CredentialStatus(state: .transferred, changedAt: time, cause: .transferredOut)
+        case .deleted:
+            return nil
+        case .imported, .transferredIn, .tokenAlive:
+            // Who is known already is known better. A check that was under way when a notification came proves nothing.
+            return before
+        }
+    }
+
+    /// The events that make an identity.
+    private static func beginning(_ event: CredentialEvent) -> CredentialStatus? {
+        switch event {
+        case .signIn(let time): CredentialStatus(state: .authorized, changedAt: time, cause: .signIn)
+        case .imported(let time): CredentialStatus(state: .authorized, changedAt: time, cause: .imported)
+        case .transferredIn(let time): CredentialStatus(state: .authorized, changedAt: time, cause: .transferredIn)
+        case .consentRevoked, .accountDeleted, .tokenAlive, .tokenDead, .deleted, .transferredOut: nil
+        }
+    }
+
+    private func signedIn(_ issuedAt: Timestamp) -> CredentialStatus {
+        switch state {
+        case .authorized: return self
+        case .revoked, .notFound: break
+        case .transferred:
+            // One from before the transfer; `iat` has whole seconds.
+            if let changedAt, issuedAt <= changedAt.adding(seconds: -1) { return self }
+        }
+        return CredentialStatus(state: .authorized, changedAt: issuedAt, cause: .signIn)
+    }
+
+    private func revoked(_ time: Timestamp) -> CredentialStatus {
+        switch state {
+        case .authorized: CredentialStatus(state: .revoked, changedAt: time, cause: .consentRevoked)
+        case .revoked: earlier(time, .consentRevoked)
+        case .notFound, .transferred: self
+        }
+    }
+
+    private func notFound(_ time: Timestamp) -> CredentialStatus {
+        switch state {
+        case .authorized, .revoked, .transferred:
+            CredentialStatus(state: .notFound, changedAt: time, cause: .accountDeleted)
+        case .notFound: earlier(time, .accountDeleted)
+        }
+    }
+
+    /// The same state, from when Apple now says that it began.
+    private func earlier(_ time: Timestamp, _ cause: CredentialCause) -> CredentialStatus {
+        if let changedAt, changedAt <= time { return self }
+        return CredentialStatus(state: state, changedAt: time, cause: cause)
+    }
+}

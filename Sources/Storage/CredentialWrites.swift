@@ -1,0 +1,69 @@
+import Coding
+import GRDB
+import RelyingParty
+
+/// The columns of an identity's status, in the order `CredentialStatus.init(row:from:)` reads them.
+enum CredentialColumns {
+    static let list = "i.credential_state, i.credential_changed_at, i.credential_cause"
+}
+
+extension CredentialStatus {
+    /// - Parameter offset: the index of the first column.
+    init(row: Row, from offset: Int) throws(StoreError) {
+        self.init(
+            state: try row.value(offset),
+            changedAt: (row[offset + 1] as Int64?).map { Timestamp(milliseconds: $0) },
+            cause: try row.value(offset + 2))
+    }
+}
+
+extension SQLiteConnection {
+    /// Takes an event to an identity's status, as `CredentialStatus.transition` decides; a changed state is told to the
+    /// applications as `user.updated`.
+    /// - Returns: the status afterwards; nil when the identity is not to be kept, which is the caller's to do, or is not
+    ///   there.
+    @discardableResult
+    func apply(
+        _ event: CredentialEvent, toIdentity identity: Int64, at now: Timestamp, identifiers: RandomIdentifier,
+        effects: inout WriteEffects
+    ) throws -> CredentialStatus? {
+        guard
+            let row = try firstRow(
+                """
+                SELECT i.user, i.last_sign_in_issued_at, \(CredentialColumns.list) FROM apple_identity i WHERE i.id = ?
+                """, [identity])
+        else { return nil }
+        let before = try CredentialStatus(row: row, from: 2)
+        let transition = CredentialStatus.transition(from: before, on: event, lastSignIn: try row.moment(1))
+        guard let after = transition, after != before else { return transition }
+        try write(after, toIdentity: identity)
+        let user = UserID(unchecked: try row.text(0))
+        if after.state != before.state {
+            try record(.userUpdated, user: user, fields: ["credentialState"], at: now, identifiers: identifiers)
+        }
+        effects.invalidations.append(.user(user))
+        return after
+    }
+
+    /// Apple no longer takes a token of this identity, and the row of that token holds it no more.
+    @discardableResult
+    func applyDeadToken(
+        ofIdentity identity: Int64, at now: Timestamp, identifiers: RandomIdentifier, effects: inout WriteEffects
+    ) throws -> CredentialStatus? {
+        let row = try firstRow(
+            """
+            SELECT coalesce(max(issued_at), 0), count(sealed_refresh_token) FROM apple_credential WHERE identity = ?
+            """, [identity])
+        guard let row else { return nil }
+        let event = CredentialEvent.tokenDead(
+            at: now, newestIssuedAt: try row.moment(0), othersLive: (row[1] as Int64? ?? 0) > 0)
+        return try apply(event, toIdentity: identity, at: now, identifiers: identifiers, effects: &effects)
+    }
+
+    func write(_ status: CredentialStatus, toIdentity identity: Int64) throws {
+        try run(
+            """
+            UPDATE apple_identity SET credential_state = ?, credential_changed_at = ?, credential_cause = ? WHERE id = ?
+            """, [status.state.rawValue, status.changedAt?.milliseconds, status.cause.rawValue, identity])
+    }
+}
