@@ -7,6 +7,7 @@ package enum EmbeddedFiles {
         "assets/bramley.css": PackageResources.bramley_css,
         "assets/icon.svg": PackageResources.icon_svg,
         "assets/login.js": PackageResources.login_js,
+        "assets/popup.js": PackageResources.popup_js,
         "assets/repost.js": PackageResources.repost_js,
         "strings/ar.json": PackageResources.ar_json,
         "strings/de.json": PackageResources.de_json,

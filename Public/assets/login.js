@@ -13,12 +13,16 @@
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
   const lifetime = Number(box.dataset.lifetime) * 1000;
   let renewAfter = Number(box.dataset.renewAfter) * 1000;
+  // The newest attempt, and the birth of the one Apple's script was given.
   let state = value("state");
   let nonce = value("nonce");
   let bornAt = Date.now();
+  let givenBirth = bornAt;
   let timer = 0;
   let renewing = false;
   let ready = false;
+  // Apple's script drew its button for another colour scheme.
+  let isFaded = false;
 
   const follow = () => {
     if ("followsScheme" in button.dataset) button.dataset.color = dark.matches ? "white" : "black";
@@ -26,24 +30,37 @@
 
   const isRendered = () => button.childElementCount > 0;
 
+  const isYoung = () => Date.now() - givenBirth < lifetime;
+
+  // popup.js says so. Apple's script is left alone meanwhile, as long as the window's own attempt can still succeed.
+  const hasWindow = () => "window" in box.dataset && isYoung();
+
   // Exactly one of the two is shown: Apple's button while it works and its attempt is young, else the link.
   const show = () => {
-    const usable = ready && isRendered() && Date.now() - bornAt < lifetime;
-    box.classList.toggle("ready", usable);
+    box.classList.toggle("ready", ready && isRendered() && isYoung());
   };
 
   const start = () => {
     if (!window.AppleID) return show();
+    // Apple's script may draw its button anew: whoever stood on it stays there.
+    const hadFocus = button.contains(document.activeElement);
+    if (isFaded) button.replaceChildren();
+    isFaded = false;
     try {
-      const settings = { clientId: value("client-id"), redirectURI: value("redirect-uri"), state, nonce, usePopup: false };
+      const settings = {
+        clientId: value("client-id"), redirectURI: value("redirect-uri"), state, nonce,
+        usePopup: value("use-popup") === "true",
+      };
       if (value("scope")) settings.scope = value("scope");
       window.AppleID.auth.init(settings);
       if (!isRendered()) window.AppleID.auth.renderButton();
+      givenBirth = bornAt;
       ready = true;
     } catch {
       ready = false;
     }
     show();
+    if (hadFocus && !button.contains(document.activeElement)) button.querySelector("[tabindex]")?.focus();
   };
 
   const plan = (delay) => {
@@ -69,7 +86,8 @@
       document.querySelector('meta[name="appleid-signin-nonce"]').content = nonce;
       renewAfter = attempt.renewAfter * 1000;
       bornAt = askedAt;
-      start();
+      if (hasWindow()) show();
+      else start();
       plan(renewAfter);
     } catch {
       show();
@@ -89,14 +107,17 @@
   dark.addEventListener("change", () => {
     if (!("followsScheme" in button.dataset)) return;
     follow();
-    if (ready) {
-      button.replaceChildren();
-      start();
-    }
+    isFaded = ready;
+    if (isFaded && !hasWindow()) start();
   });
-  // Apple's page can take a moment; a screen reader says so too.
+  // Apple's page can take a moment; a screen reader says so too. A window of its own has its own words.
   box.addEventListener("click", () => {
-    status.textContent = status.dataset.opening;
+    if (!hasWindow()) status.textContent = status.dataset.opening;
+  });
+  // What was put off while the window was open.
+  box.addEventListener("windowended", () => {
+    if (ready && (isFaded || bornAt !== givenBirth)) start();
+    renewIfDue();
   });
   // A page from the back-forward cache shows an attempt that may have been used.
   window.addEventListener("pageshow", (event) => {

@@ -47,8 +47,17 @@ package struct WebConfiguration: Sendable {
         }
     }
 
+    /// `login.mode`: how Apple's page opens from the login page.
+    package enum LoginMode: String, Sendable, CaseIterable {
+        /// In place of the login page.
+        case redirect
+        /// In a window beside it.
+        case popup
+    }
+
     /// `login.*`.
     package struct Login: Sendable {
+        package var mode: LoginMode
         /// Exact origins `return_to` may name besides `publicURL`; browsers hold forms to them (`form-action`).
         package var allowedReturnOrigins: [String]
         /// Where an attempt that names no target leads.
@@ -59,9 +68,10 @@ package struct WebConfiguration: Sendable {
         package var passwordURL: String?
 
         package init(
-            allowedReturnOrigins: [String] = [], defaultReturnTo: String = "/account", attemptLifetime: Int64 = 600,
-            passwordURL: String? = nil
+            mode: LoginMode = .redirect, allowedReturnOrigins: [String] = [], defaultReturnTo: String = "/account",
+            attemptLifetime: Int64 = 600, passwordURL: String? = nil
         ) {
+            self.mode = mode
             self.allowedReturnOrigins = allowedReturnOrigins
             self.defaultReturnTo = defaultReturnTo
             self.attemptLifetime = attemptLifetime

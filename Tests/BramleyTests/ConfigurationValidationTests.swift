@@ -49,7 +49,7 @@ struct ConfigurationValidationTests {
         ("apple", "scriptURL", "//appleid.cdn-apple.com/x.js"), ("apple", "onAccountDeleted", "keep"),
         ("access", "signUp", "Open"), ("server", "host", "localhost"), ("server", "host", "[::1]"),
         ("server", "host", "127.1"),
-        ("login", "mode", "popup"), ("login", "mode", "frame"), ("login", "defaultReturnTo", "//evil.example"),
+        ("login", "mode", "Popup"), ("login", "mode", "frame"), ("login", "defaultReturnTo", "//evil.example"),
         ("login", "defaultReturnTo", "/\\evil.example"), ("login", "defaultReturnTo", "https://evil.example/"),
         ("login", "passwordURL", "javascript:alert(1)"), ("site", "logo", "http://example.com/logo.png"),
         ("site", "privacyURL", "data:text/html,x"), ("forwardAuth", "style", "both"), ("button", "width", "50%"),

@@ -46,8 +46,11 @@ def make_own_visitor():
     """A visitor with a browser of their own, set up differently: preferences as Chromium stores them."""
     visitors = []
 
-    def make(site: Site, preferences: dict | None = None, page_load_strategy: str = "normal") -> Visitor:
-        visitors.append(Visitor(start_browser(preferences, page_load_strategy), site))
+    def make(
+        site: Site, preferences: dict | None = None, page_load_strategy: str = "normal", blocks_popups: bool = False,
+    ) -> Visitor:
+        driver = start_browser(preferences, page_load_strategy, blocks_popups=blocks_popups)
+        visitors.append(Visitor(driver, site))
         return visitors[-1]
 
     yield make

@@ -20,6 +20,7 @@ STATUS_MESSAGE = re.compile(r"Failed to load resource: the server responded with
 
 def start_browser(
     preferences: dict | None = None, page_load_strategy: str = "normal", arguments: tuple[str, ...] = (),
+    blocks_popups: bool = False,
 ) -> webdriver.Chrome:
     options = webdriver.ChromeOptions()
     options.page_load_strategy = page_load_strategy
@@ -28,6 +29,9 @@ def start_browser(
                      *arguments):
         options.add_argument(argument)
     options.add_experimental_option("prefs", {"intl.accept_languages": "en-GB,en"} | (preferences or {}))
+    if blocks_popups:
+        # What the driver switches off, so that tests are not in its way.
+        options.add_experimental_option("excludeSwitches", ["disable-popup-blocking"])
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     return webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
 

@@ -25,6 +25,20 @@ import Web
         #expect(meta("nonce", second.text) != nonce)
     }
 
+    @Test func popupIsAskedForWithTheRedirectBesideIt() async throws {
+        let site = try Site(adjust: { $0.login.mode = .popup })
+        let page = await site.get("/login?return_to=%2Fx").text
+        #expect(meta("use-popup", page) == "true")
+        // Apple gets the same return URL, and the exchange repeats it.
+        #expect(meta("redirect-uri", page) == "https://login.example.com/apple/callback")
+        #expect(page.contains("data-callback=\"/apple/callback\""))
+        #expect(page.matches(of: /href="\/login\/apple\?return_to=%2Fx"/).count == 2)
+        #expect(page.firstMatch(of: /<script nonce="[^"]{22}" src="\/assets\/popup\.js\?v=/) != nil)
+        let redirect = await (try Site()).get("/login").text
+        #expect(!redirect.contains("popup.js") && !redirect.contains("data-callback"))
+        #expect(redirect.matches(of: /href="\/login\/apple\?/).count == 1)
+    }
+
     @Test func nothingIsLeftUnfilled() async throws {
         let site = try Site()
         site.signIn()

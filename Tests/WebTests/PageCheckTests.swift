@@ -127,7 +127,10 @@ import Web
 
     /// Text between tags and in the attributes people read or hear, without what the strings gave.
     private static func visible(_ html: String) -> String {
-        let attributes = html.matches(of: /(?:alt|title|aria-label|placeholder|data-opening)="([^"]*)"/).map {
+        let attributes = html.matches(
+            of:
+                /(?:alt|title|aria-label|placeholder|data-(?:opening|opened|closed|cancelled|failed|finishing))="([^"]*)"/
+        ).map {
             String($0.1)
         }
         let text = html.replacing(/<style[\s\S]*?<\/style>|<code>[\s\S]*?<\/code>|<[^>]*>/, with: " ")

@@ -54,6 +54,21 @@ import Web
         #expect(!other.policy.contains(nonce))
     }
 
+    /// Apple's window answers its opener, and the page posts that answer with an Origin of its own.
+    @Test func loginPageWithThePopupKeepsTheTieToAppleAndItsOrigin() async throws {
+        let site = try Site(adjust: { $0.login.mode = .popup })
+        let page = await site.get("/login?return_to=%2Faccount")
+        #expect(page.fields[values: .openerPolicy] == ["same-origin-allow-popups"])
+        #expect(page.fields[values: .referrerPolicy] == ["same-origin"])
+        #expect(page.policy.contains("form-action 'self' https://app.example.com;"))
+        #expect(page.policy.contains("frame-ancestors 'none'"))
+        site.signIn()
+        for target in ["/login/attempt", "/login/apple", "/account", "/nothing", "/login?return_to=//evil"] {
+            let other = await site.get(target, cookie: site.cookie)
+            #expect(other.fields[values: .openerPolicy] == ["same-origin"], "\(target)")
+        }
+    }
+
     @Test func appleSourcesFollowTheConfiguration() async throws {
         let site = try Site(adjust: { $0.apple.scriptURL = "http://127.0.0.1:9099/appleid/1/{locale}/appleid.auth.js" })
         let page = await site.get("/login")

@@ -187,6 +187,15 @@
       '<path fill="currentColor" d="M11 5c0-2 1.500-4 4-4 0 2.500-2 4-4 4z"/></svg>';
   }
 
+  // left-align alone: how far from the left edge the label begins, when the page says so.
+  function labelStyle(data, logo) {
+    if (data.mode !== "left-align" || data.labelPosition === undefined) {
+      return "";
+    }
+    const gap = number(data.labelPosition, 0, 375, 0) - number(data.logoPosition, 0, 100, 12) - logo;
+    return ' style="margin-left:calc(' + Math.max(0, gap) + 'px - 0.5em)"';
+  }
+
   function style(data) {
     const isLogo = data.mode === "logo-only";
     const isWhite = data.color === "white";
@@ -217,7 +226,7 @@
     // Like Apple's, this button is styled by an attribute: a page that forbids inline styles shows it bare.
     place.innerHTML =
       '<div role="button" tabindex="0" aria-label="' + label + '" title="Simulated Apple" style="' + style(data) + '">' +
-      fruit(logo) + (data.mode === "logo-only" ? "" : "<span>" + label + "</span>") + "</div>";
+      fruit(logo) + (data.mode === "logo-only" ? "" : "<span" + labelStyle(data, logo) + ">" + label + "</span>") + "</div>";
     const button = place.firstElementChild;
     const start = () => {
       // The button tells its outcome by events alone.

@@ -85,12 +85,18 @@ package struct Configuration: Sendable {
     }
 
     package struct Login: Sendable {
+        package var mode: LoginMode
         package var allowedReturnOrigins: [String]
         /// A path below publicURL, or an address on publicURL's or an allowed origin.
         package var defaultReturnTo: String
         /// Seconds, at most 600.
         package var attemptLifetime: Int
         package var passwordURL: String?
+    }
+
+    /// `login.mode`: how Apple's page opens.
+    package enum LoginMode: String, Sendable, CaseIterable {
+        case redirect, popup
     }
 
     package struct ForwardAuth: Sendable {

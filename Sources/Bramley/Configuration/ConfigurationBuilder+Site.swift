@@ -5,20 +5,17 @@ extension ConfigurationBuilder {
     // MARK: login
 
     func login(_ publicURL: PublicURL?) -> Configuration.Login? {
-        // Built or not, the mode is read so that a word that is none is refused; there is one mode so far.
-        let mode = values.choice("login.mode", LoginMode.self)
+        let mode = values.choice("login.mode", Configuration.LoginMode.self)
         let origins = origins("login.allowedReturnOrigins")
         let target = values.text("login.defaultReturnTo")
         let lifetime = values.integer("login.attemptLifetime")
         let password = link("login.passwordURL")
         let isGood = target.map { isReturnTarget($0, publicURL, origins) } ?? false
-        guard isGood, mode != nil, let origins, let target, let lifetime, let password else { return nil }
+        guard isGood, let mode, let origins, let target, let lifetime, let password else { return nil }
         return Configuration.Login(
-            allowedReturnOrigins: origins, defaultReturnTo: target, attemptLifetime: lifetime,
+            mode: mode, allowedReturnOrigins: origins, defaultReturnTo: target, attemptLifetime: lifetime,
             passwordURL: password.value)
     }
-
-    private enum LoginMode: String { case redirect }
 
     /// A list of exact origins, with TLS or on this machine.
     private func origins(_ key: String) -> [String]? {

@@ -61,11 +61,10 @@ extension ConfigurationTable {
 
     static let loginKeys: [ConfigurationKey] = [
         ConfigurationKey(
-            name: "login.mode",
-            type: .choice(
-                ["redirect"],
-                refused: ["popup": "the popup is not built yet; write \"redirect\", which works in every browser"]),
-            presence: .text("redirect"), meaning: "How Apple's page opens: `redirect` replaces the login page."),
+            name: "login.mode", type: .choice(["redirect", "popup"]), presence: .text("redirect"),
+            meaning: """
+                How Apple's page opens: `redirect` replaces the login page, `popup` opens a [window beside it](popup.md).
+                """),
         ConfigurationKey(
             name: "login.allowedReturnOrigins", type: .list, presence: .list([]),
             meaning: "Exact https origins besides publicURL's own to which a visitor may be sent back after signing in."

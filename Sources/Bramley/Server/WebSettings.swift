@@ -17,7 +17,8 @@ extension Configuration {
                 scopes: apple.scopes,
                 scriptURL: apple.scriptURL, isSimulatedByOverride: apple.showsSimulationBanner),
             login: WebConfiguration.Login(
-                allowedReturnOrigins: login.allowedReturnOrigins, defaultReturnTo: login.defaultReturnTo,
+                mode: login.mode == .popup ? .popup : .redirect, allowedReturnOrigins: login.allowedReturnOrigins,
+                defaultReturnTo: login.defaultReturnTo,
                 attemptLifetime: Int64(login.attemptLifetime), passwordURL: login.passwordURL),
             button: button.web,
             sessions: WebConfiguration.Sessions(limits: sessions.limits, cookieDomain: sessions.cookieDomain),

@@ -130,6 +130,7 @@ struct LoginPage: Sendable {
             "apple": [
                 "clientID": .text(apple.servicesID), "scope": .text(apple.scopes.joined(separator: " ")),
                 "redirectURI": .text(apple.redirectURI), "scriptURL": .text(script),
+                "opensWindow": .flag(configuration.login.mode == .popup),
             ],
             "attempt": [
                 "state": .html(Gap.state.mark), "nonce": .html(Gap.nonce.mark), "query": .html(Gap.query.mark),

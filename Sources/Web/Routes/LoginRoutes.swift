@@ -60,9 +60,12 @@ struct LoginRoutes: Sendable {
             LoginPage.Content(
                 state: attempt.state, nonce: attempt.nonce, scriptNonce: scriptNonce, returnTo: wish.text,
                 notice: notice))
+        let opensWindow = configuration.login.mode == .popup
         return responses.page(
             page, locale: locale, policy: responses.policy.login(nonce: scriptNonce),
-            cookies: [cookies.setBinding(binding.cookieValue)])
+            // With the popup this page posts Apple's answer itself: its Origin must not become null.
+            referrer: opensWindow ? .sameOrigin : .noReferrer, cookies: [cookies.setBinding(binding.cookieValue)],
+            fields: opensWindow ? SecurityHeaders.keepingPopups : HTTPFields())
     }
 
     /// A fresh state and nonce for a page that is open already.

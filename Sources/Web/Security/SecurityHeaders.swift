@@ -22,6 +22,9 @@ enum SecurityHeaders {
         ]
     }
 
+    /// For the page that opens Apple's window: `same-origin` would cut the tie by which that window answers.
+    static let keepingPopups: HTTPFields = [.crossOriginOpenerPolicy: "same-origin-allow-popups"]
+
     /// Adds them; a field that is set already stays as it is.
     static func add(to fields: inout HTTPFields, policy: String, referrer: ReferrerPolicy) {
         for field in self.fields(policy: policy, referrer: referrer) where !fields.contains(field.name) {
