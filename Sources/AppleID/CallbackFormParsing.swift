@@ -1,4 +1,5 @@
 import Coding
+import Crypto
 import RelyingParty
 
 /// Parses the form Apple posts to the redirect URI. It came through the browser: nothing in it is trusted yet.
@@ -35,8 +36,17 @@ enum CallbackFormParser {
         {
             form.name = person.name
             form.rawUser = user
+            form.claimedSubject = form.identityToken.flatMap(claimedSubject)
         }
         return form
+    }
+
+    /// `sub` of a token nobody has verified yet.
+    private static func claimedSubject(of token: String) -> AppleSubject? {
+        guard let payload = (try? CompactJWS.parse(token))?.payload, let claims = try? JWTClaims.parse(payload),
+            let subject = claims.string("sub"), !subject.isEmpty
+        else { return nil }
+        return AppleSubject(subject)
     }
 
     /// The one field of this name; nil when absent or empty.

@@ -22,7 +22,7 @@ private struct ValidatedCallback: ~Copyable {
 
 // The part of a sign-in that is done once for all its duplicates.
 extension SignIn {
-    func work(form: CallbackForm, opened: OpenedState, device: Device) async -> SignInOutcome {
+    func work(form: CallbackForm, opened: OpenedState, device: Device, keptName: String?) async -> SignInOutcome {
         do throws(SignInFailure) {
             if let used = try await storing({ () throws(StoreError) in
                 try await store.usedAttempt(opened.id, at: clock.now())
@@ -30,7 +30,7 @@ extension SignIn {
                 return outcome(of: used, opened: opened)
             }
             let callback = try ValidatedCallback(form: form, opened: opened)
-            let identity = try await redeem(callback)
+            let identity = try await redeem(callback, keptName: keptName)
             return try await complete(identity, opened: opened, device: device)
         } catch {
             return .failed(error, retry: opened.returnTo)
@@ -39,11 +39,13 @@ extension SignIn {
 
     /// Verifies the front channel, makes the name safe, and exchanges the code. Consumes the callback: a code is sent
     /// once.
-    private func redeem(_ callback: consuming ValidatedCallback) async throws(SignInFailure) -> VerifiedIdentity {
+    private func redeem(
+        _ callback: consuming ValidatedCallback, keptName: String?
+    ) async throws(SignInFailure) -> VerifiedIdentity {
         let claims = try await provider.verify(
             identityToken: callback.identityToken, authorizationCode: callback.code, nonce: callback.nonce,
             clientID: provider.servicesID)
-        if let name = callback.name, !name.isEmpty {
+        if let name = callback.name ?? name(keptAs: keptName, for: claims.subject), !name.isEmpty {
             // Apple sends the name once, ever. Committed before Apple is asked, it survives a failing exchange.
             try await storing { () throws(StoreError) in
                 try await store.saveFirstConsent(

@@ -39,6 +39,8 @@ package struct CallbackForm: Sendable {
     package var identityToken: String?
     /// The name in `user`, made safe for display; nil when absent or unusable. Never the address.
     package var name: PersonName?
+    /// Whom the identity token names, by its own unverified word; nil when there is no name to keep for them.
+    package var claimedSubject: AppleSubject?
     /// The raw `user` field, kept only to be posted again by the re-post page.
     package var rawUser: String?
     /// `error`, such as `user_cancelled_authorize`.
@@ -48,12 +50,13 @@ package struct CallbackForm: Sendable {
 
     package init(
         state: String? = nil, code: String? = nil, identityToken: String? = nil, name: PersonName? = nil,
-        rawUser: String? = nil, error: String? = nil, isRepost: Bool = false
+        claimedSubject: AppleSubject? = nil, rawUser: String? = nil, error: String? = nil, isRepost: Bool = false
     ) {
         self.state = state
         self.code = code
         self.identityToken = identityToken
         self.name = name
+        self.claimedSubject = claimedSubject
         self.rawUser = rawUser
         self.error = error
         self.isRepost = isRepost

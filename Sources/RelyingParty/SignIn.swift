@@ -71,23 +71,25 @@ package final class SignIn: Sendable {
     ///   - body: the form as it came, bounded by the caller.
     ///   - sameOrigin: the request comes from a page of ours (`Sec-Fetch-Site`, else `Origin`). Only a post with the
     ///     re-post flag needs it.
+    ///   - keptName: what `nameToKeep` gave this browser after an earlier try, as the browser sent it back.
     package func complete(
-        body: [UInt8], binding: BindingCookie, sameOrigin: Bool, device: Device
+        body: [UInt8], binding: BindingCookie, sameOrigin: Bool, device: Device, keptName: String? = nil
     ) async -> SignInOutcome {
-        let outcome = await outcome(of: body, binding: binding, sameOrigin: sameOrigin, device: device)
+        let outcome = await outcome(
+            of: body, binding: binding, sameOrigin: sameOrigin, device: device, keptName: keptName)
         log(outcome)
         return outcome
     }
 
     private func outcome(
-        of body: [UInt8], binding: BindingCookie, sameOrigin: Bool, device: Device
+        of body: [UInt8], binding: BindingCookie, sameOrigin: Bool, device: Device, keptName: String?
     ) async -> SignInOutcome {
         let form: CallbackForm
         let opened: OpenedState
         do throws(SignInFailure) {
             form = try provider.parseCallback(body)
             guard !form.isRepost || sameOrigin else {
-                throw SignInFailure.malformedCallback("the re-post flag came from another origin")
+                throw SignInFailure.malformedCallback("the flag of our own pages came from another origin")
             }
             opened = try open(form.state)
         } catch {
@@ -114,7 +116,7 @@ package final class SignIn: Sendable {
         }
         let key = Self.key(of: form, binding: browser)
         let (outcome, isRemembered) = await answers.answer(for: key) {
-            await self.work(form: form, opened: opened, device: device)
+            await self.work(form: form, opened: opened, device: device, keptName: keptName)
         }
         if isRemembered, case .signedIn = outcome {
             // The session may have ended since: then its cookie is not handed out again.
@@ -131,7 +133,7 @@ package final class SignIn: Sendable {
         var returnTo: ReturnTarget
     }
 
-    private func open(_ state: String?) throws(SignInFailure) -> OpenedState {
+    func open(_ state: String?) throws(SignInFailure) -> OpenedState {
         guard let state, let attempt = SealedAttempt.open(state, with: keyring) else { throw .invalidState }
         let now = clock.now()
         // An attempt from the future would live longer than it may; a minute covers a clock being corrected.

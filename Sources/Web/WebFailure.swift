@@ -176,6 +176,11 @@ enum WebFailure: Error, Sendable {
         return fields
     }
 
+    /// What the browser is to keep.
+    var cookies: [String] {
+        if case .signIn(_, let retry?) = self { retry.cookies } else { [] }
+    }
+
     /// The language the failed sign-in was begun in, when `ui_locales` chose it.
     var language: String? {
         if case .signIn(_, let retry) = self { retry?.language } else { nil }
@@ -196,4 +201,6 @@ struct SignInRetry: Sendable {
     var target: ReturnTarget
     /// The language `ui_locales` chose; nil when the browser's own is right.
     var language: String?
+    /// `Set-Cookie` of what would be lost otherwise.
+    var cookies: [String] = []
 }

@@ -82,7 +82,7 @@ struct WebResponses: Sendable {
         }
         return page(
             message.render(pages, locale: locale, errorID: failure.showsErrorID ? errorID : nil), locale: locale,
-            status: failure.status, fields: failure.fields)
+            status: failure.status, cookies: failure.cookies, fields: failure.fields)
     }
 
     /// What a proxy may pass on to whoever asked, on a site that has none of our styles: to a visitor a page that needs

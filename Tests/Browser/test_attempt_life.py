@@ -57,5 +57,5 @@ def test_sign_in_that_took_too_long_explains_and_starts_again(make_site, make_vi
     visitor.chooses("ada")
     visitor.consents()
     visitor.arrives("/logout")
-    # Apple sent the name with the answer that came too late, and sends it once only: the address has to do.
-    assert "You are signed in as ada@example.com" in visitor.text()
+    # Apple sent the name with the answer that came too late, and sends it once only: the browser kept it.
+    assert "You are signed in as Ada Byron" in visitor.text()

@@ -57,6 +57,18 @@ def test_keys_that_cannot_be_had_are_explained(make_site, make_visitor, gallery)
     visitor.consents()
     visitor.reads(NOT_REACHED)
     gallery.shoot(visitor, "error-keys")
+    assert visitor.cookies()["__Host-bramley-name"]["sameSite"] == "None"
+    site.apple.call("POST", "faults/reset")
+    assert site.stop() == 0
+    site.start()
+    visitor.press("a.button")
+    visitor.presses_apple_button()
+    visitor.chooses("ada")
+    visitor.consents()
+    visitor.arrives("/account")
+    # The name came with the answer that nobody could check, and never again.
+    assert visitor.heading() == "Ada Byron"
+    assert "__Host-bramley-name" not in visitor.cookies()
 
 
 @pytest.mark.parametrize("policy, heading, name", [

@@ -109,9 +109,11 @@ final class FakeApple: IdentityProvider {
             let parts = user.split(separator: " ")
             name = PersonName(given: parts.first.map(String.init), family: parts.dropFirst().first.map(String.init))
         }
+        let subject =
+            name == nil ? nil : field("id_token")?.split(separator: "|").first.map { AppleSubject(String($0)) }
         return CallbackForm(
             state: field("state"), code: field("code"), identityToken: field("id_token"), name: name,
-            rawUser: field("user"), error: field("error"), isRepost: field("repost") == "1")
+            claimedSubject: subject, rawUser: field("user"), error: field("error"), isRepost: field("repost") == "1")
     }
 
     func verify(
@@ -199,11 +201,11 @@ struct SignInBench {
     }
 
     func post(
-        _ body: [UInt8], binding: BindingCookie? = nil, sameOrigin: Bool = false
+        _ body: [UInt8], binding: BindingCookie? = nil, sameOrigin: Bool = false, keptName: String? = nil
     ) async -> SignInOutcome {
         await signIn.complete(
             body: body, binding: binding ?? .value(browser), sameOrigin: sameOrigin,
-            device: Device(userAgent: "Test", address: "127.0.0.1"))
+            device: Device(userAgent: "Test", address: "127.0.0.1"), keptName: keptName)
     }
 }
 

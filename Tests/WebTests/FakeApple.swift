@@ -6,6 +6,7 @@ import Synchronization
 final class FakeApple: IdentityProvider, Sendable {
     let servicesID = ClientID("com.example.web")
     let team = TeamID("TEAM123456")
+    let verifyFailure = Mutex<SignInFailure?>(nil)
     let exchangeFailure = Mutex<SignInFailure?>(nil)
     let notificationFailure = Mutex<NotificationFailure?>(nil)
 
@@ -21,7 +22,10 @@ final class FakeApple: IdentityProvider, Sendable {
             case "state": form.state = field.value
             case "code": form.code = field.value
             case "id_token": form.identityToken = field.value
-            case "user": form.rawUser = field.value
+            case "user":
+                form.rawUser = field.value
+                form.name = PersonName(given: "Anna")
+                form.claimedSubject = AppleSubject("001.sub")
             case "error": form.error = field.value
             case "bramley_repost": form.isRepost = field.value == "1"
             default: continue
@@ -33,7 +37,8 @@ final class FakeApple: IdentityProvider, Sendable {
     func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
     ) async throws(SignInFailure) -> IdentityClaims {
-        IdentityClaims(
+        if let failure = verifyFailure.withLock({ $0 }) { throw failure }
+        return IdentityClaims(
             issuer: "https://appleid.apple.com", clientID: clientID, subject: AppleSubject("001.sub"),
             issuedAt: Timestamp(seconds: 1_790_000_000),
             email: EmailAddress(address: "anna@example.com", isVerified: true, isPrivate: false))

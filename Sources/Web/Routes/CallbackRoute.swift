@@ -21,11 +21,12 @@ struct CallbackRoute: Sendable {
         let outcome = await signIn.complete(
             body: request.body, binding: binding,
             sameOrigin: SameOrigin.holds(request.fields, publicURL: configuration.publicURL),
-            device: DeviceDescription.device(of: request))
+            device: DeviceDescription.device(of: request), keptName: keptName(request))
         switch outcome {
         case .signedIn(let token, let session, let returnTo):
             remember(binding, session.tokenHash, returnTo)
-            return responses.redirect(to: returnTo.location, cookies: [cookies.setSession(token.reveal())])
+            return responses.redirect(
+                to: returnTo.location, cookies: [cookies.setSession(token.reveal())] + forgettingName(request))
         case .alreadySignedIn(let returnTo):
             return responses.redirect(to: returnTo.location)
         case .repost(let form): return repost(form, request)
@@ -33,10 +34,13 @@ struct CallbackRoute: Sendable {
         case .disabled: return message("disabled", request)
         case .closed: return message("closed", request)
         case .failed(let failure, let retry):
+            let name = await signIn.nameToKeep(of: failure, body: request.body, binding: binding)
             throw .signIn(
                 failure,
                 retry: retry.map { target in
-                    SignInRetry(target: target, language: signIn.chosenLanguage(ofCallback: request.body))
+                    SignInRetry(
+                        target: target, language: signIn.chosenLanguage(ofCallback: request.body),
+                        cookies: name.map { [cookies.setKeptName($0)] } ?? [])
                 })
         }
     }
@@ -52,6 +56,16 @@ struct CallbackRoute: Sendable {
         case .several: .invalid
         case .one(let value): BrowserBinding(cookie: value).map { .value($0) } ?? .invalid
         }
+    }
+
+    /// A value that is not ours does not open; several are as good as none.
+    private func keptName(_ request: ServerRequest) -> String? {
+        if case .one(let value) = cookies.keptName(in: request.fields) { value } else { nil }
+    }
+
+    /// A sign-in that came to its end has used the name or needs none.
+    private func forgettingName(_ request: ServerRequest) -> [String] {
+        cookies.keptName(in: request.fields) == .absent ? [] : [Cookies.clearKeptName]
     }
 
     private func remember(_ binding: BindingCookie, _ session: Digest256, _ target: ReturnTarget) {
@@ -82,7 +96,9 @@ struct CallbackRoute: Sendable {
         let home = MessagePage.Action(
             text: strings?["message.home"] ?? "", link: locale.link(configuration.publicURL.path("/")))
         let page = MessagePage(page: key, strings, [home])
-        return responses.page(page.render(responses.pages, locale: locale), locale: locale, status: .forbidden)
+        return responses.page(
+            page.render(responses.pages, locale: locale), locale: locale, status: .forbidden,
+            cookies: forgettingName(request))
     }
 }
 

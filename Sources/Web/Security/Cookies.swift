@@ -10,10 +10,13 @@ enum CookieValue: Hashable, Sendable {
     case several
 }
 
-/// The two cookies Bramley sets, and how it reads them back (RFC 6265bis).
+/// The cookies Bramley sets, and how it reads them back (RFC 6265bis).
 struct Cookies: Sendable {
     /// The binding of a sign-in to a browser. Never anything else than this name, which only this host can set.
     static let bindingName = "__Host-bramley-login"
+
+    /// A name that a failed callback could not make safe, sealed for us alone. Only while there is one.
+    static let keptNameName = "__Host-bramley-name"
 
     /// `__Host-bramley`, or `__Secure-bramley` when shared with a parent domain.
     let sessionName: String
@@ -42,6 +45,18 @@ struct Cookies: Sendable {
 
     /// `Set-Cookie` of the binding, as short-lived as an attempt.
     func setBinding(_ value: String) -> String { "\(Self.bindingName)=\(value)\(bindingAttributes)" }
+
+    /// `Set-Cookie` of the name a failed callback brought. It comes back with Apple's form_post, as the binding does.
+    func setKeptName(_ value: String) -> String {
+        "\(Self.keptNameName)=\(value); Max-Age=\(SignIn.keptNameLifetime)\(Self.keptNameAttributes)"
+    }
+
+    /// `Set-Cookie` that makes the browser forget it.
+    static let clearKeptName = "\(keptNameName)=; Max-Age=0\(keptNameAttributes)"
+
+    private static let keptNameAttributes = "; Path=/; Secure; HttpOnly; SameSite=None"
+
+    func keptName(in fields: HTTPFields) -> CookieValue { Self.read(Self.keptNameName, in: fields) }
 
     func session(in fields: HTTPFields) -> CookieValue { Self.read(sessionName, in: fields) }
 

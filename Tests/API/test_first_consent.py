@@ -1,0 +1,334 @@
+"""Apple sends a person's name once, ever. Whatever fails after that, at Apple or here, the name is there at the end."""
+
+import contextlib
+import http.client
+import itertools
+import sqlite3
+import threading
+import time
+from http.cookies import SimpleCookie
+from urllib.parse import parse_qsl
+
+import pytest
+
+from inhabited import call
+from programs import Site
+
+PATIENCE = 20
+numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def shared_site(binaries, tmp_path_factory):
+    site = Site(binaries, tmp_path_factory.mktemp("site"), {"log.level": "info", "server.trustedProxies": ["127.0.0.1"]})
+    yield site.start()
+    site.end()
+
+
+@pytest.fixture
+def site(shared_site):
+    """The server as it is, and an Apple that is well."""
+    yield shared_site
+    shared_site.apple.call("POST", "faults/reset")
+    shared_site.apple.call("DELETE", "tokens")
+    shared_site.apple.call("PUT", "keys", {"mode": "normal"})
+    shared_site.apple.call("PUT", "clock", {"offset": 0})
+    if shared_site.server.process.poll() is not None:
+        shared_site.start()
+
+
+class Person:
+    def __init__(self, site):
+        self.number = next(numbers)
+        self.id = f"person{self.number}"
+        self.name = {"given": f"Grace{self.number}", "family": "Hopper"}
+        site.apple.call("POST", "people", {
+            "id": self.id, "givenName": self.name["given"], "familyName": self.name["family"],
+            "email": f"{self.id}@example.com"})
+
+
+class Browser:
+    """Cookies, and nothing else: what a person's browser keeps between two tries."""
+
+    def __init__(self, site, person: Person):
+        self.site = site
+        self.person = person
+        self.jar: dict[str, str] = {}
+        # An address of its own, so that one test's tries do not count against the next.
+        self.address = f"10.0.{person.number // 250}.{person.number % 250 + 1}"
+
+    def call(self, method: str, path: str, headers: dict | None = None, body: str | None = None):
+        cookies = "; ".join(f"{name}={value}" for name, value in self.jar.items())
+        answer = call(self.site, method, path, {
+            "X-Forwarded-For": self.address, **({"Cookie": cookies} if cookies else {}), **(headers or {})}, body)
+        for line in answer.headers.get_all("Set-Cookie") or []:
+            for name, morsel in SimpleCookie(line).items():
+                if morsel["max-age"] == "0":
+                    self.jar.pop(name, None)
+                else:
+                    self.jar[name] = morsel.value
+        return answer
+
+    def goes_to_apple(self, **changes) -> str:
+        """As far as Apple's page, and the form that page posts."""
+        start = self.call("GET", "/login/apple")
+        assert start.status == 303, start.body
+        return self.site.apple.call(
+            "POST", "authorize", {"person": self.person.id, "authorize_url": start.headers["Location"]} | changes)["form"]
+
+    def posts(self, form: str):
+        return self.call("POST", "/apple/callback", {
+            "Content-Type": "application/x-www-form-urlencoded", "Origin": self.site.apple.origin,
+            "Sec-Fetch-Site": "cross-site"}, form)
+
+    def signs_in_anew(self) -> None:
+        form = self.goes_to_apple()
+        # Otherwise this would show nothing.
+        assert not has_name(form), "Apple sent the name a second time"
+        done = self.posts(form)
+        assert done.status == 303, done.body
+
+    def is_named(self) -> bool:
+        answer = self.call("GET", "/api/v1/session")
+        assert answer.status == 200, answer.body
+        return answer.json()["user"]["name"] == self.person.name
+
+
+def has_name(form: str) -> bool:
+    return "user" in dict(parse_qsl(form))
+
+
+@pytest.fixture
+def browser(site) -> Browser:
+    return Browser(site, Person(site))
+
+
+def restart(site) -> None:
+    """As an operator does; it also ends the wait before an unknown key is asked for again."""
+    if site.server.process.poll() is None:
+        assert site.stop() == 0
+    site.start()
+
+
+# Apple fails at each step in turn
+
+NEEDS_KEYS = {
+    "503": ("faults/keys", {"status": 503}),
+    "html": ("faults/keys", {"body": "html"}),
+    "garbage": ("faults/keys", {"body": "garbage"}),
+    "cut": ("faults/keys", {"close": "half"}),
+    "closed": ("faults/keys", {"close": "start"}),
+    "empty": ("keys", {"mode": "empty"}),
+    "unknown": ("keys", {"mode": "withoutSigningKey"}),
+}
+FRONT = {
+    wrong: ("tokens", {"wrong": [wrong], "on": "authorize"})
+    for wrong in ("iss", "aud", "exp", "iat", "nonce", "cHash", "noCHash", "signature", "noKid")
+} | {"clock": ("clock", {"offset": 7200})}
+EXCHANGE = {
+    **{f"{status}": ("faults/token", {"status": status}) for status in (403, 429, 500, 503)},
+    **{error: ("faults/token", {"error": error}) for error in (
+        "invalid_client", "invalid_grant", "invalid_request", "unauthorized_client", "unsupported_grant_type",
+        "invalid_scope", "unheard_of")},
+    **{body: ("faults/token", {"body": body}) for body in ("html", "garbage", "empty", "huge")},
+    "cut": ("faults/token", {"close": "half"}),
+    "closed": ("faults/token", {"close": "start"}),
+    **{f"token-{wrong}": ("tokens", {"wrong": [wrong], "on": "token"}) for wrong in (
+        "iss", "aud", "sub", "exp", "nonce", "atHash", "signature", "algNone")},
+}
+
+
+def fails(browser: Browser, form: str) -> None:
+    assert has_name(form), "Apple did not send the name the first time"
+    failed = browser.posts(form)
+    assert failed.status in (400, 503), failed.body
+    assert browser.call("GET", "/api/v1/session").status == 401
+
+
+@pytest.mark.parametrize("name", NEEDS_KEYS)
+@pytest.mark.parametrize("again", ["anew", "reload"])
+def test_keys_cannot_be_had(site, browser, name, again):
+    site.apple.call("POST", "keys/rotate", {"dropOld": True})
+    site.apple.call("PUT", *NEEDS_KEYS[name])
+    form = browser.goes_to_apple()
+    fails(browser, form)
+    # Nobody vouched for it: nothing was written.
+    assert not rows(site, "SELECT * FROM first_consent")
+    site.apple.call("POST", "faults/reset")
+    site.apple.call("PUT", "keys", {"mode": "normal"})
+    restart(site)
+    if again == "anew":
+        browser.signs_in_anew()
+    else:
+        assert browser.posts(form).status == 303
+    assert browser.is_named()
+    assert "__Host-bramley-name" not in browser.jar
+
+
+@pytest.mark.parametrize("name", FRONT)
+def test_the_token_beside_the_code_does_not_pass(site, browser, name):
+    site.apple.call("PUT", *FRONT[name])
+    fails(browser, browser.goes_to_apple())
+    assert not rows(site, "SELECT * FROM first_consent")
+    site.apple.call("DELETE", "tokens")
+    site.apple.call("PUT", "clock", {"offset": 0})
+    browser.signs_in_anew()
+    assert browser.is_named()
+
+
+@pytest.mark.parametrize("name", EXCHANGE)
+def test_the_exchange_fails(site, browser, name):
+    site.apple.call("PUT", *EXCHANGE[name])
+    fails(browser, browser.goes_to_apple())
+    site.apple.call("POST", "faults/reset")
+    site.apple.call("DELETE", "tokens")
+    # In another browser: the name is here by now.
+    browser.jar.clear()
+    browser.signs_in_anew()
+    assert browser.is_named()
+
+
+# The process is killed at each step
+
+def rows(site, sql: str) -> list:
+    connection = sqlite3.connect(site.folder / "data" / "bramley.db", timeout=PATIENCE)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def eventually(condition, what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.02)
+
+
+class Post:
+    """A callback that is under way while the test goes on."""
+
+    def __init__(self, browser: Browser, form: str):
+        self.answer = None
+        self.thread = threading.Thread(target=self.run, args=(browser, form))
+        self.thread.start()
+
+    def run(self, browser: Browser, form: str) -> None:
+        # The server is killed meanwhile: nothing comes, or half of it.
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            self.answer = browser.posts(form)
+
+    def is_killed(self, site) -> None:
+        assert self.thread.is_alive(), "answered before the kill"
+        site.server.process.kill()
+        site.server.process.wait()
+        self.thread.join(PATIENCE)
+        assert self.answer is None
+
+
+def asked(site, endpoint: str) -> int:
+    return site.apple.call("GET", "counters").get(endpoint, {}).get("requests", 0)
+
+
+class Lock:
+    """Holds the database's one place for writers, as a slow disk would."""
+
+    def __init__(self, site):
+        self.connection = sqlite3.connect(site.folder / "data" / "bramley.db", timeout=PATIENCE, isolation_level=None)
+        self.connection.execute("BEGIN IMMEDIATE")
+
+    def release(self) -> None:
+        self.connection.execute("ROLLBACK")
+        self.connection.close()
+
+
+def killed_while_keys_are_fetched(site, browser, form) -> str:
+    site.apple.call("PUT", "faults/keys", {"hang": True})
+    before = asked(site, "keys")
+    post = Post(browser, form)
+    eventually(lambda: asked(site, "keys") > before, "the request for the keys")
+    post.is_killed(site)
+    return "reload"
+
+
+def killed_while_the_name_is_written(site, browser, form) -> str:
+    lock = Lock(site)
+    post = Post(browser, form)
+    # Whenever the kill comes while the lock is held, the name cannot have been written.
+    eventually(lambda: established(site), "the connection")
+    post.is_killed(site)
+    lock.release()
+    return "reload"
+
+
+def killed_before_apple_took_the_code(site, browser, form) -> str:
+    site.apple.call("PUT", "faults/token", {"hang": True})
+    before = asked(site, "token")
+    post = Post(browser, form)
+    eventually(lambda: asked(site, "token") > before, "the exchange")
+    post.is_killed(site)
+    return "anew"
+
+
+def killed_after_apple_took_the_code(site, browser, form) -> str:
+    site.apple.call("PUT", "faults/token", {"stall": True})
+    post = Post(browser, form)
+    eventually(lambda: "authorization_code" in str(site.apple.call("GET", "journal")), "the exchange")
+    post.is_killed(site)
+    return "refused"
+
+
+def killed_while_the_session_is_written(site, browser, form) -> str:
+    site.apple.call("PUT", "faults/token", {"hang": True})
+    before = asked(site, "token")
+    post = Post(browser, form)
+    eventually(lambda: asked(site, "token") > before, "the exchange")
+    lock = Lock(site)
+    site.apple.call("POST", "faults/reset")
+    eventually(lambda: "authorization_code" in str(site.apple.call("GET", "journal")), "the exchange's end")
+    post.is_killed(site)
+    lock.release()
+    return "refused"
+
+
+def killed_after_the_answer(site, browser, form) -> str:
+    assert browser.posts(form).status == 303
+    site.server.process.kill()
+    site.server.process.wait()
+    return "signed in"
+
+
+def established(site) -> bool:
+    """Whether somebody is connected to the server."""
+    port = f":{site.port:04X}"
+    with open("/proc/net/tcp", encoding="ascii") as lines:
+        return any(line.split()[1].endswith(port) and line.split()[3] == "01" for line in lines)
+
+
+@pytest.mark.parametrize("kill", [
+    killed_while_keys_are_fetched, killed_while_the_name_is_written, killed_before_apple_took_the_code,
+    killed_after_apple_took_the_code, killed_while_the_session_is_written, killed_after_the_answer,
+], ids=lambda kill: kill.__name__)
+def test_killed(site, browser, kill):
+    site.apple.call("POST", "reset")
+    restart(site)
+    browser = Browser(site, Person(site))
+    if kill is killed_while_keys_are_fetched:
+        # A key the server has not seen.
+        site.apple.call("POST", "keys/rotate", {"dropOld": True})
+    form = browser.goes_to_apple()
+    assert has_name(form)
+    then = kill(site, browser, form)
+    site.apple.call("POST", "faults/reset")
+    site.start()
+    if then == "reload":
+        # What a browser offers that was given no answer.
+        assert browser.posts(form).status == 303
+    elif then == "refused":
+        # Apple takes a code once.
+        assert browser.posts(form).status == 400
+        browser.signs_in_anew()
+    elif then == "anew":
+        browser.jar.clear()
+        browser.signs_in_anew()
+    assert browser.is_named()

@@ -1,0 +1,61 @@
+import HTTP
+import HTTPTypes
+import RelyingParty
+import Sockets
+import Synchronization
+import Testing
+import Web
+
+/// `__Host-bramley-name`: set by a failed callback alone, and gone when a sign-in has come to its end.
+@Suite struct KeptNameCookieTests {
+    private static let user = #"{"name":{"firstName":"Anna"}}"#
+
+    private func post(_ site: Site, user: String? = user, cookie: String = CallbackRouteTests.binding) async throws
+        -> ServerResponse
+    {
+        let state = try await site.state()
+        let form = [("state", state), ("code", "c"), ("id_token", "t")] + (user.map { [("user", $0)] } ?? [])
+        return await site.post("/apple/callback", form: form, [.cookie: cookie])
+    }
+
+    @Test func failedCallbackGivesTheNameBackSealed() async throws {
+        let site = try Site()
+        site.apple.verifyFailure.withLock { $0 = .keysUnavailable("down") }
+        let failed = try await post(site)
+        #expect(failed.status == .serviceUnavailable)
+        let pattern = /__Host-bramley-name=[A-Za-z0-9_-]{80,}; Max-Age=604800; Path=\/; Secure; HttpOnly; SameSite=None/
+        #expect(failed.setCookies.count == 1)
+        let cookie = try #require(failed.setCookies.first)
+        #expect(cookie.wholeMatch(of: pattern) != nil)
+        #expect(!failed.text.contains("Anna"))
+
+        site.apple.verifyFailure.withLock { $0 = nil }
+        let kept = String(cookie.prefix { $0 != ";" })
+        let done = try await post(site, user: nil, cookie: "\(CallbackRouteTests.binding); \(kept)")
+        #expect(done.status == .seeOther)
+        #expect(
+            done.setCookies.dropFirst() == [
+                "__Host-bramley-name=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=None"
+            ])
+    }
+
+    @Test func nothingIsSetWithoutANameOrWithoutItsBrowser() async throws {
+        let site = try Site()
+        site.apple.verifyFailure.withLock { $0 = .keysUnavailable("down") }
+        #expect(try await post(site, user: nil).setCookies.isEmpty)
+        let foreign = "__Host-bramley-login=" + String(repeating: "C", count: 42) + "A"
+        #expect(try await post(site, cookie: foreign).setCookies.isEmpty)
+        #expect(try await post(site, cookie: "a=b").setCookies.isEmpty)
+    }
+
+    @Test(
+        "What a browser makes up is no obstacle",
+        arguments: ["=", "=x", "=" + String(repeating: "A", count: 3_900), "=A; __Host-bramley-name=B"])
+    func madeUp(_ value: String) async throws {
+        let site = try Site()
+        let done = try await post(
+            site, user: nil, cookie: "\(CallbackRouteTests.binding); __Host-bramley-name\(value)")
+        #expect(done.status == .seeOther)
+        #expect(done.setCookies.last?.hasPrefix("__Host-bramley-name=; Max-Age=0") == true)
+    }
+}
