@@ -1,4 +1,5 @@
 import Coding
+import Crypto
 import Foundation
 import GRDB
 import RelyingParty
@@ -116,7 +117,7 @@ import Testing
             let status = try await store.user(user)?.credential
             let record = try await store.accountRecord(of: user, at: subject.now)
             #expect(record?.user.credential == status)
-            #expect(record?.identities.map(\.credential) == [status])
+            #expect(record?.identities.map(\.credential) == [try #require(status)])
             return status
         }
         #expect(try await status() == CredentialStatus(state: .authorized, changedAt: time, cause: .signIn))
