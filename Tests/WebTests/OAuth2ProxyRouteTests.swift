@@ -24,7 +24,8 @@ import Web
         "What narrows oauth2-proxy's answer narrows ours",
         arguments: [
             ("allowed_groups=staff", 202), ("allowed_groups=x,staff", 202), ("allowed_groups=x", 403),
-            ("allowed_groups=staff&allowed_groups=x", 400), ("allowed_groups=,", 403), ("allowed_groups=", 202),
+            ("allowed_groups=staff&allowed_groups=x", 400), ("allowed_group=staff", 400), ("allowed_users=anna", 400),
+            ("allowed_groups=staff&redirect=maybe", 400), ("allowed_groups=,", 403), ("allowed_groups=", 202),
             ("allowed_emails=Anna@example.com", 202), ("allowed_emails=x@example.com", 403),
             ("allowed_email_domains=example.com", 202), ("allowed_email_domains=*.com", 403),
             ("allowed_groups=staff&allowed_email_domains=example.org", 403),

@@ -95,6 +95,28 @@ import Web
     }
 
     @Test(
+        "A query that is not of plain flags goes to the route",
+        arguments: [
+            ("", true), ("redirect=true", true), ("redirect=false&optional=true&assertion=true", true),
+            ("redirect=maybe", false), ("redirect", false), ("redirect=", false),
+            ("redirect=true&redirect=true", false),
+            ("redirect=true&redirect=false", false), ("redirect=true&", false), ("allowed_groups=x", false),
+            ("redirect=true&allowed_groups=x", false), ("allowed_emails=x", false), ("allowed_email_domains=x", false),
+            ("%61llowed_groups=x", false), ("x=1", false),
+        ])
+    func queries(_ query: String, isPlain: Bool) throws {
+        let site = try Site()
+        site.signIn()
+        let request = "GET /auth/verify?\(query) HTTP/1.1"
+        #expect((try answer(site, path(site), [Self.cookie], request: request) != nil) == isPlain)
+        // Nor where nobody has to be signed in.
+        let rules = try AccessRulesFile.read(Array("{\"rules\": [{\"allow\": \"public\"}]}".utf8))
+        let open = try Site(adjust: { $0.accessRules = rules })
+        let described = ["Proto: https", "Host: app.example.com", "Uri: /x", "Method: GET"].map { "X-Forwarded-\($0)" }
+        #expect((try answer(open, path(open), described, request: request, trusted: true) != nil) == isPlain)
+    }
+
+    @Test(
         "The proxy's description is passed when plain and left to the route when not",
         arguments: [
             ("X-Forwarded-Uri: /a/b.c?x=%20&y=1", true), ("X-Forwarded-Host: app.example.com", true),

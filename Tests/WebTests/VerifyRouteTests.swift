@@ -51,6 +51,29 @@ import Web
         #expect(response.fields[.cacheControl] == "no-store")
     }
 
+    @Test(
+        "What would narrow the answer elsewhere is refused, and so is a flag in other words",
+        arguments: [
+            "allowed_groups=staff", "allowed_groups=", "allowed_groups", "redirect=true&allowed_emails=a@example.com",
+            "allowed_email_domains=example.com", "%61llowed_groups=x", "allowed_group=x", "allowed_=",
+            "redirect=maybe", "redirect=", "redirect", "redirect=TRUE", "redirect=true&redirect=true", "optional=1",
+            "optional=true&optional=false", "assertion=yes", String(repeating: "x&", count: 33),
+        ])
+    func refusedQueries(_ query: String) async throws {
+        let site = try Site()
+        site.signIn(groups: ["staff"])
+        for address in ["/auth/verify", "/auth/forbidden"] {
+            let response = await site.get("\(address)?\(query)", cookie: site.cookie)
+            #expect(response.status == .badRequest, "\(address)")
+            #expect(response.fields[HTTPField.Name("X-Auth-Request-User")!] == nil)
+            #expect(await site.get("\(address)?\(query)").status == .badRequest)
+        }
+        // oauth2-proxy's address knows the first ones; the flags are the same.
+        if !query.contains("llowed") {
+            #expect(await site.get("/oauth2/auth?\(query)", cookie: site.cookie).status == .badRequest)
+        }
+    }
+
     @Test func optionalAnswers204WithEmptyFields() async throws {
         let response = await (try Site()).get("/auth/verify?optional=true")
         #expect(response.status == .noContent)

@@ -34,6 +34,11 @@ struct Query: Sendable {
         return found
     }
 
+    /// The names that begin so, as often as they are there.
+    func names(beginningWith prefix: String) -> [String] {
+        fields.lazy.map(\.name).filter { $0.utf8.starts(with: prefix.utf8) }
+    }
+
     /// Whether the parameter is there exactly once and says `true`.
     func isTrue(_ name: String) -> Bool { value(name) == .one("true") }
 }

@@ -16,6 +16,7 @@ struct OAuth2ProxyRoutes: Sendable {
     func auth(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let query = Query(request)
         guard query.isWhole else { throw .badRequest("too many parameters") }
+        try VerifyQuery.checkDemands(query)
         var demands: [AccessRules.Listed] = []
         if let groups = try list("allowed_groups", query) {
             demands.append(AccessRules.Listed(groups: groups))

@@ -7,7 +7,7 @@ package import RelyingParty
 /// `GET /auth/verify` answered on the loop, without a task, from bytes prepared when the session was first seen.
 ///
 /// One per event loop, not Sendable. It answers only what is plain: HTTP/1.1 that stays open, exactly one session
-/// cookie, a live browser session of an active user, and nothing ambiguous from the proxy. For the rest it returns
+/// cookie, a live browser session of an active user, and nothing ambiguous from the proxy or in the query. For the rest it returns
 /// false and has written nothing: `VerifyRoute` decides. Everything it accepts, `VerifyRoute` answers alike.
 package final class VerifyFastPath {
     private let path: [UInt8]
@@ -61,7 +61,9 @@ package final class VerifyFastPath {
             equals(bytes, head.path, path)
         else { return false }
         var plain = PlainFields()
-        guard read(head, bytes, peerIsTrusted, into: &plain) else { return false }
+        guard read(head, bytes, peerIsTrusted, into: &plain), let query = PlainVerifyQuery(head.query, bytes) else {
+            return false
+        }
         let access = rules.map { decide($0, plain, bytes) } ?? .signedIn
         let answer: [UInt8]
         var (start, assertion) = (plainPrefix, [UInt8]())
@@ -70,12 +72,9 @@ package final class VerifyFastPath {
             let token = hasher.hash(bytes.extracting(place.range))
             guard let found = look(up: token, now) else { return false }
             answer = found
-            switch assertions?.wish(head.query, bytes) ?? .no {
-            case .no: break
-            case .yes:
-                guard let line = assertions?.line(token: token, now: now) else { return false }
+            if query.wantsAssertion, let assertions {
+                guard let line = assertions.line(token: token, now: now) else { return false }
                 (start, assertion) = (prefix, line)
-            case .unclear: return false
             }
         } else {
             guard access == .open else { return false }

@@ -16,12 +16,14 @@ struct VerifyRoute: Sendable {
     let assertions: VerifyAssertions
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        try await answer(request, demands: [])
+        try VerifyQuery.checkNothingNarrows(Query(request))
+        return try await answer(request, demands: [])
     }
 
     /// `GET /auth/forbidden`: why the person was turned away, as a page, for proxies that drop the content of what
     /// `/auth/verify` answers (nginx). 403 always, whatever has changed meanwhile.
     func forbidden(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        try VerifyQuery.checkNothingNarrows(Query(request))
         let original = try original(request)
         _ = try await answer(request, demands: [])
         throw .notAllowed(rule: nil, target: target(original))
@@ -31,6 +33,7 @@ struct VerifyRoute: Sendable {
     func answer(
         _ request: ServerRequest, demands: [AccessRules.Listed]
     ) async throws(WebFailure) -> ServerResponse {
+        try VerifyQuery.checkFlags(Query(request))
         let original = try original(request)
         let (access, rule) = try access(original)
         let signedIn: SignedIn?
