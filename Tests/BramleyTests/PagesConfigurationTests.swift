@@ -127,16 +127,54 @@ struct PagesConfigurationTests {
     // MARK: check renders
 
     @Test func checkRendersEveryPage() throws {
-        #expect(throws: Never.self) { try PagesReport.check(try load().configuration) }
+        #expect(try checked() == nil)
         try write(
             "{{<layout}}{{$content}}<h1>{{user.nmae}}</h1>{{/content}}{{/layout}}", to: "templates/logout.mustache")
-        let failure = #expect(throws: ConfigurationFailure.self) { try PagesReport.check(try load().configuration) }
         #expect(
-            failure?.description == """
+            try checked() == """
                 error: pages.directory: "templates/logout.mustache" names "user.nmae" in line 1, which it is not \
                 given. docs/pages.md lists what each template is given.
                 1 error
                 """)
+    }
+
+    /// Strings, templates that do not parse, names nobody gives, and what a page becomes: one does not hide another.
+    @Test func checkNamesEveryProblemAtOnce() throws {
+        func template(_ text: String) -> String { "{{<layout}}{{$content}}<h1>x</h1>\(text){{/content}}{{/layout}}" }
+        try write(#"{"login":{"title":1,"lead":[],"nothing":"x"}}"#, to: "strings/nl.json")
+        try write("{", to: "strings/de.json")
+        try write("{{#user}}", to: "templates/login.mustache")
+        try write("{{/user}}", to: "templates/account.mustache")
+        try write("{{>nowhere}}", to: "templates/repost.mustache")
+        try write(template("{{user.nmae}}"), to: "templates/logout.mustache")
+        try write(template("<p onclick=\"x()\">"), to: "templates/account_deleted.mustache")
+        try write("</style>", to: "assets/bramley.css")
+        let text = try #require(try checked(["en", "nl", "de"]))
+        for wanted in [
+            "\"strings/nl.json\" cannot be read: login.title is neither",
+            "\"strings/nl.json\" cannot be read: login.lead",
+            "\"strings/nl.json\" has the text \"login.nothing\"", "\"strings/de.json\" cannot be read",
+            "\"templates/login.mustache\" cannot be read", "\"templates/account.mustache\" cannot be read",
+            "\"templates/repost.mustache\" includes \"nowhere\"", "\"templates/logout.mustache\" names \"user.nmae\"",
+            "\"templates/account_deleted.mustache\" makes a page that has onclick in <p>",
+            "assets/bramley.css cannot be read: it would end its own element",
+        ] {
+            #expect(text.ranges(of: wanted).count == 1, "\(wanted)\n\(text)")
+        }
+        #expect(text.hasSuffix("\n10 errors"), "\(text)")
+    }
+
+    /// What `bramley check` says; nil when all is well.
+    private func checked(_ locales: [String]? = nil) throws -> String? {
+        var pages: [String: Any] = ["directory": directory.path]
+        if let locales { pages["locales"] = locales }
+        let path = try fixture.write(fixture.configuration(["pages": pages]), to: "config.json")
+        do throws(ConfigurationFailure) {
+            _ = try PagesReport.load(ConfigurationInput(path: path))
+            return nil
+        } catch {
+            return error.description
+        }
     }
 
     // MARK: export
@@ -154,7 +192,9 @@ struct PagesConfigurationTests {
         let loaded = try fixture.load(["pages": ["directory": target]])
         #expect(loaded.warnings.isEmpty)
         #expect(loaded.configuration.pages.files == Self.embedded)
-        #expect(throws: Never.self) { try PagesReport.check(loaded.configuration) }
+        try FileManager.default.removeItem(at: directory)
+        try FileManager.default.moveItem(atPath: target, toPath: directory.path)
+        #expect(try checked() == nil)
     }
 
     @Test func exportOverwritesOnlyWhenTold() throws {

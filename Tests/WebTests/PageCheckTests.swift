@@ -55,6 +55,11 @@ import Web
             ("logout", "{{user.nmae}}", "names \"user.nmae\" in line 1"),
             ("message", "\n{{fields}}", "names \"fields\" in line 2"),
             ("login", "<script>x()</script>", "has a script that browsers refuse"),
+            ("logout", "<p onclick=\"x()\">", "has onclick in <p>, which browsers refuse"),
+            ("login", "<img src=x\nONERROR = x() >", "has onerror in <img>"),
+            ("logout", "<a href=' JavaScript:x()'>", "has a javascript: address in <a>"),
+            ("logout", "<form><button formaction=javascript:x()>", "has a javascript: address in <button>"),
+            ("logout", "<p style=\"color:red\">", "has a style attribute in <p>"),
             ("message", "<script nonce=\"{{page.nonce}}\">x()</script>", "names \"page.nonce\""),
         ])
     func said(_ template: String, insertion: String, fault: String) throws {
@@ -71,6 +76,33 @@ import Web
         let expected = fault.replacing("line \(lines + 1)", with: "line \(line + lines)")
         #expect(
             found.contains { $0.path == "templates/\(template).mustache" && $0.fault.contains(expected) }, "\(found)")
+    }
+
+    @Test(
+        "What browsers do not refuse is not reported",
+        arguments: [
+            ("login", "<p style=\"color:red\">"), ("logout", "<p data-onclick=\"x\" title=\"<p onclick=x style=y>\">"),
+            ("logout", "<!-- <p onclick=x> -->"), ("logout", "<p>onclick=x style=y javascript:x</p>"),
+            ("logout", "<a href=\"/?a=javascript:x\">x</a>"), ("logout", "1 < 2 onclick=x"), ("logout", "<p on>"),
+        ])
+    func unsaid(_ template: String, insertion: String) throws {
+        let text = try Self.template(template).replacing("{{$content}}", with: "{{$content}}" + insertion)
+        let path = "templates/\(template).mustache"
+        #expect(PageCheck.problems(try Self.configuration(["en"], [path: text])) == [])
+    }
+
+    @Test func oneBrokenFileDoesNotHideAnother() throws {
+        let found = PageCheck.problems(
+            try Self.configuration(
+                ["en"],
+                [
+                    "templates/login.mustache": "{{#user}}", "templates/account.mustache": "{{/user}}",
+                    "templates/logout.mustache": "{{<layout}}{{$content}}{{user.nmae}}{{/content}}{{/layout}}",
+                    "assets/bramley.css": "</style>", "strings/en.json": "{",
+                ]))
+        for word in ["login.mustache", "account.mustache", "bramley.css", "en.json", "user.nmae", "has no heading"] {
+            #expect(found.contains { $0.fault.contains(word) }, "\(word): \(found)")
+        }
     }
 
     @Test func loginPageWithoutAWayInIsSaid() throws {

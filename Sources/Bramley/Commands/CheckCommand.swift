@@ -26,8 +26,7 @@ package struct CheckCommand: AsyncParsableCommand {
                 try CommandOutput.write(Array(ConfigurationSchema.text.utf8))
                 return
             }
-            let loaded = try ConfigurationLoader.load(options.input)
-            try PagesReport.check(loaded.configuration)
+            let loaded = try PagesReport.load(options.input)
             try CommandOutput.line(Self.summary(of: loaded).joined(separator: "\n"))
         }
     }

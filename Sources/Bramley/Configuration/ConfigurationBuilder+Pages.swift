@@ -6,14 +6,16 @@ extension ConfigurationBuilder {
         let wanted = values.list("pages.locales")
         guard directory != nil || !values.isGiven("pages.directory") else { return nil }
         var files: [String: [UInt8]] = [:]
+        var areGood = true
         if let directory {
             guard let found = pageFiles(directory) else { return nil }
-            files = found
+            (files, areGood) = found
         }
         let own = files.keys.compactMap(PageOverrides.language(of:))
         guard let wanted, areLanguages(wanted, own: own) else { return nil }
         // A built-in one may lie there unused, as it was exported.
-        for language in own.sorted() where !wanted.contains(language) && !PageLanguages.builtIn.contains(language) {
+        for language in own.sorted()
+        where areGood && !wanted.contains(language) && !PageLanguages.builtIn.contains(language) {
             values.warn(
                 "pages.directory", "\("strings/\(language).json".quoted) is used by nobody.",
                 "Name \(language.quoted) in pages.locales, or remove the file.")
@@ -21,7 +23,8 @@ extension ConfigurationBuilder {
         return Configuration.Pages(directory: directory, locales: wanted, files: files)
     }
 
-    private func pageFiles(_ directory: String) -> [String: [UInt8]]? {
+    /// Those that can be read, whatever is wrong with others: `bramley check` looks at what they make all the same.
+    private func pageFiles(_ directory: String) -> (files: [String: [UInt8]], areGood: Bool)? {
         let found: PageDirectory
         do {
             found = try PageDirectory(directory)
@@ -35,7 +38,7 @@ extension ConfigurationBuilder {
         for problem in problems {
             values.fail("pages.directory", problem.sentence, problem.remedy)
         }
-        return problems.isEmpty ? found.files : nil
+        return (PageOverrides.good(found.files, problems), problems.isEmpty)
     }
 
     private func areLanguages(_ wanted: [String], own: [String]) -> Bool {

@@ -35,11 +35,15 @@ package enum ConfigurationLoader {
     package static let defaultPath = "config.json"
 
     /// - Throws: every problem found, errors and warnings, in the order of the reference.
-    package static func load(_ input: ConfigurationInput) throws(ConfigurationFailure) -> LoadedConfiguration {
+    /// - Parameter further: what else is wrong with a configuration that could be read, whatever was wrong with it.
+    package static func load(
+        _ input: ConfigurationInput, further: (Configuration) -> [ConfigurationProblem] = { _ in [] }
+    ) throws(ConfigurationFailure) -> LoadedConfiguration {
         let problems = ProblemList()
         let values = collect(input, problems)
         let builder = ConfigurationBuilder(values: values, allowsSimulatedApple: input.allowsSimulatedApple)
         let configuration = builder.build()
+        for problem in configuration.map(further) ?? [] { problems.add(problem) }
         let ordered = order(problems.problems)
         guard let configuration, !problems.holdsErrors else { throw ConfigurationFailure(problems: ordered) }
         return LoadedConfiguration(configuration: configuration, warnings: ordered)

@@ -2,12 +2,17 @@ internal import Web
 
 /// Renders every page as `serve` would, with people made up for it: what only a finished page shows.
 package enum PagesReport {
-    /// - Throws: everything wrong with the pages, in the words of the configuration's other problems.
-    package static func check(_ configuration: Configuration) throws(ConfigurationFailure) {
-        guard let web = configuration.web else { return }
-        let problems = PageCheck.problems(web).map { problem in
+    /// Loads a configuration and looks at its pages.
+    /// - Throws: everything wrong with either.
+    package static func load(_ input: ConfigurationInput) throws(ConfigurationFailure) -> LoadedConfiguration {
+        try ConfigurationLoader.load(input, further: problems)
+    }
+
+    /// Everything wrong with the pages, in the words of the configuration's other problems.
+    private static func problems(_ configuration: Configuration) -> [ConfigurationProblem] {
+        guard let web = configuration.web else { return [] }
+        return PageCheck.problems(web).map { problem in
             ConfigurationProblem(key: "pages.directory", fault: problem.sentence, remedy: problem.remedy)
         }
-        if !problems.isEmpty { throw ConfigurationFailure(problems: problems) }
     }
 }

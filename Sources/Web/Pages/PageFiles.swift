@@ -53,6 +53,14 @@ package enum PagesError: Error, Hashable, Sendable, CustomStringConvertible {
     case strings(String, String)
     case noLocale
 
+    /// The file it is about.
+    var path: String? {
+        switch self {
+        case .missing(let path), .notUTF8(let path), .template(let path, _), .strings(let path, _): path
+        case .noLocale: nil
+        }
+    }
+
     package var description: String {
         switch self {
         case .missing(let path): "the page file \(path) is missing"

@@ -55,7 +55,17 @@ package enum PageOverrides {
             }
             if path.hasPrefix("strings/") { problems += StringsCheck.problems(in: bytes, path: path) }
         }
-        return problems.isEmpty ? TemplateCheck.problems(in: PageFiles(overrides: files)) : problems
+        return problems + TemplateCheck.problems(in: PageFiles(overrides: good(files, problems)))
+    }
+
+    /// What is left of the files when those with problems are put aside, so that the rest can be looked at: embedded
+    /// ones stand in for them, and a language keeps its place without texts of its own.
+    package static func good(_ files: [String: [UInt8]], _ problems: [PageProblem]) -> [String: [UInt8]] {
+        var good = files
+        for path in problems.map(\.path) {
+            good[path] = language(of: path) == nil ? nil : Array("{}".utf8)
+        }
+        return good
     }
 }
 
@@ -63,11 +73,15 @@ package enum PageOverrides {
 enum StringsCheck {
     static func problems(in bytes: [UInt8], path: String) -> [PageProblem] {
         do throws(PagesError) {
-            let own = try StringsFile(bytes, path: path).texts
+            let own = try StringsFile(lenient: bytes, path: path)
             let english = try StringsFile(EmbeddedFiles.content(of: "strings/en.json") ?? [], path: "strings/en.json")
-            return own.sorted { $0.key < $1.key }.compactMap { key, text in
-                problem(key, text, english: english.texts, path: path)
+            let unreadable = own.faults.map {
+                PageProblem(path: path, fault: "cannot be read: \($0).", remedy: remedy)
             }
+            return unreadable
+                + own.texts.sorted { $0.key < $1.key }.compactMap { key, text in
+                    problem(key, text, english: english.texts, path: path)
+                }
         } catch {
             let fault = if case .strings(_, let fault) = error { fault } else { error.description }
             return [PageProblem(path: path, fault: "cannot be read: \(fault).", remedy: remedy)]

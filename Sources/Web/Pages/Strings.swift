@@ -131,8 +131,17 @@ extension Strings {
 /// One strings file: dotted keys and their texts.
 struct StringsFile {
     private(set) var texts: [String: String] = [:]
+    /// What of it is neither text nor an object of texts.
+    private(set) var faults: [String] = []
 
     init(_ bytes: [UInt8], path: String) throws(PagesError) {
+        self = try StringsFile(lenient: bytes, path: path)
+        if let fault = faults.first { throw .strings(path, fault) }
+    }
+
+    /// Reads on after a fault.
+    /// - Throws: when it is no JSON.
+    init(lenient bytes: [UInt8], path: String) throws(PagesError) {
         let value: JSONValue
         do {
             value = try JSONReader.parse(bytes)
@@ -143,17 +152,17 @@ struct StringsFile {
             let column = before.reversed().prefix { $0 != 0x0A }.count { $0 & 0xC0 != 0x80 } + 1
             throw .strings(path, "line \(line), column \(column): \(error.reason.rawValue)")
         }
-        try read(value, key: "", path: path)
+        read(value, key: "")
     }
 
-    private mutating func read(_ value: JSONValue, key: String, path: String) throws(PagesError) {
+    private mutating func read(_ value: JSONValue, key: String) {
         switch value {
         case .string(let text) where !key.isEmpty: texts[key] = text
         case .object(let object):
             for member in object.members {
-                try read(member.value, key: key.isEmpty ? member.name : "\(key).\(member.name)", path: path)
+                read(member.value, key: key.isEmpty ? member.name : "\(key).\(member.name)")
             }
-        default: throw .strings(path, "\(key.isEmpty ? "the file" : key) is neither text nor an object")
+        default: faults.append("\(key.isEmpty ? "the file" : key) is neither text nor an object")
         }
     }
 }
