@@ -100,12 +100,12 @@ import Testing
     @Test func cutsWhatMayBeCut() {
         #expect(
             Self.people.render(.terminal(width: 35, bold: false)) == """
-                ID     NAME             GROUPS  AGE
-                usr_1  李雷             staff   30
-                usr_2  admin            -       7
-                usr_3  \\u001b]0;owned…  a,b     -
-                usr_4  \u{200E}שלום עולם\u{200E}        ops     41
-                usr_5  A very long na…  x       1
+                ID     NAME
+                usr_1  李雷
+                usr_2  admin
+                usr_3  \\u001b]0;owned\\u0007
+                usr_4  \u{200E}שלום עולם\u{200E}
+                usr_5  A very long name that never…
 
                 """)
     }
@@ -121,6 +121,23 @@ import Testing
                 usr_5  A very lon…
 
                 """)
+    }
+
+    @Test("What is optional comes back when all before it is whole", arguments: 18...60)
+    func optionalComesLast(width: Int) throws {
+        let lines = Self.people.render(.terminal(width: width, bold: false)).split(separator: "\n").map(String.init)
+        let isWhole = lines[5].contains("A very long name that never ends")
+        #expect(isWhole == (width >= 39))
+        #expect(lines[0].contains("GROUPS") == (width >= 47))
+        #expect(lines[0].contains("AGE") == (width >= 52))
+    }
+
+    @Test func oneEndlessNameCostsNobodyTheirGroups() {
+        var table = Self.people
+        table.rows.append(["usr_6", String(repeating: "x", count: 400), "staff", "2"])
+        let text = table.render(.terminal(width: 70, bold: false))
+        #expect(text.contains("GROUPS") && text.contains("AGE"))
+        #expect(text.split(separator: "\n").allSatisfy { TerminalText.width(String($0)) <= 70 })
     }
 
     /// Each line of a terminal's table is as wide as it may be, whatever stands in it.

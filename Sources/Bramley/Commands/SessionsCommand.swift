@@ -13,23 +13,33 @@ package struct SessionsCommand: AsyncParsableCommand {
     package init() {}
 }
 
-/// Sessions as tables show them.
-enum SessionRows {
+/// Sessions as tables show them. What a browser says of itself, whole, is in the JSON.
+struct SessionRows {
     static let ofAll: [TextTable.Column] = [
-        .init("ID"), .init("USER"), .init("ADDRESS", optional: true), .init("BROWSER OR APP", flexible: true),
-        .init("LAST SEEN", optional: true), .init("CREATED", optional: true), .init("KIND", optional: true),
+        .init("ID"), .init("USER"), .init("ADDRESS", optional: true), .init("DEVICE", flexible: true), .init("SEEN"),
+        .init("CREATED", optional: true), .init("KIND", optional: true),
     ]
     static let ofOne = ofAll.filter { $0.title != "USER" }
 
-    static func row(_ session: Session, _ style: TextTable.Style) -> [String?] {
+    private let names = DeviceNames()
+    private let now: Timestamp
+    private let style: TextTable.Style
+
+    init(at now: Timestamp, _ style: TextTable.Style) {
+        self.now = now
+        self.style = style
+    }
+
+    func row(_ session: Session) -> [String?] {
         [
-            session.id.rawValue, session.user.rawValue, session.device.address, session.device.userAgent,
-            session.lastSeenAt.shown(style), session.createdAt.shown(style), session.kind.rawValue,
+            session.id.rawValue, session.user.rawValue, session.device.address, names.text(of: session),
+            style == .piped ? session.lastSeenAt.shown(style) : session.lastSeenAt.age(at: now),
+            session.createdAt.shown(style), session.kind.rawValue,
         ]
     }
 
-    static func rowOfOne(_ session: Session, _ style: TextTable.Style) -> [String?] {
-        var row = row(session, style)
+    func rowOfOne(_ session: Session) -> [String?] {
+        var row = row(session)
         row.remove(at: 1)
         return row
     }
@@ -59,9 +69,8 @@ package struct SessionsListCommand: AsyncParsableCommand {
                 try CommandOutput.jsonList(sessions.items, next: next) { SessionDocument.writeWithUser($0, to: &$1) }
                 return
             }
-            let style = CommandOutput.tableStyle
-            try CommandOutput.table(
-                TextTable(SessionRows.ofAll, rows: sessions.items.map { SessionRows.row($0, style) }))
+            let rows = SessionRows(at: place.now, CommandOutput.tableStyle)
+            try CommandOutput.table(TextTable(SessionRows.ofAll, rows: sessions.items.map(rows.row)))
             if sessions.items.isEmpty { CommandOutput.hint("Nobody is signed in.") }
             page.hint(next: next)
         }

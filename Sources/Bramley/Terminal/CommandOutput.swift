@@ -68,6 +68,17 @@ enum CommandOutput {
 }
 
 extension Timestamp {
+    /// How long ago, in at most four columns for ten years' sake: `now`, `5m`, `3h`, `12d`.
+    func age(at now: Timestamp) -> String {
+        let minutes = max(0, (now.milliseconds - milliseconds) / 60_000)
+        return switch minutes {
+        case 0: "now"
+        case ..<60: "\(minutes)m"
+        case ..<(60 * 24): "\(minutes / 60)h"
+        default: "\(minutes / (60 * 24))d"
+        }
+    }
+
     /// `2026-01-02 03:04Z` for a person's eye, RFC 3339 for a program's.
     func shown(_ style: TextTable.Style) -> String {
         let text = rfc3339

@@ -4,7 +4,8 @@ package struct TextTable: Sendable {
         package var title: String
         /// Whether it may be cut where the terminal is too narrow; ids and times never are.
         package var isFlexible: Bool
-        /// Whether it is left out where even cutting does not make the line fit; the last such column goes first.
+        /// Whether it is left out where the columns beside it would have to be cut for it; the last such column goes
+        /// first.
         package var isOptional: Bool
 
         package init(_ title: String, flexible: Bool = false, optional: Bool = false) {
@@ -23,6 +24,9 @@ package struct TextTable: Sendable {
 
     /// A flexible column is not cut below this.
     static let narrowest = 8
+    /// A flexible column that shows this many columns of the terminal counts as whole: one endless name does not cost
+    /// everybody else's groups.
+    static let ample = 40
     private static let gap = 2
 
     package var columns: [Column]
@@ -65,12 +69,12 @@ package struct TextTable: Sendable {
     /// Leaves out optional columns and cuts flexible ones, the widest first, until the line fits or no more can be done.
     /// - Returns: the columns that are shown, and their widths.
     private func fit(_ natural: [Int], into width: Int) -> (shown: [Int], widths: [Int]) {
-        func least(_ index: Int) -> Int {
-            columns[index].isFlexible ? min(natural[index], Self.narrowest) : natural[index]
+        func whole(_ index: Int) -> Int {
+            columns[index].isFlexible ? min(natural[index], Self.ample) : natural[index]
         }
         func line(_ widths: [Int]) -> Int { widths.reduce(0, +) + Self.gap * max(0, widths.count - 1) }
         var shown = Array(columns.indices)
-        while line(shown.map(least)) > width, let dropped = shown.lastIndex(where: { columns[$0].isOptional }) {
+        while line(shown.map(whole)) > width, let dropped = shown.lastIndex(where: { columns[$0].isOptional }) {
             shown.remove(at: dropped)
         }
         var widths = shown.map { natural[$0] }

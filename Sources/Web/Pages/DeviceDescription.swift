@@ -1,6 +1,17 @@
 import HTTP
 import HTTPTypes
-import RelyingParty
+package import RelyingParty
+
+/// The words of `DeviceDescription` for the operator, in English: what the person reads on the account page.
+package struct DeviceNames: Sendable {
+    private let strings: Strings?
+
+    package init() {
+        strings = try? Strings(locale: "en", files: PageFiles(overrides: [:]), fallback: nil, values: [:])
+    }
+
+    package func text(of session: Session) -> String { DeviceDescription.text(of: session, strings: strings) }
+}
 
 /// The browser or app behind a session, in words its owner recognises.
 enum DeviceDescription {

@@ -46,8 +46,8 @@ package struct UsersShowCommand: AsyncParsableCommand {
             let sessions = try await place.database.sessions(of: user.id, at: place.now)
             guard style != .piped else { return }
             try CommandOutput.line("")
-            try CommandOutput.table(
-                TextTable(SessionRows.ofOne, rows: sessions.map { SessionRows.rowOfOne($0, style) }))
+            let rows = SessionRows(at: place.now, style)
+            try CommandOutput.table(TextTable(SessionRows.ofOne, rows: sessions.map(rows.rowOfOne)))
             if sessions.isEmpty { CommandOutput.hint("Not signed in anywhere.") }
         }
     }
