@@ -53,10 +53,13 @@ import Testing
 
     /// Every member wrong in every way, and what is said: never a value.
     static let broken: [(text: String, says: String)] = [
-        ("", "no JSON"), ("nonsense", "no JSON"), ("[]", "no JSON object"), ("1", "no JSON object"),
+        ("", "no JSON"), ("nonsense", "no JSON"), ("{nonsense", "no JSON: this byte may not stand here, at byte 2"),
+        ("[]", "no JSON object"), ("1", "no JSON object"),
         ("null", "no JSON object"), ("{", "no JSON"), (#"{"appleSubject":"a"} {}"#, "no JSON"),
-        (#"{"appleSubject":"a","appleSubject":"b"}"#, "duplicateMember"), (#"{"appleSubject":"\ud800"}"#, "no JSON"),
-        ("\u{FEFF}{}", "byteOrderMark"), (#"{"appleSubject":[[[[[1]]]]]}"#, "tooDeep"),
+        (#"{"appleSubject":"a","appleSubject":"b"}"#, "no JSON: a member of this name came before, at byte"),
+        (#"{"appleSubject":"\ud800"}"#, "no JSON"),
+        ("\u{FEFF}{}", "no JSON: the text starts with a byte order mark"),
+        (#"{"appleSubject":[[[[[1]]]]]}"#, "nested deeper than allowed"),
         ("{}", "appleSubject is missing"), (#"{"appleSubject":null}"#, "appleSubject is missing"),
         (#"{"appleSubject":1}"#, "appleSubject is no string"), (#"{"appleSubject":{}}"#, "appleSubject is no string"),
         (#"{"appleSubject":""}"#, "appleSubject is not 1 to"), (#"{"appleSubject":"a b"}"#, "appleSubject is not"),

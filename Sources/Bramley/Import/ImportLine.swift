@@ -51,7 +51,7 @@ package struct ImportLine: Sendable {
             value = try JSONReader.parse(
                 bytes, limits: JSONLimits(maximumBytes: LineReader.longestLine, maximumDepth: 4))
         } catch {
-            throw ImportLineError("no JSON: \(error.reason) at byte \(error.offset + 1)")
+            throw ImportLineError("no JSON: \(error.reason.rawValue), at byte \(error.offset + 1)")
         }
         guard let object = value.objectValue else { throw ImportLineError("no JSON object") }
         return object
