@@ -227,6 +227,21 @@ import Web
 
     // MARK: What the page says
 
+    @Test(
+        "Each page says only what was done there",
+        arguments: [
+            ("session-ended", true), ("others-ended", true), ("unconfirmed", false), ("other-account", false),
+        ])
+    func noticesOfEachPage(code: String, isOfAccount: Bool) async throws {
+        let site = try Site()
+        site.signIn()
+        for (page, isSaid) in [("/account", isOfAccount), ("/account/delete", !isOfAccount)] {
+            let plain = await site.get(page, fields(site)).text.ranges(of: "<p").count
+            let told = await site.get("\(page)?done=\(code)", fields(site)).text.ranges(of: "<p").count
+            #expect(told == plain + (isSaid ? 1 : 0), "\(page)")
+        }
+    }
+
     @Test("Only known words are said, and to nobody another site sent here")
     func notices() async throws {
         let site = try Site()

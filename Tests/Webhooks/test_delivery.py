@@ -191,12 +191,17 @@ def test_410_stops_until_the_operator_says_so(receivers, sender):
     assert len(receiver.arrivals) == 1
     endpoint = site.endpoints()[0]
     assert endpoint["state"] == "stopped" and endpoint["waiting"] == 3
+    assert "status 410" in site.command("list").stdout
     retried = site.command("retry", "--endpoint", receiver.url())
     asked = time.monotonic()
     assert retried.returncode == 0, retried.stderr
     receiver.wait_for(lambda arrivals: sum(arrival.accepted for arrival in arrivals) == 3, "the rest")
     print(f"after retry: {receiver.arrivals[1].time - asked:.3f} s")
     assert receiver.accepted() == [event for event, _ in site.journal()]
+    # What is over is said to programs only: beside "ok" it would read like a reason of now.
+    endpoint = site.endpoints()[0]
+    assert (endpoint["state"], endpoint["lastFailure"]) == ("ok", "status 410")
+    assert "\tok\t" in site.command("list").stdout and "410" not in site.command("list").stdout
 
 
 def test_dead_letters_are_seen_and_sent_again(receivers, sender):

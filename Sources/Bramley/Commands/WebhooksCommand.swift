@@ -56,7 +56,8 @@ package struct WebhooksListCommand: AsyncParsableCommand {
                         endpoint.url, endpoint.state(at: now).rawValue, String(endpoint.backlog),
                         endpoint.oldest?.shown(style), String(endpoint.deadLetters),
                         endpoint.lastSuccessAt?.shown(style), endpoint.lastFailureAt?.shown(style),
-                        endpoint.lastFailure,
+                        // Beside "ok", the reason of a failure that is over reads like one of now.
+                        endpoint.state(at: now) == .ok ? nil : endpoint.lastFailure,
                     ]
                 }))
         if endpoints.isEmpty { CommandOutput.hint("No endpoints: name some in webhooks.url and start the server.") }

@@ -56,7 +56,7 @@ struct AccountAccess: Sendable {
     static let maximumForm = 4096
 }
 
-/// What the account page says above all else, once, after something was done: a code in its address, so that it needs
+/// What the account page or the one that deletes it says above all else, once, after something was done: a code in its address, so that it needs
 /// neither a cookie nor a store. Only these are known.
 enum AccountNotice: String, Sendable, CaseIterable {
     case sessionEnded = "session-ended"
@@ -64,12 +64,16 @@ enum AccountNotice: String, Sendable, CaseIterable {
     case unconfirmed
     case otherAccount = "other-account"
 
+    /// What each page has to say: on the other it would speak of what nobody did there.
+    static let ofAccount: [AccountNotice] = [.sessionEnded, .othersEnded]
+    static let ofDeletion: [AccountNotice] = [.unconfirmed, .otherAccount]
+
     /// Nil for another site's link: what a page of ours says is not for strangers to choose.
-    init?(_ request: ServerRequest) {
+    init?(_ request: ServerRequest, among notices: [AccountNotice]) {
         let sites = request.fields[values: .secFetchSite]
         guard sites.isEmpty || (sites.count == 1 && ["same-origin", "none"].contains { sites[0].isExactly($0) }),
             case .one(let code) = Query(request).value("done"),
-            let notice = Self.allCases.first(where: { $0.rawValue.isExactly(code) })
+            let notice = notices.first(where: { $0.rawValue.isExactly(code) })
         else { return nil }
         self = notice
     }

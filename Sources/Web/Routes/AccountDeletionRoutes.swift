@@ -32,7 +32,8 @@ struct AccountDeletionRoutes: Sendable {
             "account_delete", locale: locale,
             AccountDeletionPage.values(
                 of: signedIn.user, isFresh: isFresh(signedIn.session), again: again, minutes: RecentSignIn.seconds / 60,
-                notice: AccountNotice(request)?.text(strings), scriptNonce: nonce, strings: strings))
+                notice: AccountNotice(request, among: AccountNotice.ofDeletion)?.text(strings), scriptNonce: nonce,
+                strings: strings))
         return responses.page(
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
     }

@@ -43,7 +43,8 @@ struct AccountRoutes: Sendable {
             "account", locale: locale,
             AccountPage.values(
                 of: signedIn.user, sessions: ordered, current: signedIn.session.id,
-                notice: AccountNotice(request)?.text(strings), scriptNonce: nonce, strings: strings))
+                notice: AccountNotice(request, among: AccountNotice.ofAccount)?.text(strings), scriptNonce: nonce,
+                strings: strings))
         return responses.page(
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
     }
