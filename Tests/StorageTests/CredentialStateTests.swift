@@ -176,6 +176,7 @@ import Testing
         try await bench.stranger().write { connection in
             try connection.execute(
                 sql: """
+                    UPDATE notification SET subject = jti;
                     UPDATE apple_identity SET credential_state = 'revoked' WHERE subject IN ('withdrawn', 'forgotten');
                     INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_gone', 'disabled', 0, 0);
                     INSERT INTO apple_identity (user, team, subject, credential_state, last_sign_in_issued_at,

@@ -63,7 +63,10 @@ import Testing
         Change(name: "deleted here", told: ["session.ended account_deleted", "account.deleted"]) {
             _ = try await $0.database.deleteUser($0.people[0], at: $0.now)
         },
-        Change(name: "consent revoked", told: ["session.ended consent_revoked", "consent.revoked"]) {
+        Change(
+            name: "consent revoked",
+            told: ["session.ended consent_revoked", "consent.revoked", "user.updated credentialState"]
+        ) {
             try await notify(.consentRevoked, $0)
         },
         Change(name: "account deleted at Apple", told: ["session.ended account_deleted", "account.deleted"]) {
