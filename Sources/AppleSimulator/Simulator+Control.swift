@@ -40,6 +40,7 @@ extension Simulator {
         case (.get, "people", 1): people()
         case (.post, "people", 1): try addPerson(body)
         case (.post, "clients", 1): try addClient(body)
+        case (.delete, "client-keys", 2): try revokeClientKey(path[1])
         case (.post, "authorize", 1): try authorize(body)
         case (.post, "mint", 1): try mint(body)
         case (.post, "consents", 2) where path[1] == "revoke": try await revokeConsent(body)
@@ -111,6 +112,7 @@ extension Simulator {
                 case "errorAfterRevocation": behaviour.errorAfterRevocation = try member.requireString()
                 case "notifiesOnRevoke": behaviour.notifiesOnRevoke = try member.requireBool()
                 case "describesErrors": behaviour.describesErrors = try member.requireBool()
+                case "issuer": behaviour.issuer = member.value == .null ? nil : try member.requireString()
                 case "notificationURL": world.notificationURL = try member.requireString()
                 default: throw .invalid("Behaviour has no member \"\(member.name)\".")
                 }

@@ -58,8 +58,10 @@ package final class Simulator: RequestHandler {
     ) throws(Failure) -> Result {
         let now = clock.milliseconds()
         return try world.withLock { world throws(Failure) in
+            let issuer = world.behaviour.issuer ?? configuration.issuer
             let moment = Moment(
-                milliseconds: now + world.clockOffset, randomness: randomness, issuer: configuration.issuer)
+                milliseconds: now + world.clockOffset, randomness: randomness, issuer: issuer,
+                audiences: [configuration.issuer, issuer])
             return try body(&world, moment)
         }
     }

@@ -27,6 +27,37 @@ import Testing
         #expect(journal.last?["text"]?.string?.contains(reason) == true)
     }
 
+    @Test func aRevokedKeyIsUnknown() async throws {
+        let fixture = try Fixture()
+        let code = try await fixture.signIn()["code"]?.string ?? ""
+        let answer = try await fixture.control(.delete, "client-keys/KEY1234567")
+        #expect(answer.json == ["id": "TEAM123456", "keyIDs": []])
+        #expect(try await fixture.exchange(code).json == ["error": "invalid_client"])
+        #expect(try await fixture.control(.delete, "client-keys/KEY1234567").status == 404)
+        // The client was refused before the code was used.
+        try await fixture.control(
+            .post, "clients",
+            [
+                "id": "com.example.web", "team": "TEAM123456", "redirectURIs": [.string(Fixture.redirectURI)],
+                "keyID": "KEY1234567", "key": .string(ClientSecrets.publicKey),
+            ])
+        #expect(try await fixture.exchange(code).status == 200)
+    }
+
+    /// Apple calls itself something else: its tokens say so, and client secrets for the old name stay good.
+    @Test func anotherIssuerIsInTokensAndNotAskedOfSecrets() async throws {
+        let fixture = try Fixture()
+        try await fixture.control(.put, "behaviour", ["issuer": "https://account.apple.com"])
+        let answer = try await fixture.signIn()
+        #expect(JSON.token(answer["id_token"]?.string).claims["iss"]?.string == "https://account.apple.com")
+        let exchanged = try await fixture.exchange(answer["code"]?.string ?? "")
+        #expect(exchanged.status == 200)
+        #expect(JSON.token(exchanged.json["id_token"]?.string).claims["iss"]?.string == "https://account.apple.com")
+        #expect(try await fixture.control(.put, "behaviour", ["issuer": 1]).status == 400)
+        try await fixture.control(.put, "behaviour", ["issuer": .null])
+        #expect(try await fixture.control(.get, "state").json["issuer"]?.string == "https://appleid.apple.com")
+    }
+
     @Test func onlyP256KeysAreTaken() {
         #expect(ClientKey(pem: ClientSecrets.publicKey) != nil)
         #expect(ClientKey(pem: ClientSecrets.p384PublicKey) == nil)

@@ -42,6 +42,17 @@ extension Simulator {
         }
     }
 
+    /// What a team does in Apple's developer portal: what this key signed is refused from now on.
+    func revokeClientKey(_ id: String) throws(ControlError) -> JSON {
+        try change { world, _ throws(ControlError) in
+            guard let index = world.teams.firstIndex(where: { $0.keys[id] != nil }) else {
+                throw .unknown("There is no key \(id).")
+            }
+            world.teams[index].keys[id] = nil
+            return world.teams[index].json
+        }
+    }
+
     /// What a person does in the settings of their Apple Account: stop using Sign in with Apple there.
     func revokeConsent(_ body: JSON) async throws(ControlError) -> JSON {
         let key = try consentKey(body)

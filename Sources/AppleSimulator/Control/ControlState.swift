@@ -2,13 +2,13 @@
 extension Simulator {
     func state() -> JSON {
         let hanging = Int64(gate.count)
-        let issuer = configuration.issuer
         return change { world, moment in
             [
-                "issuer": .string(issuer),
+                "issuer": .string(moment.issuer),
                 "now": .integer(moment.milliseconds), "clockOffset": .integer(world.clockOffset / 1000),
                 "notificationURL": .text(world.notificationURL),
                 "clients": .array(world.clients.map(\.json)),
+                "teams": .array(world.teams.map(\.json)),
                 "people": .array(world.people.map { world.json(of: $0) }),
                 "keys": world.keys.json, "faults": world.faults.json, "hanging": .integer(hanging),
                 "tokens": world.quirks.json, "behaviour": world.behaviour.json,
@@ -66,6 +66,12 @@ extension SimulatorConfiguration.Client {
     }
 }
 
+extension SimulatorConfiguration.Team {
+    var json: JSON {
+        ["id": .string(id), "keyIDs": .array(keys.keys.sorted().map(JSON.string))]
+    }
+}
+
 extension KeySet {
     var json: JSON {
         [
@@ -80,7 +86,7 @@ extension Behaviour {
     var json: JSON {
         [
             "errorAfterRevocation": .string(errorAfterRevocation), "notifiesOnRevoke": .bool(notifiesOnRevoke),
-            "describesErrors": .bool(describesErrors),
+            "describesErrors": .bool(describesErrors), "issuer": .text(issuer),
         ]
     }
 }

@@ -7,7 +7,7 @@ enum ClientSecret {
 
     /// - Returns: why it is refused, for the journal; nil when it is good.
     static func refusal(
-        of secret: String, clientID: String, team: SimulatorConfiguration.Team, issuer: String, now: Int64
+        of secret: String, clientID: String, team: SimulatorConfiguration.Team, audiences: [String], now: Int64
     ) -> String? {
         let parts = secret.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Base64URL.decode(parts[0]).flatMap(JSON.init(parsing:)),
@@ -25,15 +25,17 @@ enum ClientSecret {
         guard key.verifies(signature: signature, message: Array("\(parts[0]).\(parts[1])".utf8)) else {
             return "client_secret: the signature does not fit key \(kid)"
         }
-        return refusal(ofClaims: claims, clientID: clientID, team: team.id, issuer: issuer, now: now)
+        return refusal(ofClaims: claims, clientID: clientID, team: team.id, audiences: audiences, now: now)
     }
 
     private static func refusal(
-        ofClaims claims: JSON, clientID: String, team: String, issuer: String, now: Int64
+        ofClaims claims: JSON, clientID: String, team: String, audiences: [String], now: Int64
     ) -> String? {
         guard claims["iss"]?.string == team else { return "client_secret: iss is not the Team ID \(team)" }
         guard claims["sub"]?.string == clientID else { return "client_secret: sub is not the client_id \(clientID)" }
-        guard claims["aud"]?.string == issuer else { return "client_secret: aud is not \(issuer)" }
+        guard let audience = claims["aud"]?.string, audiences.contains(audience) else {
+            return "client_secret: aud is not \(audiences[0])"
+        }
         guard let issued = claims["iat"]?.integer else { return "client_secret: iat is missing" }
         guard issued <= now + clockSkew else { return "client_secret: iat lies \(issued - now) s in the future" }
         guard let expires = claims["exp"]?.integer else { return "client_secret: exp is missing" }

@@ -131,7 +131,7 @@ extension World {
         guard let client = client(id), let team = team(client.team) else { throw .client("client_id \(id) is unknown") }
         guard let secret = fields.text("client_secret") else { throw .client("client_secret is missing") }
         let refusal = ClientSecret.refusal(
-            of: secret, clientID: id, team: team, issuer: moment.issuer, now: moment.seconds)
+            of: secret, clientID: id, team: team, audiences: moment.audiences, now: moment.seconds)
         if let refusal { throw .client(refusal) }
         return client
     }

@@ -3,7 +3,10 @@ struct Moment: Sendable {
     /// Milliseconds since 1970, offset included.
     var milliseconds: Int64
     var randomness: any Randomness
+    /// `iss` of tokens made now.
     var issuer: String
+    /// What `aud` of a client secret may be.
+    var audiences: [String]
 
     var seconds: Int64 { milliseconds / 1000 }
 

@@ -76,6 +76,9 @@ struct Behaviour: Sendable {
     var notifiesOnRevoke = false
     /// Whether errors carry `error_description`.
     var describesErrors = true
+    /// `iss` of every token from now on; nil: the one the simulator began with, which stays good as `aud` of a client
+    /// secret in either case.
+    var issuer: String?
 }
 
 /// How often each endpoint was asked, and what it answered.
