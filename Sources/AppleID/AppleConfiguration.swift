@@ -1,3 +1,4 @@
+import Coding
 package import Crypto
 package import HTTP
 package import RelyingParty
@@ -13,8 +14,8 @@ package struct AppleConfiguration: Sendable {
     package let bundleIDs: [ClientID]
     /// `apple.teamID`.
     package let team: TeamID
-    /// The key the client secrets are signed with, and its `kid`.
-    package let signingKey: ClientSecretKey
+    /// The key or keys the client secrets are signed with, each with its `kid`.
+    package let signingKeys: ClientSecretKeys
     /// `apple.issuers`, at least one: aliases of one Apple. The first is the audience of our client secrets.
     package let issuers: [String]
     /// `apple.endpoint`: where `/auth/authorize`, `/auth/token` and `/auth/keys` live.
@@ -30,16 +31,20 @@ package struct AppleConfiguration: Sendable {
     package static let defaultEndpoint = "https://appleid.apple.com"
     package static let defaultUserAgent = "Mozilla/5.0 (compatible; Bramley/1.0)"
 
-    /// - Parameter privateKeyPEM: the text of the .p8 file: PKCS#8, P-256.
+    /// - Parameters:
+    ///   - privateKeyPEM: the text of the .p8 file: PKCS#8, P-256.
+    ///   - next: the key that takes over, if there is one.
     /// - Throws: every problem found, each with its configuration key.
     package init(
         servicesID: String, bundleIDs: [String] = [], teamID: String, keyID: String, privateKeyPEM: Secret,
-        issuers: [String] = [defaultIssuer], endpoint: String = defaultEndpoint, redirectURI: String,
+        next: (keyID: String, privateKeyPEM: Secret)? = nil, issuers: [String] = [defaultIssuer],
+        endpoint: String = defaultEndpoint, redirectURI: String,
         scopes: [String], userAgent: String = defaultUserAgent
     ) throws(AppleConfigurationError) {
         let identifiers =
             [("apple.servicesID", servicesID), ("apple.teamID", teamID), ("apple.keyID", keyID)]
-            + bundleIDs.map { ("apple.bundleIDs", $0) } + issuers.map { ("apple.issuers", $0) }
+            + (next.map { [("apple.nextKeyID", $0.keyID)] } ?? []) + bundleIDs.map { ("apple.bundleIDs", $0) }
+            + issuers.map { ("apple.issuers", $0) }
         var problems = identifiers.filter { !isPlainToken($0.1) }.map {
             "\($0.0) must not be empty and holds only printable ASCII without spaces"
         }
@@ -58,23 +63,35 @@ package struct AppleConfiguration: Sendable {
         if userAgent.isEmpty || !userAgent.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
             problems.append("the User-Agent must not be empty and holds only printable ASCII")
         }
-        var key: P256PrivateKey?
-        do throws(KeyError) {
-            key = try P256PrivateKey(pem: privateKeyPEM.reveal())
-        } catch {
-            problems.append("apple.privateKeyFile must hold a P-256 private key in PEM, as Apple's .p8 does")
+        let current = Self.key(keyID, privateKeyPEM, "apple.privateKeyFile", &problems)
+        let following = next.flatMap { Self.key($0.keyID, $0.privateKeyPEM, "apple.nextPrivateKeyFile", &problems) }
+        if let current, let following, current.id.isExactly(following.id) || current.holdsSameKey(as: following) {
+            problems.append("apple.nextKeyID and apple.nextPrivateKeyFile must be another key's")
         }
-        guard problems.isEmpty, let key, let parsedEndpoint else { throw AppleConfigurationError(problems: problems) }
+        guard problems.isEmpty, let current, let parsedEndpoint else {
+            throw AppleConfigurationError(problems: problems)
+        }
 
         self.servicesID = ClientID(servicesID)
         self.bundleIDs = bundleIDs.map { ClientID($0) }
         self.team = TeamID(teamID)
-        self.signingKey = ClientSecretKey(id: keyID, key: key)
+        self.signingKeys = ClientSecretKeys(current: current, next: following)
         self.issuers = issuers
         self.endpoint = parsedEndpoint
         self.redirectURI = redirectURI
         self.scopes = scopes
         self.userAgent = userAgent
+    }
+
+    private static func key(
+        _ id: String, _ pem: Secret, _ name: String, _ problems: inout [String]
+    ) -> ClientSecretKey? {
+        do throws(KeyError) {
+            return ClientSecretKey(id: id, key: try P256PrivateKey(pem: pem.reveal()))
+        } catch {
+            problems.append("\(name) must hold a P-256 private key in PEM, as Apple's .p8 does")
+            return nil
+        }
     }
 
     /// Every client ID a notification may be addressed to.

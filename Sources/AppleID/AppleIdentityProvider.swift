@@ -33,7 +33,8 @@ package final class AppleIdentityProvider: IdentityProvider {
             logger: logger)
         // Never empty: AppleConfiguration refuses that.
         secrets = ClientSecretMint(
-            team: configuration.team, audience: configuration.issuers[0], key: configuration.signingKey, clock: clock)
+            team: configuration.team, audience: configuration.issuers[0], keys: configuration.signingKeys, clock: clock,
+            logger: logger)
         let signatures = AppleTokenVerifier(keys: keys)
         authorizeRequest = AuthorizeRequest(configuration: configuration)
         identityTokens = IdentityTokenVerifier(issuers: configuration.issuers, clock: clock, signatures: signatures)

@@ -1,9 +1,8 @@
 import Coding
 package import Crypto
-package import RelyingParty
-import Synchronization
+import RelyingParty
 
-/// The key of the .p8 file with its key ID.
+/// The key of a .p8 file with its key ID.
 package struct ClientSecretKey: Sendable {
     package let id: String
     let key: P256PrivateKey
@@ -12,79 +11,69 @@ package struct ClientSecretKey: Sendable {
         self.id = id
         self.key = key
     }
+
+    /// Whether both are one key under one ID.
+    func isSame(as other: ClientSecretKey) -> Bool {
+        id.isExactly(other.id) && holdsSameKey(as: other)
+    }
+
+    /// Whether both hold one key, whatever they are called.
+    package func holdsSameKey(as other: ClientSecretKey) -> Bool {
+        guard let ours = key.publicKey.coordinates, let theirs = other.key.publicKey.coordinates else { return false }
+        return ours == theirs
+    }
+}
+
+/// The keys Apple knows us by: one, or two while one takes over from the other. Apple allows two at a time.
+package struct ClientSecretKeys: Sendable {
+    /// Which of the two.
+    package enum Role: Hashable, Sendable {
+        case current, next
+    }
+
+    /// `apple.keyID`.
+    package var current: ClientSecretKey
+    /// `apple.nextKeyID`, if there is one.
+    package var next: ClientSecretKey?
+
+    package init(current: ClientSecretKey, next: ClientSecretKey? = nil) {
+        self.current = current
+        self.next = next
+    }
+
+    subscript(role: Role) -> ClientSecretKey? {
+        switch role {
+        case .current: current
+        case .next: next
+        }
+    }
+
+    func isSame(as other: ClientSecretKeys) -> Bool {
+        guard current.isSame(as: other.current) else { return false }
+        return switch (next, other.next) {
+        case (nil, nil): true
+        case (let ours?, let theirs?): ours.isSame(as: theirs)
+        default: false
+        }
+    }
 }
 
 /// A signed client secret, ready for a form. Prints `<redacted>`.
 package struct ClientSecret: Redacted {
     private let compactJWT: String
+    /// Whose it is, and what signed it: `ClientSecretMint` is told by it how Apple took the secret.
+    let client: ClientID
+    let role: ClientSecretKeys.Role
+    /// Of the mint's keys; another once a key was replaced.
+    let generation: UInt64
 
-    fileprivate init(_ compactJWT: String) { self.compactJWT = compactJWT }
+    init(_ compactJWT: String, client: ClientID, role: ClientSecretKeys.Role, generation: UInt64) {
+        self.compactJWT = compactJWT
+        self.client = client
+        self.role = role
+        self.generation = generation
+    }
 
     /// The compact JWT; only for the body of a request to Apple.
     package func reveal() -> String { compactJWT }
-}
-
-/// Mints the ES256 client secrets Apple authenticates us by (TN3107), and keeps each for a while.
-///
-/// One per client ID. A kept one is used for five minutes and valid for ten, so that it never runs out on its way. A
-/// clock that steps back before its `iat` or forward past its use makes a new one, as does a new key.
-package final class ClientSecretMint: Sendable {
-    /// How long one secret is used, in seconds.
-    package static let useTime: Int64 = 300
-    /// `exp` − `iat`, in seconds. Apple allows 15,777,000.
-    package static let lifetime: Int64 = 600
-
-    private struct Minted {
-        var secret: ClientSecret
-        var issuedAt: Timestamp
-    }
-
-    private struct State {
-        var key: ClientSecretKey
-        var minted: [ClientID: Minted] = [:]
-    }
-
-    private let team: TeamID
-    private let audience: String
-    private let clock: any WallClock
-    private let state: Mutex<State>
-
-    /// - Parameter audience: Apple's issuer.
-    package init(team: TeamID, audience: String, key: ClientSecretKey, clock: any WallClock) {
-        self.team = team
-        self.audience = audience
-        self.clock = clock
-        self.state = Mutex(State(key: key))
-    }
-
-    /// Signs with this key from now on; nothing minted before is used again.
-    package func replaceKey(_ key: ClientSecretKey) {
-        state.withLock { $0 = State(key: key) }
-    }
-
-    /// The secret of one client.
-    /// - Throws: when the key cannot sign, which no input of a peer can cause.
-    package func secret(for client: ClientID) throws(KeyError) -> ClientSecret {
-        let now = clock.now()
-        let (kept, key) = state.withLock { ($0.minted[client], $0.key) }
-        if let kept, kept.issuedAt <= now, now < kept.issuedAt.adding(seconds: Self.useTime) { return kept.secret }
-        let secret = try mint(for: client, key: key, at: now)
-        state.withLock { state in
-            // A key replaced meanwhile must not be outlived by what it signed.
-            if state.key.id == key.id { state.minted[client] = Minted(secret: secret, issuedAt: now) }
-        }
-        return secret
-    }
-
-    private func mint(for client: ClientID, key: ClientSecretKey, at now: Timestamp) throws(KeyError) -> ClientSecret {
-        let issued = now.seconds
-        let claims = JSONObject([
-            ("iss", .string(team.rawValue)),
-            ("iat", .number(JSONNumber(issued))),
-            ("exp", .number(JSONNumber(issued + Self.lifetime))),
-            ("aud", .string(audience)),
-            ("sub", .string(client.rawValue)),
-        ])
-        return ClientSecret(try ES256JWT.sign(header: [("kid", .string(key.id))], claims: claims, key: key.key))
-    }
 }

@@ -6,6 +6,9 @@ import RelyingParty
 
 /// Asks Apple something as one of our clients: the form carries `client_id` and `client_secret` (RFC 6749 §2.3.1,
 /// client_secret_post, the one way Apple takes).
+///
+/// With two keys, a request that Apple refuses as `invalid_client` is sent once more with a secret of the other key. It
+/// had no effect then: Apple refuses the client before it redeems or revokes anything.
 struct TokenClient: Sendable {
     let client: AppleEndpointClient
     let secrets: ClientSecretMint
@@ -17,12 +20,31 @@ struct TokenClient: Sendable {
     func post(
         _ path: String, as clientID: ClientID, form: [(String, String)]
     ) async throws(TokenClientFailure) -> ClientResponse {
-        let secret: ClientSecret
+        let secret = try signed { () throws(KeyError) in try secrets.secret(for: clientID) }
+        let response = try await send(path, clientID, secret, form)
+        guard response.tokenEndpointRefusal?.isOfClient == true,
+            let other = try signed({ () throws(KeyError) in try secrets.secret(after: secret) })
+        else { return response }
+        // Its outcome is the outcome: when this one is lost on the way, nobody knows whether we are refused.
+        let second = try await send(path, clientID, other, form)
+        // Any word of the protocol but that one shows that Apple knows the key.
+        if second.status.code == 200 || second.tokenEndpointRefusal?.isOfClient == false { secrets.keep(other) }
+        return second
+    }
+
+    private func signed<Secret>(
+        _ sign: () throws(KeyError) -> Secret
+    ) throws(TokenClientFailure) -> Secret {
         do throws(KeyError) {
-            secret = try secrets.secret(for: clientID)
+            return try sign()
         } catch {
             throw .secret(error)
         }
+    }
+
+    private func send(
+        _ path: String, _ clientID: ClientID, _ secret: ClientSecret, _ form: [(String, String)]
+    ) async throws(TokenClientFailure) -> ClientResponse {
         let credentials = [("client_id", clientID.rawValue), ("client_secret", secret.reveal())]
         do throws(HTTPClientError) {
             return try await client.post(path, form: FormEncoder.encode(credentials + form))
@@ -46,6 +68,9 @@ struct TokenEndpointRefusal: Hashable, Sendable {
     let error: String
     /// `error` and `error_description`, fit for the log: printable ASCII, at most 200 characters.
     let text: String
+
+    /// `invalid_client`: our identifiers or our key, not what was asked.
+    var isOfClient: Bool { error.isExactly("invalid_client") }
 
     /// Of the object an answer holds; nil when it names no error.
     init?(_ object: JSONObject) {

@@ -8,7 +8,7 @@ struct AppleConfigurationTests {
     @Test func takesWhatApplesPortalGives() throws {
         let configuration = try Apple.configuration()
         #expect(configuration.clientIDs == [ClientID("com.example.web"), ClientID("com.example.app")])
-        #expect(configuration.signingKey.id == "KEY1234567")
+        #expect(configuration.signingKeys.current.id == "KEY1234567")
     }
 
     /// GHSA-x6fw-778m-wr9v: an audience left empty accepted any token.

@@ -13,7 +13,9 @@ struct ClientSecretTests {
     }
 
     private func mint(_ key: ClientSecretKey) -> ClientSecretMint {
-        ClientSecretMint(team: TeamID("TEAM123456"), audience: "https://appleid.apple.com", key: key, clock: clock)
+        ClientSecretMint(
+            team: TeamID("TEAM123456"), audience: "https://appleid.apple.com", keys: ClientSecretKeys(current: key),
+            clock: clock, logger: silentLogger)
     }
 
     @Test func isWhatAppleAsksForAndAnotherLibraryAccepts() throws {
@@ -57,10 +59,23 @@ struct ClientSecretTests {
     @Test func aNewKeyMakesANewOne() throws {
         let mint = mint(try key("old"))
         let first = try mint.secret(for: ClientID("a")).reveal()
-        mint.replaceKey(try key("new", id: "NEXT123456"))
+        #expect(mint.replaceKeys(ClientSecretKeys(current: try key("new", id: "NEXT123456"))))
         let second = try mint.secret(for: ClientID("a")).reveal()
         #expect(second != first)
         #expect(try signer.verifyClientSecret(second, key: "new").contains("NEXT123456"))
+    }
+
+    @Test func theSameKeyAgainIsNoNewOne() throws {
+        let keys = ClientSecretKeys(current: try key("same"), next: try key("same next", id: "NEXT123456"))
+        let mint = mint(keys.current)
+        #expect(mint.replaceKeys(keys))
+        let first = try mint.secret(for: ClientID("a")).reveal()
+        #expect(!mint.replaceKeys(keys))
+        #expect(try mint.secret(for: ClientID("a")).reveal() == first)
+        // One key under another ID is another key to Apple.
+        var renamed = keys
+        renamed.next = ClientSecretKey(id: "OTHER12345", key: try P256PrivateKey(pem: signer.makeP256Key("renamed")))
+        #expect(mint.replaceKeys(renamed))
     }
 
     @Test func neverPrintsItself() throws {

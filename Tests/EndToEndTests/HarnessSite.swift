@@ -111,6 +111,9 @@ final class Site: Sendable {
         try start(on: Self.bind(options.loops), options)
     }
 
+    /// What SIGHUP does.
+    func reloadKeys() { running.withLock { $0?.server.reloadKeys() } }
+
     // MARK: Looking inside
 
     func browser(source: UInt32? = nil) -> Browser { Browser(self, source: source) }

@@ -65,6 +65,10 @@ package struct Configuration: Sendable {
         package var keyID: String
         /// The .p8 as PEM; known to hold a P-256 private key.
         package var privateKeyPEM: Secret
+        /// Where that was read; nil when the configuration holds it.
+        package var privateKeyFile: String?
+        /// The key that takes over, if there is one.
+        package var nextKey: NextKey?
         /// A subset of `name` and `email`, in this order.
         package var scopes: [String]
         package var issuers: [String]
@@ -77,6 +81,14 @@ package struct Configuration: Sendable {
         package var isSimulated: Bool
         /// Simulated on a publicURL that is not for tests, by the flag alone: every page says so.
         package var showsSimulationBanner: Bool
+    }
+
+    /// `apple.nextKeyID` and what belongs to it; another key than the first.
+    package struct NextKey: Sendable {
+        package var keyID: String
+        /// As for the first key.
+        package var privateKeyPEM: Secret
+        package var privateKeyFile: String?
     }
 
     /// `apple.onAccountDeleted`.

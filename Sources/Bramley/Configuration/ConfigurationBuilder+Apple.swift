@@ -1,4 +1,3 @@
-import Coding
 import Crypto
 import FoundationEssentials
 
@@ -11,8 +10,9 @@ extension ConfigurationBuilder {
             "Copy it from Membership details in Apple's developer account, such as A1B2C3D4E5.")
         let keyID = tenCharacters(
             "apple.keyID", "a key ID", "Copy it from the name of the .p8 file: AuthKey_F6G7H8I9J0.p8 is F6G7H8I9J0.")
-        if let keyID { compareWithFileName(keyID) }
         let key = privateKey()
+        if let keyID { compareWithFileName(keyID, "apple.keyID", "apple.privateKeyFile") }
+        let next = nextKey(keyID, key)
         let scopes = scopes()
         let addresses = appleAddresses(publicURL)
         let deletion = values.choice("apple.onAccountDeleted", Configuration.AccountDeletion.self)
@@ -22,7 +22,7 @@ extension ConfigurationBuilder {
         }
         return Configuration.Apple(
             servicesID: servicesID, bundleIDs: bundleIDs, teamID: teamID, keyID: keyID, privateKeyPEM: key,
-            scopes: scopes,
+            privateKeyFile: values.text("apple.privateKeyFile"), nextKey: next, scopes: scopes,
             issuers: addresses.issuers, endpoint: addresses.endpoint, scriptURL: addresses.scriptURL,
             onAccountDeleted: deletion, isSimulated: addresses.isSimulated,
             showsSimulationBanner: addresses.isSimulated && !(publicURL?.isForTests ?? false))
@@ -59,16 +59,6 @@ extension ConfigurationBuilder {
         return true
     }
 
-    private func tenCharacters(_ key: String, _ what: String, _ remedy: String) -> String? {
-        guard let text = values.text(key) else { return nil }
-        guard text.utf8.count == 10, text.utf8.allSatisfy({ (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) })
-        else {
-            values.fail(key, "is \(text.quoted), but \(what) is ten capitals and digits.", remedy)
-            return nil
-        }
-        return text
-    }
-
     private func scopes() -> [String]? {
         guard let scopes = values.list("apple.scopes") else { return nil }
         for scope in scopes where scope != "name" && scope != "email" {
@@ -78,54 +68,6 @@ extension ConfigurationBuilder {
             return nil
         }
         return ["name", "email"].filter(scopes.contains)
-    }
-
-    // MARK: the key
-
-    private func privateKey() -> Secret? {
-        let file = values.text("apple.privateKeyFile")
-        let inline = values.text("apple.privateKey")
-        guard !refuseTwins("apple.privateKeyFile", "apple.privateKey") else { return nil }
-        if let file {
-            return readSecret("apple.privateKeyFile", file).flatMap { pem in
-                isP256(pem, key: "apple.privateKeyFile", subject: "\(file.quoted) holds") ? Secret(pem) : nil
-            }
-        }
-        if let inline {
-            // The environment cannot always carry line ends: \n is taken for one.
-            let pem = inline.replacing("\\n", with: "\n")
-            return isP256(pem, key: "apple.privateKey", subject: "holds") ? Secret(pem) : nil
-        }
-        if !values.isGiven("apple.privateKeyFile"), !values.isGiven("apple.privateKey"),
-            !values.isRefused("apple.privateKey")
-        {
-            values.failMissing(
-                "apple.privateKeyFile",
-                "Name the .p8 file that Apple let you download once, such as \"AuthKey_F6G7H8I9J0.p8\".")
-        }
-        return nil
-    }
-
-    /// Apple names the file after the key: another ID beside it is most likely that of an older key.
-    private func compareWithFileName(_ keyID: String) {
-        guard let path = values.text("apple.privateKeyFile"), let named = AppleKeyFile.keyID(inNameOf: path),
-            !named.isExactly(keyID)
-        else { return }
-        values.warn(
-            "apple.keyID", "is \(keyID.quoted), but the name of \(path.quoted) says \(named).",
-            "Unless the file was renamed, write \(named.quoted).")
-    }
-
-    private func isP256(_ pem: String, key: String, subject: String) -> Bool {
-        do throws(KeyError) {
-            _ = try P256PrivateKey(pem: pem)
-            return true
-        } catch {
-            values.fail(
-                key, "\(subject) no P-256 private key.",
-                "Use the .p8 as Apple gave it: it begins with -----BEGIN PRIVATE KEY-----.")
-            return false
-        }
     }
 
     /// Whether a key and its twin are both given, which is a problem: nobody could say which holds.
@@ -138,7 +80,7 @@ extension ConfigurationBuilder {
     /// A file with a secret: its text, or nil and a problem. Its mode is judged as well.
     func readSecret(_ key: String, _ path: String) -> String? {
         do throws(GuardedFile.Failure) {
-            let file = try GuardedFile.read(path, maximumBytes: 65536)
+            let file = try GuardedFile.read(path, maximumBytes: AppleKeyFile.maximumBytes)
             for problem in FileModeRule.problems(
                 of: file, at: path, key: key, source: values.source(of: key), holdsSecret: true)
             {
@@ -220,16 +162,6 @@ extension ConfigurationBuilder {
             return nil
         }
         return address
-    }
-}
-
-/// The name under which Apple lets a key be downloaded: `AuthKey_F6G7H8I9J0.p8`.
-enum AppleKeyFile {
-    /// The ten characters; nil when the file has another name.
-    static func keyID(inNameOf path: String) -> String? {
-        let name = path.split(separator: "/").last ?? ""
-        guard let match = name.wholeMatch(of: /AuthKey_([A-Z0-9]{10})\.p8/) else { return nil }
-        return String(match.1)
     }
 }
 

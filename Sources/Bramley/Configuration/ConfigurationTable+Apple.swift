@@ -21,16 +21,19 @@ extension ConfigurationTable {
         ConfigurationKey(
             name: "apple.privateKey", type: .text, presence: .requiredUnlessTwin, isSecret: true,
             twin: "apple.privateKeyFile", meaning: "The text of that file instead, with its line breaks as `\\n`."),
-        later(
-            "apple.nextKeyID", .text, meaning: "The key to change over to.",
-            advice: "Remove it; to change keys, put the new key into apple.keyID and apple.privateKeyFile and restart."),
-        later(
-            "apple.nextPrivateKeyFile", .text, twin: "apple.nextPrivateKey", meaning: "Its .p8 file.",
-            advice: "Remove it; to change keys, put the new key into apple.keyID and apple.privateKeyFile and restart."),
-        later(
-            "apple.nextPrivateKey", .text, isSecret: true, twin: "apple.nextPrivateKeyFile",
-            meaning: "The same, inline.",
-            advice: "Remove it; to change keys, put the new key into apple.keyID and apple.privateKeyFile and restart."),
+        ConfigurationKey(
+            name: "apple.nextKeyID", type: .text, presence: .optional, pattern: "^[A-Z0-9]{10}$",
+            meaning: """
+                The ID of a second key, while one takes over from the other: when Apple refuses one key as \
+                `invalid_client`, the other is tried, and the one that works stays.
+                """),
+        ConfigurationKey(
+            name: "apple.nextPrivateKeyFile", type: .text, presence: .optional, twin: "apple.nextPrivateKey",
+            meaning: "The .p8 file of the second key. SIGHUP reads this file and that of the first key again."),
+        ConfigurationKey(
+            name: "apple.nextPrivateKey", type: .text, presence: .optional, isSecret: true,
+            twin: "apple.nextPrivateKeyFile",
+            meaning: "The text of that file instead, with its line breaks as `\\n`."),
         ConfigurationKey(
             name: "apple.scopes", type: .list, presence: .required, example: "[\"name\", \"email\"] or []",
             entries: ["name", "email"],
@@ -40,7 +43,10 @@ extension ConfigurationTable {
                 """),
         ConfigurationKey(
             name: "apple.issuers", type: .list, presence: .list(["https://appleid.apple.com"]),
-            meaning: "The values of `iss` that are accepted. All of them mean the one Apple."),
+            meaning: """
+                The values of `iss` that are accepted. All of them mean the one Apple: the same people, whichever their \
+                tokens name. The first is also the `aud` of what Bramley signs for Apple.
+                """),
         ConfigurationKey(
             name: "apple.endpoint", type: .text, presence: .text("https://appleid.apple.com"),
             meaning: """

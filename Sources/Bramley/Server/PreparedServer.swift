@@ -57,6 +57,11 @@ package final class PreparedServer: Sendable {
         try await service.serve()
     }
 
+    /// Reads the .p8 files again, as SIGHUP asks for.
+    package func reloadKeys() {
+        parts.keyFiles.reload()
+    }
+
     /// Stops accepting; what is in flight may take that long.
     package func stop(abortAfter milliseconds: Int64) {
         service.beginDrain(abortAfter: milliseconds)

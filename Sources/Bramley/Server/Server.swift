@@ -13,9 +13,11 @@ package enum Server {
         static let admin = 1
     }
 
-    /// Runs until SIGTERM or SIGINT.
+    /// Runs until SIGTERM or SIGINT. SIGHUP reads the .p8 files again.
     /// - Throws: `StartFailure` with one line for the operator, also when a loop could not serve and all went down.
     package static func run(configuration: Configuration, logger: Logger) async throws {
+        // Before anything else: until it is caught, this signal ends the process.
+        let hangUps = await UnixSignalsSequence(trapping: .sighup)
         let prepared = try PreparedServer(configuration: configuration, logger: logger)
         let (address, admin) = (prepared.address, prepared.adminAddress)
         logger.info(
@@ -30,11 +32,23 @@ package enum Server {
             configuration: ServiceGroupConfiguration(
                 services: [
                     ServiceGroupConfiguration.ServiceConfiguration(
-                        service: prepared.service, successTerminationBehavior: .gracefullyShutdownGroup)
+                        service: prepared.service, successTerminationBehavior: .gracefullyShutdownGroup),
+                    ServiceGroupConfiguration.ServiceConfiguration(
+                        service: ReloadService(signals: hangUps, reload: prepared.reloadKeys)),
                 ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         ).run()
         logger.info("stopped")
+    }
+}
+
+/// Does what SIGHUP asks for, once for each, until the group ends.
+struct ReloadService: ServiceLifecycle.Service {
+    let signals: UnixSignalsSequence
+    let reload: @Sendable () -> Void
+
+    func run() async throws {
+        for await _ in signals.cancelOnGracefulShutdown() { reload() }
     }
 }
 

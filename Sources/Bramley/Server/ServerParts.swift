@@ -16,6 +16,7 @@ final class ServerParts: Sendable {
     let admission: AdmissionControl
     let adminAdmission = AdmissionControl(maximum: 64, maximumPerAddress: 64)
     let draining = DrainingFlag()
+    let keyFiles: AppleKeyFiles
     private let provider: AppleIdentityProvider
     private let revocations: AppleRevocations
     private let application: WebApplication
@@ -50,6 +51,7 @@ final class ServerParts: Sendable {
             options: configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, random: random,
             logger: logger)
         provider = try Self.provider(configuration, group, database, clock, logger)
+        keyFiles = AppleKeyFiles(configuration: configuration.apple, secrets: provider.secrets, logger: logger)
         webhooks = try Self.webhooks(
             configuration, policy: webhookPolicy, group, database, draining, clock, random, logger)
         revocations = AppleRevocations(
@@ -91,7 +93,9 @@ final class ServerParts: Sendable {
         let apple = try AppleConfiguration(
             servicesID: configuration.apple.servicesID, bundleIDs: configuration.apple.bundleIDs,
             teamID: configuration.apple.teamID, keyID: configuration.apple.keyID,
-            privateKeyPEM: configuration.apple.privateKeyPEM, issuers: configuration.apple.issuers,
+            privateKeyPEM: configuration.apple.privateKeyPEM,
+            next: configuration.apple.nextKey.map { ($0.keyID, $0.privateKeyPEM) },
+            issuers: configuration.apple.issuers,
             endpoint: configuration.apple.endpoint, redirectURI: configuration.publicURL.callbackURL,
             scopes: configuration.apple.scopes)
         let transport = HTTPClient(
