@@ -1,3 +1,5 @@
+internal import Coding
+
 /// Why a sealed text does not open.
 package enum SealingError: Error, Hashable, Sendable {
     /// Too short, or of a version this server does not know.
@@ -33,6 +35,18 @@ package struct SealingKeyring: Sendable {
 
     /// The id of the key that seals.
     package var currentKeyID: String { current.id }
+
+    /// The ids of all keys, the current one's first.
+    package var keyIDs: [String] { keys.map(\.id) }
+
+    /// The ids of the keys that only open.
+    package var previousKeyIDs: [String] { keys.dropFirst().map(\.id) }
+
+    /// The id of the key that sealed a text, by what is written in it; nil when it is no sealed text of this version.
+    package static func keyID(of sealed: [UInt8]) -> String? {
+        guard sealed.count >= overhead, sealed[0] == version else { return nil }
+        return Hexadecimal.encode(Array(sealed[1..<headerCount]))
+    }
 
     /// - Parameter context: what the text belongs to (an owner, a column); needed again to open it, not stored in it.
     package func seal(_ plaintext: [UInt8], purpose: SealingPurpose, context: [UInt8] = []) -> [UInt8] {

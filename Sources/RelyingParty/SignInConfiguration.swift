@@ -1,5 +1,8 @@
 /// What the operator decides about signing in.
 package struct SignInConfiguration: Sendable {
+    /// The longest `login.attemptLifetime`, in seconds.
+    package static let maximumAttemptLifetime: Int64 = 600
+
     /// `login.attemptLifetime`: seconds between the login page and Apple's answer. 600 by default, at most 600.
     package var attemptLifetime: Int64
     package var sessionLimits: SessionLimits

@@ -7,7 +7,10 @@ import RelyingParty
 struct Migrations {
     private static let originKey = "origin"
     private static let sealingKey = "sealing-key-check"
-    private static let sealingKeyID = "sealing-key-id"
+    /// The key a server was started with last.
+    static let sealingKeyID = "sealing-key-id"
+    /// When that was, for the first time; milliseconds as text.
+    static let sealingKeySince = "sealing-key-since"
     private static let checkPurpose = SealingPurpose.other("database-check")
     private static let checkText = Array("bramley".utf8)
 
@@ -49,7 +52,7 @@ struct Migrations {
                 try connection.execute(sql: step.sql)
                 try connection.run("INSERT INTO migration (name, applied_at) VALUES (?, ?)", [step.name, now])
             }
-            try stamp(connection)
+            try stamp(connection, now: now)
             return .commit
         }
     }
@@ -80,7 +83,7 @@ struct Migrations {
     }
 
     /// Writes the stamps of a new database, and renews the check value under the current key.
-    private func stamp(_ connection: SQLiteConnection) throws {
+    private func stamp(_ connection: SQLiteConnection, now: Int64) throws {
         if try value(Self.originKey, connection) == nil {
             try set(Self.originKey, to: Array(origin.rawValue.utf8), connection)
         }
@@ -89,6 +92,7 @@ struct Migrations {
             let check = keyring.seal(Self.checkText, purpose: Self.checkPurpose)
             try set(Self.sealingKey, to: check, connection)
             try set(Self.sealingKeyID, to: current, connection)
+            try set(Self.sealingKeySince, to: Array(String(now).utf8), connection)
         }
     }
 

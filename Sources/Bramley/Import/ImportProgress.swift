@@ -1,19 +1,23 @@
 internal import Sockets
 
-/// The bar of a running import, on a terminal alone.
+/// The bar of a long command, on a terminal alone.
 struct ImportProgress {
     /// Milliseconds between two looks of it.
     private static let interval = Duration.milliseconds(100)
 
     private let isShown: Bool
     private let total: Int?
+    private let unit: String
     private let startedAt = ContinuousClock.now
     private var drawnAt: ContinuousClock.Instant?
 
-    /// - Parameter total: bytes of the input; nil when they are not known.
-    init(total: Int?) {
+    /// - Parameters:
+    ///   - total: bytes of the input, or of whatever is counted; nil when it is not known.
+    ///   - unit: what is counted in words.
+    init(total: Int?, unit: String = "lines") {
         isShown = StandardStream.error.isTerminal
         self.total = total
+        self.unit = unit
     }
 
     mutating func update(lines: Int, bytes: Int) {
@@ -21,7 +25,7 @@ struct ImportProgress {
         guard isShown, drawnAt.map({ now - $0 >= Self.interval }) ?? true else { return }
         drawnAt = now
         let text = Self.text(
-            lines: lines, bytes: bytes, total: total, elapsed: now - startedAt,
+            lines: lines, bytes: bytes, total: total, unit: unit, elapsed: now - startedAt,
             columns: StandardStream.error.columns ?? 80)
         StandardError().write(Array("\r\(text)\u{1B}[K".utf8))
     }
@@ -34,9 +38,11 @@ struct ImportProgress {
     }
 
     /// `[#####     ]  50 %  1000 lines  500/s  0:02 left`, at most `columns - 1` wide.
-    static func text(lines: Int, bytes: Int, total: Int?, elapsed: Duration, columns: Int) -> String {
+    static func text(
+        lines: Int, bytes: Int, total: Int?, unit: String = "lines", elapsed: Duration, columns: Int
+    ) -> String {
         let milliseconds = max(1, Int(elapsed / .milliseconds(1)))
-        var words = "\(lines) lines  \(lines * 1000 / milliseconds)/s"
+        var words = "\(lines) \(unit)  \(lines * 1000 / milliseconds)/s"
         guard let total, total > 0 else { return String(words.prefix(columns - 1)) }
         let done = min(bytes, total)
         if done > 0, milliseconds > 1000 {

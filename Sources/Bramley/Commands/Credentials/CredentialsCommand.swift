@@ -4,7 +4,7 @@ package import ArgumentParser
 package struct CredentialsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "What people allowed at Apple, and what is sealed of it here.",
-        subcommands: [])
+        subcommands: [CredentialsResealCommand.self])
 
     package init() {}
 }

@@ -1,0 +1,113 @@
+package import ArgumentParser
+package import Coding
+internal import Crypto
+package import RelyingParty
+internal import Storage
+
+/// `bramley credentials reseal`
+package struct CredentialsResealCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "reseal", abstract: "Seal again under the newest sealing key what older ones have sealed.",
+        discussion: """
+            For the time after a change of the sealing key, beside the running server. Nothing is lost when it is \
+            interrupted: run it again, and it goes on.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let report = try await Interruption.cancelling { try await Self.reseal(place) }
+            if output.json {
+                try CommandOutput.json { report.write(to: &$0) }
+            } else {
+                try CommandOutput.line(report.text)
+            }
+            guard report.isComplete else {
+                throw CommandFailure("Interrupted. Run it again: what is done stays, and it goes on.")
+            }
+            if !report.unreadable.isEmpty { throw CommandFailure(report.complaint(keys: place.keyring.keyIDs)) }
+        }
+    }
+
+    private static func reseal(_ place: OperatorDatabase) async throws -> ResealReport {
+        let resealing = Resealing(store: place.database, keyring: place.keyring, clock: SystemClock())
+        var bar: ImportProgress?
+        do throws(Resealing.Refusal) {
+            let report = try await resealing.run { progress in
+                if bar == nil { bar = ImportProgress(total: progress.total, unit: "tokens") }
+                bar?.update(lines: progress.looked, bytes: progress.looked)
+            }
+            bar?.clear()
+            return report
+        } catch {
+            bar?.clear()
+            switch error {
+            case .store(let error): throw error
+            case .otherKey(let ours, let server):
+                throw CommandFailure(
+                    """
+                    The server was started last with the sealing key \(server ?? "(none)"), and this configuration names \
+                    \(ours): restart bramley serve with it first. Until then it could not open what is sealed here.
+                    """)
+            }
+        }
+    }
+}
+
+extension ResealReport {
+    /// For a person.
+    package var text: String {
+        let done = [Self.count(tokens, "refresh token"), Self.count(signingKeys, "signing key")]
+        var text = "\(done.joined(separator: " and ")) sealed again under \(keyID); \(current) already were."
+        if let previousKeysUntil {
+            text += """
+                 Keep the previous sealing keys listed until \(previousKeysUntil.rfc3339): by them people are known again \
+                who were deleted before the change, and sign-ins that were in progress.
+                """
+        }
+        return text
+    }
+
+    /// What to do about what did not open.
+    /// - Parameter keys: the ids of the keys that were tried.
+    package func complaint(keys: [String]) -> String {
+        let parts = unreadable.sorted { $0.key < $1.key }.map { key, count in
+            if key.isEmpty { return "\(count) of no form this version knows" }
+            return keys.contains(where: key.isExactly)
+                ? "\(count) under \(key), changed since or moved from elsewhere"
+                : "\(count) under \(key), which is not listed"
+        }
+        return """
+            Not opened, and left as they are: \(parts.joined(separator: "; ")). List the missing key in \
+            secrets.previousSealingKeyFiles and run this again.
+            """
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("key", keyID)
+        writer.member("complete", isComplete)
+        writer.member("tokens", Int64(tokens))
+        writer.member("signingKeys", Int64(signingKeys))
+        writer.member("current", Int64(current))
+        writer.name("unreadable")
+        writer.beginArray()
+        for (key, count) in unreadable.sorted(by: { $0.key < $1.key }) {
+            writer.beginObject()
+            writer.member("key", key)
+            writer.member("count", Int64(count))
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.member("previousKeysUntil", previousKeysUntil)
+        writer.endObject()
+    }
+
+    private static func count(_ number: Int, _ noun: String) -> String {
+        "\(number) \(noun)\(number == 1 ? "" : "s")"
+    }
+}

@@ -1,0 +1,152 @@
+package import Coding
+package import Crypto
+
+/// Seals again under the current key what older keys have sealed: refresh tokens, those that wait to be revoked, and the
+/// keys that sign assertions. Beside a running server, in small transactions; a second run goes on where the first was
+/// stopped, because what is done needs no more doing.
+package struct Resealing: Sendable {
+    /// Tokens of one transaction: other writers wait for it.
+    package static let batch = 200
+
+    /// How far it is.
+    package struct Progress: Hashable, Sendable {
+        package var looked = 0
+        package var total = 0
+    }
+
+    /// Why nothing was begun.
+    package enum Refusal: Error, Hashable, Sendable {
+        /// The server seals with `server`, not with `ours`: what is sealed with ours it might not open.
+        case otherKey(ours: String, server: String?)
+        case store(StoreError)
+    }
+
+    private let store: any SealedTokenStore & SigningKeyStore
+    private let keyring: SealingKeyring
+    private let sealer: SigningKeySealer
+    private let clock: any WallClock
+
+    package init(store: any SealedTokenStore & SigningKeyStore, keyring: SealingKeyring, clock: any WallClock) {
+        self.store = store
+        self.keyring = keyring
+        self.sealer = SigningKeySealer(keyring: keyring)
+        self.clock = clock
+    }
+
+    /// - Parameter progress: told before the first batch and after each.
+    /// - Returns: what was done; cut short, and `isComplete` false, when the task is cancelled.
+    package func run(progress: (Progress) -> Void = { _ in }) async throws(Refusal) -> ResealReport {
+        let found: SealingKeyStamp?
+        do throws(StoreError) {
+            found = try await store.sealingKeyStamp()
+        } catch {
+            throw .store(error)
+        }
+        guard let stamp = found, stamp.keyID.isExactly(keyring.currentKeyID) else {
+            throw .otherKey(ours: keyring.currentKeyID, server: found?.keyID)
+        }
+        do throws(StoreError) {
+            return try await work(stamp, progress)
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    private func work(
+        _ stamp: SealingKeyStamp, _ progress: (Progress) -> Void
+    ) async throws(StoreError) -> ResealReport {
+        var report = ResealReport(keyID: keyring.currentKeyID)
+        try await resealTokens(&report, progress)
+        guard !Task.isCancelled else { return report }
+        try await resealSigningKeys(&report)
+        if report.tokens + report.signingKeys > 0 { try await store.forgetReplacedSeals() }
+        report.isComplete = true
+        if !keyring.previousKeyIDs.isEmpty { report.previousKeysUntil = try await previousKeysUntil(stamp) }
+        return report
+    }
+
+    private func resealTokens(_ report: inout ResealReport, _ progress: (Progress) -> Void) async throws(StoreError) {
+        var state = Progress(looked: 0, total: try await store.sealedTokenCount())
+        progress(state)
+        var place: SealedToken.Place?
+        while !Task.isCancelled {
+            let tokens = try await store.sealedTokens(after: place, limit: Self.batch)
+            guard let last = tokens.last else { return }
+            var changes: [(token: SealedToken, sealed: [UInt8])] = []
+            for token in tokens {
+                if !keyring.isOutdated(token.sealed) {
+                    report.current += 1
+                } else if let sealed = resealed(token) {
+                    changes.append((token, sealed))
+                } else {
+                    report.countUnreadable(token.sealed)
+                }
+            }
+            if !changes.isEmpty {
+                let replaced = try await store.replaceSealedTokens(changes)
+                report.tokens += replaced
+                // What changed since it was read was sealed by a running server: with the current key.
+                report.current += changes.count - replaced
+            }
+            place = last.place
+            state.looked += tokens.count
+            state.total = max(state.total, state.looked)
+            progress(state)
+        }
+    }
+
+    private func resealed(_ token: SealedToken) -> [UInt8]? {
+        guard let plain = try? keyring.open(token.sealed, purpose: .refreshToken, context: token.context) else {
+            return nil
+        }
+        return keyring.seal(plain, purpose: .refreshToken, context: token.context)
+    }
+
+    private func resealSigningKeys(_ report: inout ResealReport) async throws(StoreError) {
+        let before = try await store.signingKeys()
+        let outdated = before.filter { record in record.sealedPrivateKey.map(keyring.isOutdated) ?? false }
+        guard !outdated.isEmpty else { return }
+        let sealer = sealer
+        let after = try await store.changeSigningKeys { keys in keys.map(sealer.resealed) }
+        for record in outdated {
+            let sealed = after.first { $0.keyID.isExactly(record.keyID) }?.sealedPrivateKey
+            // Gone meanwhile: it was erased on its day.
+            guard let sealed else { continue }
+            if keyring.isOutdated(sealed) { report.countUnreadable(sealed) } else { report.signingKeys += 1 }
+        }
+    }
+
+    /// Until when older keys find or open something that is not sealed again: sign-ins in progress, and by their hashes
+    /// the people who were deleted.
+    private func previousKeysUntil(_ stamp: SealingKeyStamp) async throws(StoreError) -> Timestamp {
+        let now = clock.now()
+        let attempts = (stamp.since ?? now).adding(seconds: SignInConfiguration.maximumAttemptLifetime)
+        guard let deletion = try await store.lastDeletion(before: stamp.since) else { return attempts }
+        return max(attempts, deletion.adding(seconds: RetentionPolicy.revocations))
+    }
+}
+
+/// What a run of `Resealing` did.
+package struct ResealReport: Hashable, Sendable {
+    /// The key that seals.
+    package var keyID: String
+    /// Sealed again: refresh tokens, the queue's among them.
+    package var tokens = 0
+    package var signingKeys = 0
+    /// Refresh tokens that were under this key already.
+    package var current = 0
+    /// Tokens and keys that did not open, by the id of the key that sealed them. They stay as they are.
+    package var unreadable: [String: Int] = [:]
+    /// False when it was interrupted.
+    package var isComplete = false
+    /// Until then the previous keys must stay listed; nil when none is listed.
+    package var previousKeysUntil: Timestamp?
+
+    package init(keyID: String) {
+        self.keyID = keyID
+    }
+
+    fileprivate mutating func countUnreadable(_ sealed: [UInt8]) {
+        unreadable[SealingKeyring.keyID(of: sealed) ?? "", default: 0] += 1
+    }
+}

@@ -1,0 +1,261 @@
+import Coding
+import Crypto
+import Foundation
+import GRDB
+import Logging
+import RelyingParty
+import Storage
+import Testing
+
+/// A new sealing key, and everything the old one sealed put under it while the server works.
+@Suite struct ResealingTests {
+    private let bench: Bench
+    private let new = SealingKey.generate()
+    private let silentLogger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    init() throws { bench = try Bench() }
+
+    private var rotated: SealingKeyring { SealingKeyring(current: new, previous: [Bench.key]) }
+
+    private func open(_ ring: SealingKeyring, use: DatabaseOptions.Use = .server) throws -> Storage.Database {
+        var bench = bench
+        bench.keyring = ring
+        // Two processes on one file wait for each other here, as they do in life.
+        var options = bench.options(busyTimeout: 30_000)
+        options.use = use
+        return try bench.open(options)
+    }
+
+    private func resealing(_ database: Storage.Database, _ ring: SealingKeyring) -> Resealing {
+        Resealing(store: database, keyring: ring, clock: bench.clock)
+    }
+
+    private func sealed(_ subject: String, by ring: SealingKeyring) -> SignInRecord {
+        var new = record(subject, at: bench.clock.now())
+        new.sealedRefreshToken = ring.seal(
+            Array("token of \(subject)".utf8), purpose: .refreshToken,
+            context: RefreshToken.sealingContext(
+                team: Bench.team, subject: AppleSubject(subject), clientID: Bench.web))
+        return new
+    }
+
+    @discardableResult
+    private func signIn(_ count: Int, _ name: String, in database: Storage.Database, by ring: SealingKeyring)
+        async throws
+        -> [UserID]
+    {
+        var users: [UserID] = []
+        for number in 0..<count {
+            users.append(try #require(try await database.completeSignIn(sealed("\(name)\(number)", by: ring)).user).id)
+        }
+        return users
+    }
+
+    /// Opens every token with this ring alone; the texts, in the store's order.
+    private func opened(_ database: Storage.Database, by ring: SealingKeyring) async throws -> [String] {
+        var texts: [String] = []
+        var place: SealedToken.Place?
+        while true {
+            // An odd size, so that pages end within both tables.
+            let tokens = try await database.sealedTokens(after: place, limit: 37)
+            guard let last = tokens.last else { return texts }
+            for token in tokens {
+                let plain = try ring.open(token.sealed, purpose: .refreshToken, context: token.context)
+                texts.append(String(decoding: plain, as: UTF8.self))
+            }
+            place = last.place
+        }
+    }
+
+    @Test("every token opens under the new key alone afterwards, those of deleted people and the signing keys too")
+    func everything() async throws {
+        let count = Resealing.batch * 2 + 3
+        let first = try open(bench.keyring)
+        let users = try await signIn(count, "p", in: first, by: bench.keyring)
+        for user in users.suffix(2) { #expect(try await first.deleteUser(user, at: bench.clock.now())) }
+        let signing = SigningKeys(
+            store: first, keyring: bench.keyring, clock: bench.clock, logger: silentLogger)
+        let signer = try await signing.signer(at: bench.clock.now()).keyID
+        first.close()
+
+        let server = try open(rotated)
+        try await signIn(4, "late", in: server, by: rotated)
+        let command = try open(rotated, use: .command)
+        var seen: [Resealing.Progress] = []
+        let report = try await resealing(command, rotated).run { seen.append($0) }
+        #expect(report.keyID == new.id)
+        #expect(report.isComplete)
+        #expect(report.tokens == count)
+        #expect(report.current == 4)
+        #expect(report.signingKeys == 1)
+        #expect(report.unreadable.isEmpty)
+        #expect(seen.first?.looked == 0 && seen.first?.total == count + 4)
+        #expect(seen.last?.looked == count + 4 && seen.last?.total == count + 4)
+        #expect(seen.count >= 4)
+
+        let alone = SealingKeyring(current: new)
+        let texts = try await opened(server, by: alone)
+        #expect(texts.count == count + 4)
+        #expect(Set(texts).count == count + 4)
+        let record = try #require(try await server.signingKeys().first)
+        #expect(record.keyID == signer)
+        let reader = SigningKeys(store: server, keyring: alone, clock: bench.clock, logger: silentLogger)
+        #expect(try await reader.signer(at: bench.clock.now()).keyID == signer)
+
+        // Once more: nothing left to do, and nothing written.
+        let before = try await server.sealedTokens(after: nil, limit: 1000)
+        let again = try await resealing(command, rotated).run()
+        #expect(again.tokens == 0 && again.signingKeys == 0 && again.current == count + 4)
+        #expect(try await server.sealedTokens(after: nil, limit: 1000) == before)
+    }
+
+    @Test("before a server was started with the key nothing is touched, whichever side is behind")
+    func otherKey() async throws {
+        let server = try open(bench.keyring)
+        try await signIn(3, "p", in: server, by: bench.keyring)
+        let before = try await server.sealedTokens(after: nil, limit: 10)
+        await #expect(throws: Resealing.Refusal.otherKey(ours: new.id, server: Bench.key.id)) {
+            try await resealing(server, rotated).run()
+        }
+        #expect(try await server.sealedTokens(after: nil, limit: 10) == before)
+        server.close()
+        _ = try open(rotated)
+        // A command with the old order of keys, after the server's change: it would seal with the old key again.
+        let backwards = SealingKeyring(current: Bench.key, previous: [new])
+        await #expect(throws: Resealing.Refusal.otherKey(ours: Bench.key.id, server: new.id)) {
+            try await resealing(try open(backwards, use: .command), backwards).run()
+        }
+    }
+
+    @Test("what no key opens stays as it is and is counted by its key; what was moved from elsewhere too")
+    func unreadable() async throws {
+        let lost = SealingKey.generate()
+        let first = try open(bench.keyring)
+        try await signIn(2, "p", in: first, by: bench.keyring)
+        try await signIn(3, "lost", in: first, by: SealingKeyring(current: lost))
+        first.close()
+        // A token moved into another person's row does not open there, and must not be sealed for them.
+        try await bench.stranger().write { connection in
+            try connection.execute(
+                sql: """
+                    UPDATE apple_credential SET sealed_refresh_token =
+                    (SELECT sealed_refresh_token FROM apple_credential WHERE identity = 1) WHERE identity = 2
+                    """)
+        }
+        let server = try open(rotated)
+        let report = try await resealing(server, rotated).run()
+        #expect(report.tokens == 1)
+        #expect(report.unreadable == [lost.id: 3, Bench.key.id: 1])
+        #expect(report.isComplete)
+        let wider = SealingKeyring(current: new, previous: [Bench.key, lost])
+        #expect(try await resealing(server, wider).run().tokens == 3)
+    }
+
+    @Test("interrupted after any batch, a second run does the rest")
+    func resumes() async throws {
+        let count = Resealing.batch * 3
+        let first = try open(bench.keyring)
+        try await signIn(count, "p", in: first, by: bench.keyring)
+        first.close()
+        let server = try open(rotated)
+        let resealing = resealing(server, rotated)
+        let task = Task {
+            try await resealing.run { progress in
+                if progress.looked >= Resealing.batch { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
+            }
+        }
+        let cut = try await task.value
+        #expect(!cut.isComplete)
+        #expect(cut.tokens == Resealing.batch)
+        let rest = try await resealing.run()
+        #expect(rest.isComplete)
+        #expect(rest.tokens == count - Resealing.batch)
+        #expect(rest.current == Resealing.batch)
+        #expect(try await opened(server, by: SealingKeyring(current: new)).count == count)
+    }
+
+    @Test("a token that changed since it was read stays: a sign-in's newer one, a deletion, a revocation that is done")
+    func newerTokensStay() async throws {
+        let first = try open(bench.keyring)
+        let users = try await signIn(3, "p", in: first, by: bench.keyring)
+        #expect(try await first.deleteUser(users[2], at: bench.clock.now()))
+        first.close()
+        let server = try open(rotated)
+        let read = try await server.sealedTokens(after: nil, limit: 2)
+        let queued = try await server.sealedTokens(after: read.last?.place, limit: 2)
+        try #require(read.count == 2 && queued.count == 1)
+        // Meanwhile: a sign-in, a deletion, and Apple's answer.
+        _ = try await server.completeSignIn(sealed("p0", by: rotated))
+        #expect(try await server.deleteUser(users[1], at: bench.clock.now()))
+        let due = try await server.dueRevocations(at: bench.clock.now(), limit: 10)
+        for entry in due { #expect(try await server.finishRevocation(entry.id)) }
+
+        let stale = (read + queued).map { (token: $0, sealed: Array("stale".utf8)) }
+        #expect(try await server.replaceSealedTokens(stale) == 0)
+        #expect(try await opened(server, by: SealingKeyring(current: new)) == ["token of p0"])
+        #expect(try await server.sealedTokenCount() == 1)
+    }
+
+    @Test("sign-ins and deletions beside it lose nothing")
+    func besideTraffic() async throws {
+        let first = try open(bench.keyring)
+        let users = try await signIn(300, "p", in: first, by: bench.keyring)
+        first.close()
+        let server = try open(rotated)
+        let command = try open(rotated, use: .command)
+        async let traffic: Void = {
+            for number in 0..<60 {
+                _ = try await server.completeSignIn(sealed("p\(number * 3)", by: rotated))
+                _ = try await server.deleteUser(users[number * 3 + 1], at: bench.clock.now())
+            }
+        }()
+        var reports = [try await resealing(command, rotated).run()]
+        try await traffic
+        // Whoever was deleted behind the cursor is in the queue now, sealed by the server: nothing is left for a second run.
+        reports.append(try await resealing(command, rotated).run())
+        #expect(reports[1].tokens == 0)
+        let texts = try await opened(server, by: SealingKeyring(current: new))
+        #expect(Set(texts).count == 300 && texts.count == 300)
+    }
+
+    @Test("says until when the old key is needed still")
+    func previousKeysUntil() async throws {
+        let first = try open(bench.keyring)
+        let users = try await signIn(2, "p", in: first, by: bench.keyring)
+        #expect(try await first.deleteUser(users[0], at: bench.clock.now()))
+        let deletedAt = bench.clock.now()
+        first.close()
+        bench.clock.advance(seconds: 3_600)
+        let server = try open(rotated)
+        let changedAt = bench.clock.now()
+        #expect(try await server.sealingKeyStamp() == SealingKeyStamp(keyID: new.id, since: changedAt))
+        bench.clock.advance(seconds: 60)
+        // One made under the new key is found by it: it does not count.
+        #expect(try await server.deleteUser(users[1], at: bench.clock.now()))
+        let report = try await resealing(server, rotated).run()
+        #expect(report.previousKeysUntil == deletedAt.adding(seconds: RetentionPolicy.revocations))
+        // Without an old key listed there is nothing to say.
+        #expect(try await resealing(server, SealingKeyring(current: new)).run().previousKeysUntil == nil)
+
+        // When those entries are gone, sign-ins that were in progress at the change are what is left.
+        bench.clock.advance(seconds: RetentionPolicy.revocations + 1)
+        try await bench.stranger().write { try $0.execute(sql: "DELETE FROM revocation") }
+        let later = try await resealing(server, rotated).run()
+        #expect(later.previousKeysUntil == changedAt.adding(seconds: SignInConfiguration.maximumAttemptLifetime))
+        server.close()
+        // Another start with the same key does not move the time.
+        #expect(try await open(rotated).sealingKeyStamp()?.since == changedAt)
+    }
+
+    @Test("the old seals are in neither file of the database")
+    func leavesNoOldSeal() async throws {
+        let first = try open(bench.keyring)
+        try await signIn(20, "p", in: first, by: bench.keyring)
+        let old = try await first.sealedTokens(after: nil, limit: 1).first?.sealed ?? []
+        first.close()
+        #expect(try bench.databaseBytes().firstRange(of: old) != nil)
+        let server = try open(rotated)
+        _ = try await resealing(server, rotated).run()
+        #expect(try bench.databaseBytes().firstRange(of: old) == nil)
+    }
+}
