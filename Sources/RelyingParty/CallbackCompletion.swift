@@ -78,7 +78,8 @@ extension SignIn {
             session: NewSession(
                 id: identifiers.make(), tokenHash: token.hash, kind: .browser, device: device,
                 expiresAt: now.adding(seconds: configuration.sessionLimits.lifetime)),
-            replacing: opened.attempt.replacing, now: now)
+            replacing: opened.attempt.replacing, now: now,
+            firstCheckAt: CheckSchedule(random: random).afterSignIn(at: now))
         let result = try await storing { () throws(StoreError) in try await store.completeSignIn(record) }
         switch result {
         case .signedIn(_, let session, _): return .signedIn(token: token, session: session, returnTo: opened.returnTo)

@@ -6,6 +6,8 @@ package enum LeasedJob: String, Sendable, CaseIterable {
     case revocations
     /// Delivering events to applications.
     case webhooks
+    /// Asking Apple whether credentials still stand.
+    case credentialChecks
 }
 
 /// Who does a job, among overlapping processes: one holder at a time, until its lease ends.

@@ -90,6 +90,8 @@ package struct SignInRecord: Sendable {
     package var team: TeamID
     package var claims: IdentityClaims
     package var sealedRefreshToken: [UInt8]?
+    /// When Apple is asked for the first time whether the token still stands.
+    package var firstCheckAt: Timestamp
     package var policy: SignUpPolicy
     package var newUser: UserID
     package var session: NewSession
@@ -100,7 +102,7 @@ package struct SignInRecord: Sendable {
         attempt: Digest256, bindingHash: Digest256, attemptIssuedAt: Timestamp, attemptExpiresAt: Timestamp,
         team: TeamID, claims: IdentityClaims,
         sealedRefreshToken: [UInt8]?, policy: SignUpPolicy, newUser: UserID, session: NewSession,
-        replacing: SessionID?, now: Timestamp
+        replacing: SessionID?, now: Timestamp, firstCheckAt: Timestamp? = nil
     ) {
         self.attempt = attempt
         self.bindingHash = bindingHash
@@ -109,6 +111,7 @@ package struct SignInRecord: Sendable {
         self.team = team
         self.claims = claims
         self.sealedRefreshToken = sealedRefreshToken
+        self.firstCheckAt = firstCheckAt ?? now.adding(seconds: CheckSchedule.interval)
         self.policy = policy
         self.newUser = newUser
         self.session = session

@@ -20,6 +20,7 @@ enum Schema {
         SchemaStep(name: "0005-applications", sql: applications),
         SchemaStep(name: "0006-signing-keys", sql: signingKeys),
         SchemaStep(name: "0007-webhooks", sql: webhooks),
+        SchemaStep(name: "0008-credential-checks", sql: credentialChecks),
         SchemaStep(name: "0009-credential-state", sql: credentialState),
     ]
 
@@ -237,6 +238,45 @@ enum Schema {
             WHERE next_attempt_at IS NOT NULL;
         CREATE INDEX webhook_delivery_failed ON webhook_delivery (endpoint) WHERE attempts > 0 AND dead_at IS NULL;
         CREATE INDEX webhook_delivery_dead ON webhook_delivery (dead_at) WHERE dead_at IS NOT NULL;
+        """
+
+    private static let credentialChecks = """
+        -- checked_at: when Apple was asked last about this token; null after a sign-in brought another, and when Apple
+        -- certainly made no check. held_back_at: Apple called it dead while dead answers were not applied.
+        ALTER TABLE apple_credential ADD COLUMN checked_at INTEGER;
+        ALTER TABLE apple_credential ADD COLUMN check_failures INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE apple_credential ADD COLUMN held_back_at INTEGER;
+        DROP INDEX apple_credential_next_check;
+        CREATE INDEX apple_credential_due ON apple_credential (client_id, next_check_at)
+            WHERE next_check_at IS NOT NULL;
+        CREATE INDEX apple_credential_unplanned ON apple_credential (client_id)
+            WHERE next_check_at IS NULL AND sealed_refresh_token IS NOT NULL;
+        CREATE INDEX apple_credential_held_back ON apple_credential (held_back_at) WHERE held_back_at IS NOT NULL;
+
+        -- Answers by the minute, of the last hour.
+        CREATE TABLE credential_check (
+            minute INTEGER PRIMARY KEY,
+            alive INTEGER NOT NULL DEFAULT 0,
+            dead INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+
+        -- One row when a wave stopped the checks (since), or the operator accepted one (accepts_until).
+        CREATE TABLE credential_brake (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            since INTEGER,
+            dead INTEGER NOT NULL DEFAULT 0,
+            checks INTEGER NOT NULL DEFAULT 0,
+            accepts_until INTEGER
+        ) STRICT;
+
+        -- Clients that Apple refuses.
+        CREATE TABLE credential_pause (
+            client_id TEXT PRIMARY KEY,
+            since INTEGER NOT NULL,
+            next_try_at INTEGER NOT NULL,
+            attempts INTEGER NOT NULL,
+            detail TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
         """
 
     private static let credentialState = """

@@ -198,13 +198,18 @@ extension SQLiteConnection {
         guard let sealed = record.sealedRefreshToken else { return }
         try run(
             """
-            INSERT INTO apple_credential (identity, client_id, sealed_refresh_token, issued_at, state)
-            VALUES (?, ?, ?, ?, 'authorized')
+            INSERT INTO apple_credential (identity, client_id, sealed_refresh_token, issued_at, state, next_check_at)
+            VALUES (?, ?, ?, ?, 'authorized', ?)
             ON CONFLICT (identity, client_id) DO UPDATE SET sealed_refresh_token = excluded.sealed_refresh_token,
-            issued_at = excluded.issued_at, state = excluded.state, cause = NULL, next_check_at = NULL
+            issued_at = excluded.issued_at, state = excluded.state, cause = NULL,
+            next_check_at = excluded.next_check_at, checked_at = NULL, check_failures = 0, held_back_at = NULL
             WHERE excluded.issued_at >= issued_at OR sealed_refresh_token IS NULL
             """,
-            [identity, record.claims.clientID.rawValue, blob(sealed), record.claims.issuedAt.milliseconds])
+            [
+                identity, record.claims.clientID.rawValue, blob(sealed), record.claims.issuedAt.milliseconds,
+                record.firstCheckAt.milliseconds,
+            ])
+        try endPause(of: record.claims.clientID, before: record.attemptIssuedAt)
     }
 
     /// Ends the session the new one replaces, and makes it.

@@ -1,0 +1,287 @@
+import Coding
+package import Crypto
+package import Logging
+import Synchronization
+
+/// Asks Apple once a day, credential by credential, whether what people allowed still stands: for revocations of which no
+/// notification arrived.
+///
+/// What is due, what was asked and what stops the checks stands in the store. A credential is marked before Apple is
+/// asked, so a process that is killed in between has made this day's check, and its answer is lost; the next day tells.
+/// Apple out of reach changes nothing.
+package final class CredentialChecks: Sendable {
+    private struct State {
+        var pace: CheckPace
+        var backOff = CheckBackOff()
+        var inFlight = 0
+        /// Until when this process may ask.
+        var leaseEnd: Timestamp?
+        /// The store failed: nothing is tried before.
+        var restUntil: Timestamp?
+        /// As the log knows it.
+        var gate = CheckGate()
+        var complaints = CheckComplaints()
+    }
+
+    /// Checks a second, at most: one and a half times what a million credentials need in a day, and room for making good
+    /// what an outage left.
+    package static let standardRate = 20
+    /// How long a process that was killed keeps others from asking, in seconds. The marks in the store keep two from asking
+    /// twice; the lease keeps the pace.
+    static let leaseTime: Int64 = 5
+    /// How long to leave a store alone that failed, in milliseconds.
+    private static let rest: Int64 = 5_000
+
+    private let store: any CredentialCheckStore & LeaseStore
+    private let checker: any TokenChecker
+    private let scope: CheckScope
+    private let keyring: SealingKeyring
+    private let concurrency: Int
+    private let schedule: CheckSchedule
+    private let clock: any WallClock
+    private let logger: Logger
+    private let holder: String
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - rate: checks a second, at most.
+    ///   - concurrency: checks in flight, at most.
+    package init(
+        store: any CredentialCheckStore & LeaseStore, checker: any TokenChecker, scope: CheckScope,
+        keyring: SealingKeyring, rate: Int, concurrency: Int = 16, clock: any WallClock, random: any RandomSource,
+        logger: Logger
+    ) {
+        self.store = store
+        self.checker = checker
+        self.scope = scope
+        self.keyring = keyring
+        self.concurrency = max(1, concurrency)
+        self.schedule = CheckSchedule(random: random)
+        self.clock = clock
+        self.logger = logger
+        holder = Hexadecimal.encode(random.bytes(16))
+        state = Mutex(State(pace: CheckPace(rate: rate)))
+    }
+
+    /// Checks until `pause` says that the process ends, and what is in flight has been answered.
+    /// - Parameter pause: waits a moment, a quarter of a second; false ends the work.
+    package func run(pause: @escaping @Sendable () async -> Bool) async {
+        let (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                repeat { waker.yield() } while await pause()
+                waker.finish()
+            }
+            for await _ in wakes {
+                for check in await round() {
+                    group.addTask {
+                        await self.make(check)
+                        // Its place is free before the next look.
+                        waker.yield()
+                    }
+                }
+            }
+        }
+        await release()
+    }
+
+    /// A check that may be made now: Apple has not been asked yet, and the store says that it was.
+    package struct BegunCheck: Sendable {
+        package let due: DueCheck
+        let spell: Int
+    }
+
+    /// One look: takes what may be asked now. Each must be made.
+    package func round() async -> [BegunCheck] {
+        let now = clock.now()
+        let room = state.withLock { state -> Int in
+            if let rest = state.restUntil, now < rest, rest <= now.adding(milliseconds: Self.rest) { return 0 }
+            let room = state.backOff.room(capacity: concurrency, inFlight: state.inFlight, at: now)
+            return min(room, state.pace.available(at: now))
+        }
+        guard room > 0 else { return [] }
+        do throws(StoreError) {
+            let work = try await store.checkWork(scope, at: now)
+            announce(work.gate)
+            guard work.hasDue else {
+                if state.withLock({ $0.inFlight == 0 }) { await release() }
+                workedAgain()
+                return []
+            }
+            guard try await holdLease(at: now) else { return [] }
+            let due = try await store.beginChecks(scope, limit: room, schedule: schedule, at: now)
+            workedAgain()
+            return state.withLock { state in
+                state.inFlight += due.count
+                state.pace.spend(due.count)
+                return due.map { BegunCheck(due: $0, spell: state.backOff.spell) }
+            }
+        } catch {
+            failed(error)
+            return []
+        }
+    }
+
+    /// Asks Apple, and takes down the answer.
+    package func make(_ check: BegunCheck) async {
+        defer { state.withLock { $0.inFlight -= 1 } }
+        guard let token = open(check.due) else {
+            return complain("unreadable", "no sealing key opens the token", check.due, level: .error)
+        }
+        let answer: CheckAnswer
+        do throws(TokenCheckFailure) {
+            try await checker.check(token, subject: check.due.subject, clientID: check.due.clientID)
+            answer = .alive
+        } catch {
+            guard let failure = self.answer(to: error, of: check) else { return }
+            answer = failure
+        }
+        await record(answer, of: check)
+    }
+
+    /// What a failure means for the credential; nil when it changes nothing: it is asked about again in a day.
+    private func answer(to failure: TokenCheckFailure, of check: BegunCheck) -> CheckAnswer? {
+        let now = clock.now()
+        switch failure {
+        case .dead: return .dead
+        case .mismatch, .unverified:
+            state.withLock { $0.backOff.answered(spell: check.spell) }
+            complain(failure.reason, failure.detail, check.due, level: .error)
+            return nil
+        case .clientRefused(let detail):
+            return .clientRefused(detail: detail, retryAt: schedule.retry(failures: check.due.failures, at: now))
+        case .unavailable(_, let mayHaveChecked, let isThrottled, let retryAfter):
+            state.withLock {
+                $0.backOff.failed(spell: check.spell, isThrottled: isThrottled, retryAfter: retryAfter, at: now)
+            }
+            complain(failure.reason, failure.detail, check.due, level: .warning)
+            return mayHaveChecked ? nil : .notMade(retryAt: schedule.retry(failures: check.due.failures, at: now))
+        }
+    }
+
+    private func record(_ answer: CheckAnswer, of check: BegunCheck) async {
+        switch answer {
+        case .alive, .dead, .clientRefused: state.withLock { $0.backOff.answered(spell: check.spell) }
+        case .notMade: break
+        }
+        do throws(StoreError) {
+            let outcome = try await store.recordCheck(answer, of: check.due, at: clock.now())
+            if case .died(let user, let sessions) = outcome {
+                logger.info(
+                    "a credential is dead",
+                    metadata: [
+                        "user": "\(user.rawValue)", "client": "\(check.due.clientID.rawValue)",
+                        "sessions": "\(sessions)",
+                    ])
+            }
+        } catch {
+            failed(error)
+        }
+    }
+
+    private func open(_ check: DueCheck) -> RefreshToken? {
+        let context = RefreshToken.sealingContext(
+            team: scope.team, subject: check.subject, clientID: check.clientID)
+        guard
+            let bytes = try? keyring.open(check.sealedRefreshToken, purpose: .refreshToken, context: context),
+            let text = String(validating: bytes, as: UTF8.self), !text.isEmpty
+        else { return nil }
+        return RefreshToken(text)
+    }
+
+    // MARK: The lease
+
+    private func holdLease(at now: Timestamp) async throws(StoreError) -> Bool {
+        let length = Self.leaseTime * 1_000
+        // Prolonged when a third of it is gone, or when the clock was set back.
+        if let end = state.withLock({ $0.leaseEnd }) {
+            let rest = end.milliseconds - now.milliseconds
+            if rest > length * 2 / 3, rest <= length { return true }
+        }
+        let isOurs = try await store.holdLease(.credentialChecks, holder: holder, seconds: Self.leaseTime, at: now)
+        state.withLock { $0.leaseEnd = isOurs ? now.adding(milliseconds: length) : nil }
+        return isOurs
+    }
+
+    private func release() async {
+        guard state.withLock({ $0.leaseEnd }) != nil else { return }
+        state.withLock { $0.leaseEnd = nil }
+        // Failing that, it ends by itself.
+        try? await store.releaseLease(.credentialChecks, holder: holder)
+    }
+
+    // MARK: The log
+
+    /// One line when the checks stop or go on, whoever decided it; and when a process begins with them stopped.
+    private func announce(_ gate: CheckGate) {
+        let known = state.withLock { state in
+            defer { state.gate = gate }
+            return state.gate
+        }
+        guard gate != known else { return }
+        if let brake = gate.brake, known.brake == nil {
+            logger.error(
+                "the daily checks have stopped: a wave of dead credentials",
+                metadata: ["reason": "brake", "dead": "\(brake.dead)", "checks": "\(brake.checks)"])
+        } else if gate.brake == nil, known.brake != nil {
+            logger.info("the daily checks go on", metadata: ["reason": "brake"])
+        }
+        for pause in gate.pauses {
+            // Each refusal anew: there are few of them, and nobody is checked meanwhile.
+            if known.pauses.contains(where: { $0.clientID == pause.clientID && $0.attempts == pause.attempts }) {
+                continue
+            }
+            logger.error(
+                "the daily checks of a client wait: Apple refuses us",
+                metadata: [
+                    "reason": "client_refused", "client": "\(pause.clientID.rawValue)", "detail": "\(pause.detail)",
+                    "attempts": "\(pause.attempts)",
+                ])
+        }
+        for pause in known.pauses where !gate.pauses.contains(where: { $0.clientID == pause.clientID }) {
+            logger.info(
+                "the daily checks go on",
+                metadata: ["reason": "client_refused", "client": "\(pause.clientID.rawValue)"])
+        }
+    }
+
+    private func complain(_ reason: String, _ detail: String, _ check: DueCheck, level: Logger.Level) {
+        guard let count = state.withLock({ $0.complaints.count(reason, at: clock.now()) }) else { return }
+        logger.log(
+            level: level, "a credential could not be checked",
+            metadata: [
+                "reason": "\(reason)", "detail": "\(detail)", "client": "\(check.clientID.rawValue)",
+                "count": "\(count)",
+            ])
+    }
+
+    private func failed(_ error: StoreError) {
+        let isFirst = state.withLock { state in
+            defer { state.restUntil = clock.now().adding(milliseconds: Self.rest) }
+            return state.restUntil == nil
+        }
+        if isFirst { logger.error("the daily checks wait: the database fails", metadata: ["cause": "\(error.text)"]) }
+    }
+
+    private func workedAgain() {
+        state.withLock { $0.restUntil = nil }
+    }
+}
+
+/// Keeps a mistake that hits every credential from filling the log: one line a reason and hour, with how many there were.
+struct CheckComplaints: Sendable {
+    private static let interval: Int64 = 3_600
+
+    private var last: [String: Timestamp] = [:]
+    private var silent: [String: Int] = [:]
+
+    /// How many there were since the last line, this one included; nil when it is too early for another line.
+    mutating func count(_ reason: String, at now: Timestamp) -> Int? {
+        if let last = last[reason], last <= now, now < last.adding(seconds: Self.interval) {
+            silent[reason, default: 0] += 1
+            return nil
+        }
+        last[reason] = now
+        return 1 + (silent.removeValue(forKey: reason) ?? 0)
+    }
+}
