@@ -19,6 +19,7 @@ package final class AppleIdentityProvider: IdentityProvider {
     private let notifications: AppleNotificationVerifier
     private let tokenExchange: TokenExchange
     private let tokenRevocation: TokenRevocation
+    private let tokenCheck: TokenCheck
 
     package init(
         configuration: AppleConfiguration, transport: any HTTPTransport, archive: any KeySetArchive,
@@ -44,6 +45,7 @@ package final class AppleIdentityProvider: IdentityProvider {
         tokenExchange = TokenExchange(
             client: tokens, servicesID: configuration.servicesID, redirectURI: configuration.redirectURI)
         tokenRevocation = TokenRevocation(client: tokens)
+        tokenCheck = TokenCheck(client: tokens, identityTokens: identityTokens)
     }
 
     package func authorizeURL(state: String, nonce: String) -> String {
@@ -106,6 +108,15 @@ package final class AppleIdentityProvider: IdentityProvider {
 extension AppleIdentityProvider: TokenRevoker {
     package func revoke(_ token: RefreshToken, clientID: ClientID) async throws(TokenRevocationFailure) {
         try await tokenRevocation.revoke(token, for: clientID)
+    }
+}
+
+extension AppleIdentityProvider: TokenChecker {
+    package func check(
+        _ token: RefreshToken, subject: AppleSubject, clientID: ClientID
+    ) async throws(TokenCheckFailure) {
+        try await tokenCheck.check(token, of: subject, as: clientID)
+        await keys.renewIfDue()
     }
 }
 

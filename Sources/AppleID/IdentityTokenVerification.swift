@@ -9,6 +9,8 @@ struct IdentityTokenExpectation: Sendable {
         case front(authorizationCode: String)
         /// From the token endpoint: the nonce is equal when present, `at_hash` right when present.
         case back(accessToken: String?)
+        /// For a refresh token, long after the sign-in: whatever its nonce, `at_hash` right when present.
+        case refreshed(accessToken: String?)
     }
 
     var clientID: ClientID
@@ -53,11 +55,16 @@ struct IdentityTokenVerifier: Sendable {
             try require(claims, "c_hash", toBe: ClaimRules.halfHash(of: code))
         case .back(let accessToken):
             if claims["nonce"] != nil { try require(claims, "nonce", toBe: expectation.nonce) }
-            if claims["at_hash"] != nil {
-                guard let accessToken else { throw .refused("at_hash came without an access token") }
-                try require(claims, "at_hash", toBe: ClaimRules.halfHash(of: accessToken))
-            }
+            try validateAccessTokenHash(claims, accessToken)
+        case .refreshed(let accessToken):
+            try validateAccessTokenHash(claims, accessToken)
         }
+    }
+
+    private func validateAccessTokenHash(_ claims: JSONObject, _ accessToken: String?) throws(TokenRefusal) {
+        guard claims["at_hash"] != nil else { return }
+        guard let accessToken else { throw .refused("at_hash came without an access token") }
+        try require(claims, "at_hash", toBe: ClaimRules.halfHash(of: accessToken))
     }
 
     private func require(_ claims: JSONObject, _ name: String, toBe expected: String) throws(TokenRefusal) {

@@ -1,0 +1,107 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// Presents a refresh token at `/auth/token` (RFC 6749 §6), to learn whether Apple still takes it.
+///
+/// What says that a token is dead is read narrowly: a wrong word there signs people out. Status 400, strict JSON, one of
+/// two errors, and a description that does not blame the client.
+struct TokenCheck: Sendable {
+    let client: TokenClient
+    let identityTokens: IdentityTokenVerifier
+
+    func check(
+        _ token: RefreshToken, of subject: AppleSubject, as clientID: ClientID
+    ) async throws(TokenCheckFailure) {
+        let form = [("grant_type", "refresh_token"), ("refresh_token", token.value)]
+        let response: ClientResponse
+        do throws(TokenClientFailure) {
+            response = try await client.post("/auth/token", as: clientID, form: form)
+        } catch {
+            switch error {
+            case .secret(let error): throw .clientRefused("the client secret could not be signed: \(error)")
+            case .transport(let error):
+                throw .unavailable("token endpoint: \(error)", mayHaveChecked: error.mayHaveArrived)
+            }
+        }
+        let answer = try Self.parse(response)
+        try await verify(answer, subject: subject, clientID: clientID)
+    }
+
+    /// Reads the answer. The status decides first: a gateway's error page is never looked into.
+    static func parse(_ response: ClientResponse) throws(TokenCheckFailure) -> TokenResponse {
+        let status = response.status.code
+        guard status == 200 || response.isRefusalStatus else { throw unavailable(response) }
+        guard let object = response.jsonObject else {
+            throw .unavailable("token endpoint: status \(status), content is not JSON", mayHaveChecked: true)
+        }
+        guard status == 200 else { throw failure(TokenEndpointRefusal(object), status: status) }
+        guard let token = object["id_token"]?.stringValue, !token.isEmpty else { throw .unverified("no id_token") }
+        return TokenResponse(
+            identityToken: token, accessToken: object["access_token"]?.stringValue, refreshToken: nil)
+    }
+
+    /// Apple looks the token up before it looks at the client, and names a token of another client `invalid_grant` too:
+    /// only the description tells.
+    private static func failure(_ refusal: TokenEndpointRefusal?, status: Int) -> TokenCheckFailure {
+        guard let refusal else {
+            return .unavailable("token endpoint: status \(status) without an error", mayHaveChecked: true)
+        }
+        return switch refusal.error {
+        // Both have been seen after a revocation. RFC 6749 §5.2 has status 400 for them.
+        case "invalid_grant" where status == 400, "invalid_request" where status == 400:
+            refusal.blamesClient ? .mismatch(refusal.text) : .dead(refusal.text)
+        case "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope":
+            .clientRefused(refusal.text)
+        default: .unavailable("token endpoint: status \(status), " + refusal.text, mayHaveChecked: true)
+        }
+    }
+
+    /// A server error and a refusal for haste say that nothing was checked; what a gateway gave up on may have been.
+    private static func unavailable(_ response: ClientResponse) -> TokenCheckFailure {
+        let status = response.status.code
+        let isThrottled = status == 429
+        let certainlyNot = isThrottled || (500...599).contains(status) && status != 504
+        // RFC 9110 §10.2.3; Apple is not known to send a date.
+        let seconds = response.fields[.retryAfter].flatMap { $0.utf8.count < 10 ? UInt32($0) : nil }
+        return .unavailable(
+            "token endpoint: status \(status)", mayHaveChecked: !certainlyNot, isThrottled: isThrottled,
+            retryAfter: isThrottled || status == 503 ? seconds.map { Int64($0) * 1_000 } : nil)
+    }
+
+    /// That Apple took the token is worth as much as its word for whom: this person and client, signed.
+    private func verify(
+        _ answer: TokenResponse, subject: AppleSubject, clientID: ClientID
+    ) async throws(TokenCheckFailure) {
+        let expectation = IdentityTokenExpectation(
+            clientID: clientID, nonce: "", channel: .refreshed(accessToken: answer.accessToken))
+        do throws(TokenRefusal) {
+            let claims = try await identityTokens.verify(answer.identityToken, expectation)
+            guard claims.subject.rawValue.isExactly(subject.rawValue) else {
+                throw TokenRefusal.refused("sub is wrong")
+            }
+        } catch {
+            switch error {
+            case .refused(let text), .clock(let text): throw .unverified(text)
+            case .keys(.unknownKey): throw .unverified("unknown kid")
+            case .keys(let failure): throw .unavailable(failure.cause, mayHaveChecked: true)
+            }
+        }
+    }
+}
+
+extension TokenEndpointRefusal {
+    /// `client_id mismatch. …` and `redirect_uri mismatch. …`: a token that lives, asked about wrongly.
+    fileprivate var blamesClient: Bool { text.lowercased().contains("mismatch") }
+}
+
+extension HTTPClientError {
+    /// Whether the request may have reached the peer.
+    fileprivate var mayHaveArrived: Bool {
+        switch self {
+        case .unknownHost, .connect, .tls: false
+        case .timeout, .closed, .malformed, .tooLarge: true
+        }
+    }
+}
