@@ -31,6 +31,7 @@ struct ConfigurationExampleTests {
         #expect(configuration.server.trustedProxies.isEmpty)
         #expect(configuration.server.limits.requestLine == 8192)
         #expect(configuration.server.limits.idleTimeout == 60)
+        #expect(configuration.server.limits.credentialChecks == 20)
         #expect(configuration.apple.issuers == ["https://appleid.apple.com"])
         #expect(configuration.apple.endpoint == "https://appleid.apple.com")
         #expect(

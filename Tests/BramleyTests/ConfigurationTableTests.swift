@@ -8,7 +8,7 @@ struct ConfigurationTableTests {
         server.redirectPort server.trustedProxies server.proxyProtocol server.drainTimeout server.limits.requestLine \
         server.limits.headerBlock server.limits.fieldCount server.limits.body server.limits.connections \
         server.limits.connectionsPerAddress server.limits.headerTimeout server.limits.bodyTimeout \
-        server.limits.writeTimeout server.limits.idleTimeout admin.host admin.port apple.servicesID apple.bundleIDs \
+        server.limits.writeTimeout server.limits.idleTimeout server.limits.credentialChecks admin.host admin.port apple.servicesID apple.bundleIDs \
         apple.teamID apple.keyID apple.privateKeyFile apple.nextKeyID apple.nextPrivateKeyFile apple.scopes \
         apple.issuers apple.endpoint apple.scriptURL apple.nativeNonce apple.onAccountDeleted login.mode \
         login.allowedReturnOrigins login.defaultReturnTo login.attemptLifetime login.passwordURL forwardAuth.style \

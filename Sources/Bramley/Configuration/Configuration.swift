@@ -44,7 +44,7 @@ package struct Configuration: Sendable {
         package var limits: Limits
     }
 
-    /// `server.limits.*`: bytes, counts and seconds. Each is inclusive.
+    /// `server.limits.*`: bytes, counts, seconds and a rate. Each is inclusive.
     package struct Limits: Hashable, Sendable {
         package var requestLine: Int
         package var headerBlock: Int
@@ -56,6 +56,8 @@ package struct Configuration: Sendable {
         package var bodyTimeout: Int
         package var writeTimeout: Int
         package var idleTimeout: Int
+        /// A second, at Apple.
+        package var credentialChecks: Int
     }
 
     package struct Apple: Sendable {

@@ -137,7 +137,7 @@ struct ConfigurationBuilder {
     private func limits() -> Configuration.Limits? {
         let names = [
             "requestLine", "headerBlock", "fieldCount", "body", "connections", "connectionsPerAddress", "headerTimeout",
-            "bodyTimeout", "writeTimeout", "idleTimeout",
+            "bodyTimeout", "writeTimeout", "idleTimeout", "credentialChecks",
         ]
         let found = names.map { values.integer("server.limits.\($0)") }
         let all = found.compactMap { $0 }
@@ -145,7 +145,7 @@ struct ConfigurationBuilder {
         return Configuration.Limits(
             requestLine: all[0], headerBlock: all[1], fieldCount: all[2], body: all[3], connections: all[4],
             connectionsPerAddress: all[5], headerTimeout: all[6], bodyTimeout: all[7], writeTimeout: all[8],
-            idleTimeout: all[9])
+            idleTimeout: all[9], credentialChecks: all[10])
     }
 
     /// Two listeners cannot share an address and port.

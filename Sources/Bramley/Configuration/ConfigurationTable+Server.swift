@@ -1,3 +1,5 @@
+internal import RelyingParty
+
 extension ConfigurationTable {
     static let outerKeys: [ConfigurationKey] = [
         ConfigurationKey(
@@ -77,6 +79,12 @@ extension ConfigurationTable {
         limit("bodyTimeout", 1...600, "seconds", 20, "From the end of the header to the end of the body."),
         limit("writeTimeout", 1...600, "seconds", 20, "How long a client may refuse to take bytes of an answer."),
         limit("idleTimeout", 1...3600, "seconds", 60, "How long a kept-alive connection may stay without a request."),
+        limit(
+            "credentialChecks", 1...1000, "checks a second", CredentialChecks.standardRate,
+            """
+            At most so often Apple is asked whether a person's sign-in still stands; each at most once a day. 20 are \
+            1.7 million a day.
+            """),
     ]
 
     static let adminKeys: [ConfigurationKey] = [

@@ -19,6 +19,7 @@ final class ServerParts: Sendable {
     let keyFiles: AppleKeyFiles
     private let provider: AppleIdentityProvider
     private let revocations: AppleRevocations
+    private let credentialChecks: CredentialChecks
     private let application: WebApplication
     private let admin: AdminApplication
     private let signingKeys: SigningKeys?
@@ -57,6 +58,9 @@ final class ServerParts: Sendable {
         revocations = AppleRevocations(
             queue: database, leases: database, revoker: provider, keyring: keyring, clock: clock, random: random,
             logger: logger)
+        credentialChecks = CredentialChecks(
+            store: database, checker: provider, scope: configuration.checkScope, keyring: keyring,
+            rate: configuration.server.limits.credentialChecks, clock: clock, random: random, logger: logger)
         let trusted = TrustedProxies(configuration.server.trustedProxies)
         admission = AdmissionControl(
             maximum: configuration.server.limits.connections,
@@ -191,6 +195,11 @@ final class ServerParts: Sendable {
             }
         }
         RevocationJob(revocations: revocations, draining: draining).start(on: loop)
+        loop.spawn { [credentialChecks, draining] in
+            await credentialChecks.run {
+                await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval)) && !draining.isSet
+            }
+        }
         // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some.
         loop.spawn { [provider] in await provider.keys.prepare() }
     }

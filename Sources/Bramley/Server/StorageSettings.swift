@@ -1,4 +1,4 @@
-internal import RelyingParty
+package import RelyingParty
 package import Storage
 
 extension Configuration {
@@ -8,5 +8,10 @@ extension Configuration {
             directory: storage.directory, origin: apple.isSimulated ? .simulated : .real,
             sessionLimits: sessions.limits, onAccountDeleted: apple.onAccountDeleted == .erase ? .erase : .disable,
             use: use)
+    }
+
+    /// Whose credentials are checked at Apple.
+    package var checkScope: CheckScope {
+        CheckScope(team: TeamID(apple.teamID), clients: ([apple.servicesID] + apple.bundleIDs).map { ClientID($0) })
     }
 }

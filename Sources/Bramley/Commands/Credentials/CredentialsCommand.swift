@@ -4,7 +4,11 @@ package import ArgumentParser
 package struct CredentialsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "What people allowed at Apple, and what is sealed of it here.",
-        subcommands: [CredentialsResealCommand.self])
+        subcommands: [
+            CredentialsStatusCommand.self,
+            CredentialsResumeCommand.self,
+            CredentialsResealCommand.self,
+        ])
 
     package init() {}
 }

@@ -1,0 +1,59 @@
+package import ArgumentParser
+internal import Coding
+internal import RelyingParty
+internal import Storage
+
+/// `bramley credentials resume`
+package struct CredentialsResumeCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "resume", abstract: "Let the daily checks go on that a wave or a refusal stopped.",
+        discussion: """
+            What Apple called dead and was held back is forgotten, and asked again when a day has passed: if it was \
+            Apple's mistake, nobody notices. With --accept the wave is real: what was held back ends now, and for 24 \
+            hours nothing is held back.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+    @OptionGroup package var confirmation: ConfirmationOptions
+
+    @Flag(help: "The wave is real: sign these people out. Asks first.")
+    package var accept = false
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            if accept {
+                let status = try await place.database.checkStatus(place.configuration.checkScope, at: place.now)
+                try confirmation.confirm(
+                    """
+                    \(status.heldBack) held-back \(status.heldBack == 1 ? "credential ends" : "credentials end") with \
+                    all sessions, and for 24 hours no wave is stopped.
+                    """)
+            }
+            let done = try await place.database.resumeChecks(accepting: accept, at: place.now)
+            if output.json {
+                try CommandOutput.json { writer in
+                    writer.beginObject()
+                    writer.member("wasStopped", done.gate.brake != nil)
+                    writer.member("wasRefused", Int64(done.gate.pauses.count))
+                    writer.member("ended", Int64(done.died))
+                    writer.member("sessionsEnded", Int64(done.sessions))
+                    writer.member("forgotten", Int64(done.forgotten))
+                    writer.endObject()
+                }
+            } else {
+                try CommandOutput.line(Self.text(done, accepted: accept))
+            }
+        }
+    }
+
+    private static func text(_ done: CheckResumption, accepted: Bool) -> String {
+        let stood = done.gate.brake != nil || !done.gate.pauses.isEmpty
+        var text = stood ? "the checks go on" : "nothing had stopped the checks"
+        if accepted { text += "; \(done.died) held back ended, with \(done.sessions) sessions" }
+        if done.forgotten > 0 { text += "; \(done.forgotten) held back will be asked about again" }
+        return text
+    }
+}
