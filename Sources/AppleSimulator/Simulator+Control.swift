@@ -41,6 +41,7 @@ extension Simulator {
         case (.post, "people", 1): try addPerson(body)
         case (.post, "clients", 1): try addClient(body)
         case (.delete, "client-keys", 2): try revokeClientKey(path[1])
+        case (.post, "crowd", 1): try addCrowd(body)
         case (.post, "authorize", 1): try authorize(body)
         case (.post, "mint", 1): try mint(body)
         case (.post, "consents", 2) where path[1] == "revoke": try await revokeConsent(body)

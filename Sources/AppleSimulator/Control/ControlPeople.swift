@@ -6,11 +6,7 @@ extension Simulator {
         return try change { world, _ throws(ControlError) in
             var person = world.person(id) ?? Person(id: id, givenName: id, familyName: "", note: "Added by hand")
             try person.update(body)
-            if let index = world.people.firstIndex(where: { $0.id == id }) {
-                world.people[index] = person
-            } else {
-                world.people.append(person)
-            }
+            world.put(person)
             return world.json(of: person)
         }
     }

@@ -3,7 +3,9 @@ struct World: Sendable {
     var teams: [SimulatorConfiguration.Team]
     var clients: [SimulatorConfiguration.Client]
     var notificationURL: String?
-    var people = Person.cast
+    private(set) var people = Person.cast
+    /// Where in `people` somebody is.
+    private var places = Dictionary(uniqueKeysWithValues: Person.cast.enumerated().map { ($1.id, $0) })
     var consents: [Consent.Key: Consent] = [:]
     var pages: [String: AuthorizePage] = [:]
     var pageOrder: [String] = []
@@ -29,7 +31,17 @@ struct World: Sendable {
         self.keys = keys
     }
 
-    func person(_ id: String) -> Person? { people.first { $0.id == id } }
+    func person(_ id: String) -> Person? { places[id].map { people[$0] } }
+
+    /// Adds somebody, or changes the one with that id.
+    mutating func put(_ person: Person) {
+        if let place = places[person.id] {
+            people[place] = person
+        } else {
+            places[person.id] = people.count
+            people.append(person)
+        }
+    }
     func client(_ id: String) -> SimulatorConfiguration.Client? { clients.first { $0.id == id } }
     func team(_ id: String) -> SimulatorConfiguration.Team? { teams.first { $0.id == id } }
 

@@ -1,0 +1,101 @@
+"""A crowd checked at the simulated Apple, the server killed half-way: Benchmarks/credential_checks.py, small."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+PEOPLE = 300
+
+
+def load():
+    path = Path(__file__).resolve().parents[2] / "Benchmarks/credential_checks.py"
+    spec = importlib.util.spec_from_file_location("credential_checks", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["credential_checks"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_each_is_asked_about_once_though_the_server_is_killed(binaries, tmp_path):
+    checks = load()
+    run = checks.Run(binaries, tmp_path, PEOPLE, rate=100)
+    try:
+        run.move_in()
+        found = run.measure()
+    finally:
+        run.site.end()
+    checks.judge(found, PEOPLE)
+
+
+def test_a_wave_stops_and_the_operator_decides(binaries, tmp_path):
+    import json
+
+    checks = load()
+    run = checks.Run(binaries, tmp_path, 60, rate=100)
+    try:
+        run.move_in()
+        # Every answer says that the token is dead: a mistake of Apple's, or the end of everybody.
+        run.site.apple.call("PUT", "faults/token", {"error": "invalid_grant"})
+        run.site.start()
+
+        def status() -> dict:
+            return json.loads(run.bramley("credentials", "status", "--json"))
+
+        deadline = checks.time.monotonic() + checks.STALLED
+        while status()["checks"] != "stopped" and checks.time.monotonic() < deadline:
+            checks.time.sleep(0.1)
+        run.site.stop()
+        found = status()
+        assert found["checks"] == "stopped"
+        assert found["brake"]["dead"] == 20
+        ended = run.database("SELECT count(*) FROM apple_credential WHERE cause = 'token_dead'")[0][0]
+        assert ended == 19
+        assert 1 <= found["heldBack"] <= 16
+        assert "the daily checks have stopped" in run.site.server.text()
+        # A restart does not forget, and asks nobody.
+        asked = run.asked()
+        run.site.start()
+        run.site.stop()
+        assert run.asked() == asked
+        # Nobody can be asked here, so nothing is done without a word.
+        refused = checks.subprocess.run(
+            [str(binaries / "bramley"), "credentials", "resume", "--accept", "--config", str(tmp_path / "config.json")],
+            capture_output=True, text=True, stdin=checks.subprocess.DEVNULL)
+        assert refused.returncode == 64
+        assert status()["checks"] == "stopped"
+        done = json.loads(run.bramley("credentials", "resume", "--accept", "--yes", "--json"))
+        assert done["wasStopped"] and done["ended"] == found["heldBack"] and done["forgotten"] == 0
+        assert status()["checks"] == "running"
+        assert status()["wavesAcceptedUntil"]
+    finally:
+        run.site.end()
+
+
+def test_a_refused_client_waits_and_nobody_is_signed_out(binaries, tmp_path):
+    import json
+
+    checks = load()
+    run = checks.Run(binaries, tmp_path, 40, rate=100)
+    try:
+        run.move_in()
+        run.site.apple.call("PUT", "faults/token", {"error": "invalid_client"})
+        run.site.start()
+        deadline = checks.time.monotonic() + checks.STALLED
+        while "Apple refuses us" not in run.site.server.text() and checks.time.monotonic() < deadline:
+            checks.time.sleep(0.1)
+        run.site.stop()
+        found = json.loads(run.bramley("credentials", "status", "--json"))
+        assert found["checks"] == "refused"
+        assert [pause["attempts"] for pause in found["refused"]] == [1]
+        assert found["live"] == 40 and found["lastHourDead"] == 0
+        assert run.asked() <= 16
+        run.site.apple.call("DELETE", "faults")
+        assert "the checks go on" in run.bramley("credentials", "resume")
+        run.site.start()
+        # All but those that were refused, who are tried again within hours.
+        run.check_until(16)
+        run.site.stop()
+        found = json.loads(run.bramley("credentials", "status", "--json"))
+        assert found["checks"] == "running" and found["live"] == 40 and found["lastHourDead"] == 0
+    finally:
+        run.site.end()
