@@ -10,7 +10,7 @@ extension Database {
         return try await commits.write { connection, effects in
             // About the client, whatever became of the credential.
             switch answer {
-            case .alive: try connection.endPause(of: check.clientID, before: check.askedAt.adding(milliseconds: 1))
+            case .alive: try connection.endPause(of: check.clientID, before: check.askedAt)
             case .clientRefused(let detail, _): try connection.pause(check, detail: detail, at: now)
             case .dead, .notMade: break
             }
@@ -158,7 +158,7 @@ extension SQLiteConnection {
     /// refusal.
     fileprivate func pause(_ check: DueCheck, detail: String, at now: Timestamp) throws {
         let known = try checkGate().pause(of: check.clientID)
-        if let known, known.since > check.askedAt { return }
+        if let known, known.since >= check.askedAt { return }
         let attempts = (known?.attempts ?? 0) + 1
         try run(
             """

@@ -78,7 +78,11 @@ struct TokenCheckTests {
         }
         let stranger = try apple.signer.token(good, kid: IndependentSigner.strangersKey)
         apple.transport.answer("/auth/token", #"{"id_token":"\#(stranger)"}"#)
-        #expect(await failure() == .unverified("unknown kid"))
+        // Unknown for now or for good, as the key set was fetched lately or not: no sign of life, and no end.
+        switch await failure() {
+        case .unverified, .unavailable: break
+        case let other: Issue.record("\(String(describing: other))")
+        }
         for body in ["{}", #"{"id_token":""}"#, #"{"id_token":7}"#, #"{"id_token":"a.b.c"}"#] {
             apple.transport.answer("/auth/token", body)
             guard case .unverified = await failure() else {
