@@ -99,4 +99,6 @@ package struct AccountRecord: Hashable, Sendable {
 package protocol AccountRecords: Sendable {
     /// nil when the user is unknown.
     func accountRecord(of user: UserID, at now: Timestamp) async throws(StoreError) -> AccountRecord?
+    /// The user's identities, the one they were created by first; nil when the user is unknown.
+    func identities(of user: UserID) async throws(StoreError) -> [AccountRecord.Identity]?
 }

@@ -25,6 +25,15 @@ extension Database {
     }
 }
 
+extension Database {
+    package func identities(of user: UserID) async throws(StoreError) -> [AccountRecord.Identity]? {
+        try await read { connection in
+            let identities = try connection.identities(of: user)
+            return identities.isEmpty ? nil : identities
+        }
+    }
+}
+
 extension SQLiteConnection {
     fileprivate func identities(of user: UserID) throws -> [AccountRecord.Identity] {
         try rows(

@@ -22,4 +22,8 @@ extension MemoryStore: AccountRecords {
                 notifications: state.told[key.subject] ?? [], events: state.journal.filter { $0.user == id })
         }
     }
+
+    package func identities(of user: UserID) async throws(StoreError) -> [AccountRecord.Identity]? {
+        try await accountRecord(of: user, at: Timestamp(milliseconds: 0))?.identities
+    }
 }

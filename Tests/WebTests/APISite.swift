@@ -85,6 +85,7 @@ struct BackendRoute: Sendable, CustomStringConvertible {
             method: .patch, path: "/api/v1/users/\(user)", scope: .usersWrite, success: 200, body: #"{"groups":["a"]}"#,
             type: "application/json"),
         BackendRoute(method: .delete, path: "/api/v1/users/\(user)", scope: .usersDelete, success: 202),
+        BackendRoute(method: .get, path: "/api/v1/users/\(user)/credential", scope: .usersRead, success: 200),
         BackendRoute(method: .get, path: "/api/v1/users/\(user)/sessions", scope: .usersRead, success: 200),
         BackendRoute(method: .delete, path: "/api/v1/users/\(user)/sessions", scope: .usersWrite, success: 204),
         BackendRoute(

@@ -208,8 +208,9 @@ import Web
             "createdAt":"\(time)"},"appleIdentities":[{"teamID":"TEAM123456","subject":"001.sub",\
             "transferSubject":"002","credentialState":"revoked","credentialChangedAt":"\(time)",\
             "credentialCause":"token_dead","lastSignInAt":"\(time)","createdAt":"\(time)",\
-            "unfinishedName":{"given":"Ann","family":null},"credentials":[{"clientID":"com.example.web",\
-            "state":"revoked","cause":"consent_revoked","issuedAt":"\(time)","refreshTokenStored":false}]}],\
+            "credentials":[{"clientID":"com.example.web",\
+            "state":"revoked","cause":"consent_revoked","issuedAt":"\(time)","refreshTokenStored":false}],\
+            "unfinishedName":{"given":"Ann","family":null}}],\
             "sessions":[],"notifications":[{"type":"consent-revoked","eventTime":"\(time)","receivedAt":"\(time)",\
             "outcome":"applied"}],"events":[{"id":"evt_00000000000000000000000001","type":"session.ended",\
             "time":"\(time)","data":{"user":"\(user)","cause":"consent_revoked"}}]}

@@ -101,6 +101,10 @@ extension FakeStore: AccountRecords {
                 events: state.events.filter { $0.user == id })
         }
     }
+
+    func identities(of user: UserID) async throws(StoreError) -> [AccountRecord.Identity]? {
+        try await accountRecord(of: user, at: Timestamp(milliseconds: 0))?.identities
+    }
 }
 
 extension FakeStore: EventJournal {

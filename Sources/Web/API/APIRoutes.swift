@@ -24,6 +24,7 @@ struct APIRoutes: Sendable {
         let introspection = IntrospectionAPI(configuration: configuration, responses: responses, reader: reader)
         let users = UsersAPI(
             team: configuration.apple.teamID, responses: responses, users: services.users, clock: clock)
+        let credential = CredentialAPI(responses: responses, users: services.users)
         let events = EventsAPI(responses: responses, journal: services.journal)
         let (reading, writing) = (APIScope.usersRead, APIScope.usersWrite)
         entries = [
@@ -36,6 +37,9 @@ struct APIRoutes: Sendable {
             Entry(method: .get, pattern: "/api/v1/users/{id}", handle: gate.requiring(reading, users.get)),
             Entry(method: .patch, pattern: "/api/v1/users/{id}", handle: gate.requiring(writing, users.patch)),
             Entry(method: .delete, pattern: "/api/v1/users/{id}", handle: gate.requiring(.usersDelete, users.delete)),
+            Entry(
+                method: .get, pattern: "/api/v1/users/{id}/credential",
+                handle: gate.requiring(reading, credential.get)),
             Entry(
                 method: .get, pattern: "/api/v1/users/{id}/sessions", handle: gate.requiring(reading, users.sessions)),
             Entry(

@@ -34,12 +34,7 @@ package enum AccountExport {
 
     private static func write(_ identity: AccountRecord.Identity, to writer: inout JSONWriter) {
         writer.beginObject()
-        writer.member("teamID", identity.team.rawValue)
-        writer.member("subject", identity.subject.rawValue)
-        writer.member("transferSubject", identity.transferSubject)
-        CredentialDocument.members(of: identity.credential, to: &writer)
-        writer.member("lastSignInAt", signIn(identity.lastSignInAt))
-        writer.member("createdAt", identity.createdAt)
+        CredentialDocument.members(of: identity, to: &writer)
         writer.name("unfinishedName")
         if let name = identity.unfinishedName {
             writer.beginObject()
@@ -49,23 +44,6 @@ package enum AccountExport {
         } else {
             writer.writeNull()
         }
-        writer.name("credentials")
-        list(identity.credentials, write: write, to: &writer)
-        writer.endObject()
-    }
-
-    /// Null for somebody who was imported and has not signed in here yet.
-    private static func signIn(_ time: Timestamp) -> Timestamp? {
-        time == ImportedPerson.signInTime ? nil : time
-    }
-
-    private static func write(_ credential: AccountRecord.Credential, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("clientID", credential.clientID.rawValue)
-        writer.member("state", credential.state)
-        writer.member("cause", credential.cause)
-        writer.member("issuedAt", signIn(credential.issuedAt))
-        writer.member("refreshTokenStored", credential.holdsToken)
         writer.endObject()
     }
 

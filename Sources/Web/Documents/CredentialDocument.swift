@@ -1,12 +1,57 @@
 import Coding
 import RelyingParty
 
-/// An identity's credential state as JSON: the same three members wherever one is shown.
+/// What a person allowed at Apple as JSON: the same members wherever it is shown. Never a token, sealed or not.
 enum CredentialDocument {
+    /// What the API answers about one user: the state of the identity they were created by, as their document has it, and
+    /// each identity.
+    static func encode(_ identities: [AccountRecord.Identity]) -> [UInt8] {
+        var writer = JSONWriter(reserving: 1024)
+        writer.beginObject()
+        if let first = identities.first { members(of: first.credential, to: &writer) }
+        writer.name("identities")
+        writer.beginArray()
+        for identity in identities {
+            writer.beginObject()
+            members(of: identity, to: &writer)
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+
     /// Writes `credentialState`, `credentialChangedAt` and `credentialCause` into the object begun.
     static func members(of credential: CredentialStatus, to writer: inout JSONWriter) {
         writer.member("credentialState", credential.state.rawValue)
         writer.member("credentialChangedAt", credential.changedAt)
         writer.member("credentialCause", credential.cause.rawValue)
+    }
+
+    /// Writes an identity and its clients into the object begun.
+    static func members(of identity: AccountRecord.Identity, to writer: inout JSONWriter) {
+        writer.member("teamID", identity.team.rawValue)
+        writer.member("subject", identity.subject.rawValue)
+        writer.member("transferSubject", identity.transferSubject)
+        members(of: identity.credential, to: &writer)
+        writer.member("lastSignInAt", signIn(identity.lastSignInAt))
+        writer.member("createdAt", identity.createdAt)
+        writer.name("credentials")
+        writer.beginArray()
+        for credential in identity.credentials {
+            writer.beginObject()
+            writer.member("clientID", credential.clientID.rawValue)
+            writer.member("state", credential.state)
+            writer.member("cause", credential.cause)
+            writer.member("issuedAt", signIn(credential.issuedAt))
+            writer.member("refreshTokenStored", credential.holdsToken)
+            writer.endObject()
+        }
+        writer.endArray()
+    }
+
+    /// Null for somebody who was imported and has not signed in here yet.
+    private static func signIn(_ time: Timestamp) -> Timestamp? {
+        time == ImportedPerson.signInTime ? nil : time
     }
 }

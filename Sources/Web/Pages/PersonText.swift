@@ -26,6 +26,18 @@ enum PersonText {
             "isPrivate": .flag(email?.isPrivate ?? false),
             "forwardingOff": .flag(email?.isPrivate == true && user.emailForwarding == false),
             "createdAt": MomentText.values(of: user.createdAt),
+            "credential": credential(of: user, strings: strings),
+        ]
+    }
+
+    /// What the person allowed at Apple, in words, and since when if that is known.
+    private static func credential(of user: User, strings: Strings?) -> PageValue {
+        let state = user.credential.state.rawValue
+        return [
+            "state": .text(strings?["account.credential.\(state)"] ?? state),
+            "isAuthorized": .flag(user.credential.state == .authorized),
+            "hasTime": .flag(user.credential.changedAt != nil),
+            "changedAt": MomentText.values(of: user.credential.changedAt ?? user.createdAt),
         ]
     }
 
