@@ -26,7 +26,7 @@ struct SubjectHashes: Sendable {
 }
 
 /// What `failure` says of an entry besides why the last attempt failed.
-private enum RevocationMark {
+enum RevocationMark {
     /// Apple is being asked, until `next_attempt_at`.
     static let inFlight = "in_flight"
     /// Apple has answered, or there was no token to revoke. The row stays for a while without a token: by its hash,

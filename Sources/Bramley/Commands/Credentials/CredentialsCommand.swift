@@ -7,6 +7,7 @@ package struct CredentialsCommand: AsyncParsableCommand {
         subcommands: [
             CredentialsStatusCommand.self,
             CredentialsResumeCommand.self,
+            CredentialsRevocationsCommand.self,
             CredentialsResealCommand.self,
         ])
 

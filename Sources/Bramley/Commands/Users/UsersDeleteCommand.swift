@@ -49,7 +49,11 @@ package struct UsersDeleteCommand: AsyncParsableCommand {
             if tokens > 0 {
                 CommandOutput.remark(
                     "Queued for revocation at Apple: \(tokens) refresh \(tokens == 1 ? "token" : "tokens"). "
-                        + "A running bramley serve sends it.")
+                        + "A running bramley serve sends it; bramley credentials revocations shows what waits.")
+            } else {
+                CommandOutput.remark(
+                    "Apple cannot be told: there was no refresh token. The person can remove the site in their Apple "
+                        + "Account: Sign-In and Security, Sign in with Apple.")
             }
         }
     }

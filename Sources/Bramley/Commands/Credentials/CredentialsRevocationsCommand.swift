@@ -1,0 +1,92 @@
+package import ArgumentParser
+internal import Coding
+internal import RelyingParty
+internal import Storage
+
+/// `bramley credentials revocations`
+package struct CredentialsRevocationsCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "revocations",
+        abstract: "Deleted accounts that Apple has not acknowledged: what waits, and what was given up.",
+        discussion: """
+            Who was deleted is not kept. What waits is tried for seven days; what was given up has no token left: the \
+            person can remove the site in their Apple Account.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+    @OptionGroup package var page: PageOptions
+
+    @Flag(help: "Ask Apple now about all that waits, for instance when a key was put right. A running server does it.")
+    package var retry = false
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            if retry {
+                try tell(retried: try await place.database.retryRevocations(at: place.now))
+            } else {
+                try await list(place)
+            }
+        }
+    }
+
+    private func tell(retried count: Int) throws {
+        if output.json {
+            try CommandOutput.json { writer in
+                writer.beginObject()
+                writer.member("retried", Int64(count))
+                writer.endObject()
+            }
+        } else {
+            try CommandOutput.line(count == 1 ? "1 revocation is due now" : "\(count) revocations are due now")
+        }
+    }
+
+    private func list(_ place: OperatorDatabase) async throws {
+        // Ids are given in the order of deletion.
+        let after = page.place.map { Int64($0.id) ?? 0 }
+        // One more than asked for tells whether there is another page.
+        let found = try await place.database.revocations(after: after, limit: page.limit + 1, at: place.now)
+        let reports = Array(found.prefix(page.limit))
+        let next =
+            found.count > page.limit ? reports.last.map { CommandCursor.encode($0.queuedAt, String($0.id)) } : nil
+        if output.json {
+            try CommandOutput.jsonList(reports, next: next) { RevocationDocument.write($0, to: &$1) }
+            return
+        }
+        let style = CommandOutput.tableStyle
+        try CommandOutput.table(
+            TextTable(
+                [
+                    .init("ID"), .init("STATE"), .init("CLIENT", flexible: true), .init("DELETED"), .init("NEXT"),
+                    .init("UNTIL"), .init("ATTEMPTS"), .init("WHY"),
+                ],
+                rows: reports.map { report in
+                    [
+                        String(report.id), report.state.rawValue, report.clientID.rawValue,
+                        report.queuedAt.shown(style), report.nextAttemptAt?.shown(style), report.endsAt.shown(style),
+                        String(report.attempts), report.failure,
+                    ]
+                }))
+        if reports.isEmpty { CommandOutput.hint("Apple knows of every deleted account.") }
+        page.hint(next: next)
+    }
+}
+
+/// The queue of revocations as JSON.
+enum RevocationDocument {
+    static func write(_ report: RevocationReport, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("id", report.id)
+        writer.member("state", report.state.rawValue)
+        writer.member("clientID", report.clientID.rawValue)
+        writer.member("queuedAt", report.queuedAt)
+        writer.member("nextAttemptAt", report.nextAttemptAt)
+        writer.member("endsAt", report.endsAt)
+        writer.member("attempts", Int64(report.attempts))
+        writer.member("failure", report.failure)
+        writer.endObject()
+    }
+}
