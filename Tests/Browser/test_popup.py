@@ -271,6 +271,19 @@ def test_a_window_that_cannot_answer_leaves_the_way_in_this_one(visitor):
     assert "You are signed in as Ada Byron" in visitor.text()
 
 
+def test_back_from_the_page_after_it_shows_a_login_page_that_works(visitor):
+    page = opens_login(visitor)
+    signs_in(visitor, page)
+    visitor.driver.back()
+    visitor.arrives("/login")
+    visitor.find(".apple.ready")
+    assert visitor.find("#status").text == ""
+    assert not visitor.find("#here").is_displayed()
+    # No form with a code in it is left on the page.
+    assert not visitor.all("form")
+    signs_in(visitor, page)
+
+
 # Renewal
 
 LATER = """
