@@ -72,7 +72,7 @@ import Testing
         let count = Resealing.batch * 2 + 3
         let first = try open(bench.keyring)
         let users = try await signIn(count, "p", in: first, by: bench.keyring)
-        for user in users.suffix(2) { #expect(try await first.deleteUser(user, at: bench.clock.now())) }
+        for user in users.suffix(2) { #expect(try await first.deleteUser(user, at: bench.clock.now()) != .unknown) }
         let signing = SigningKeys(
             store: first, keyring: bench.keyring, clock: bench.clock, logger: silentLogger)
         let signer = try await signing.signer(at: bench.clock.now()).keyID
