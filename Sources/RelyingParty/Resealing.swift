@@ -116,13 +116,15 @@ package struct Resealing: Sendable {
         }
     }
 
-    /// Until when older keys find or open something that is not sealed again: sign-ins in progress, and by their hashes
+    /// How long a browser may bring what was sealed for it, in seconds: a sign-in in progress, or a name it keeps.
+    package static let browserTime = max(SignInConfiguration.maximumAttemptLifetime, KeptName.lifetime)
+
+    /// Until when older keys find or open something that is not sealed again: what browsers bring, and by their hashes
     /// the people who were deleted.
     private func previousKeysUntil(_ stamp: SealingKeyStamp) async throws(StoreError) -> Timestamp {
-        let now = clock.now()
-        let attempts = (stamp.since ?? now).adding(seconds: SignInConfiguration.maximumAttemptLifetime)
-        guard let deletion = try await store.lastDeletion(before: stamp.since) else { return attempts }
-        return max(attempts, deletion.adding(seconds: RetentionPolicy.revocations))
+        let browsers = (stamp.since ?? clock.now()).adding(seconds: Self.browserTime)
+        guard let deletion = try await store.lastDeletion(before: stamp.since) else { return browsers }
+        return max(browsers, deletion.adding(seconds: RetentionPolicy.revocations))
     }
 }
 

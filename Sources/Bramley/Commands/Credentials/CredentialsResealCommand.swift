@@ -65,8 +65,8 @@ extension ResealReport {
         var text = "\(done.joined(separator: " and ")) sealed again under \(keyID); \(current) already were."
         if let previousKeysUntil {
             text += """
-                 Keep the previous sealing keys listed until \(previousKeysUntil.rfc3339): by them people are known again \
-                who were deleted before the change, and sign-ins that were in progress.
+                 Keep the previous sealing keys listed until \(previousKeysUntil.rfc3339): they open what browsers \
+                were given before the change, and by them people are known again who were deleted before it.
                 """
         }
         return text
