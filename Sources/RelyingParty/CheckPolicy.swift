@@ -63,8 +63,9 @@ package struct CheckPace: Sendable {
         credit = 0
     }
 
-    /// A quarter of a second's, and one at least: what has gathered while nothing was due.
-    private var largest: Int64 { max(1_000, Int64(rate) * 250) }
+    /// A quarter of a second's, and one more: what may gather while nothing is due. Less would lose parts of a check
+    /// between two looks, a quarter of a second apart.
+    private var largest: Int64 { 1_000 + Int64(rate) * 250 }
 
     package mutating func available(at now: Timestamp) -> Int {
         guard let last else {

@@ -56,7 +56,7 @@ private struct FixedRandom: RandomSource {
             pace.spend(free)
             begun += free
         }
-        let most = rate * 150 + max(1, rate / 4)
+        let most = rate * 150 + 1 + rate / 4
         #expect(begun <= most)
         #expect(begun >= rate * 149)
     }
@@ -68,7 +68,7 @@ private struct FixedRandom: RandomSource {
             pace.spend(pace.available(at: start))
             #expect(pace.available(at: start) == 0)
             let there = start.adding(milliseconds: jump)
-            #expect(pace.available(at: there) <= 5)
+            #expect(pace.available(at: there) <= 6)
             pace.spend(pace.available(at: there))
             #expect(pace.available(at: there.adding(milliseconds: 50)) == 1)
         }
