@@ -10,7 +10,7 @@ import Testing
         for name in names {
             let user = try #require(
                 try await database.completeSignIn(record(name, at: bench.clock.now())).user)
-            #expect(try await database.deleteUser(user.id, at: bench.clock.now()) != .unknown)
+            #expect(try await database.deleteUser(user.id, at: bench.clock.now()) == .deleted(revocations: 1))
             bench.clock.advance(milliseconds: 1)
         }
     }
@@ -25,7 +25,7 @@ import Testing
         var tokenless = record("tokenless", at: bench.clock.now())
         tokenless.sealedRefreshToken = nil
         let user = try #require(try await database.completeSignIn(tokenless).user)
-        #expect(try await database.deleteUser(user.id, at: bench.clock.now()) != .unknown)
+        #expect(try await database.deleteUser(user.id, at: bench.clock.now()) == .deleted(revocations: 0))
         let due = try await database.dueRevocations(at: bench.clock.now(), limit: 10)
         try #require(due.count == 5)
         let now = bench.clock.now()
