@@ -5,16 +5,15 @@ import http.client
 import itertools
 import sqlite3
 import threading
-import time
 from http.cookies import SimpleCookie
 from urllib.parse import parse_qsl
 
 import pytest
 
 from inhabited import call
+from patience import PATIENCE, eventually
 from programs import Site
 
-PATIENCE = 20
 numbers = itertools.count(1)
 
 
@@ -145,6 +144,16 @@ def fails(browser: Browser, form: str) -> None:
     assert browser.call("GET", "/api/v1/session").status == 401
 
 
+def is_written(site, person: Person) -> bool:
+    """Whether the database holds the name, before there is a user."""
+    connection = sqlite3.connect(site.folder / "data" / "bramley.db", timeout=PATIENCE)
+    try:
+        found = connection.execute("SELECT 1 FROM first_consent WHERE given_name = ?", [person.name["given"]])
+        return found.fetchone() is not None
+    finally:
+        connection.close()
+
+
 @pytest.mark.parametrize("name", NEEDS_KEYS)
 @pytest.mark.parametrize("again", ["anew", "reload"])
 def test_keys_cannot_be_had(site, browser, name, again):
@@ -153,7 +162,7 @@ def test_keys_cannot_be_had(site, browser, name, again):
     form = browser.goes_to_apple()
     fails(browser, form)
     # Nobody vouched for it: nothing was written.
-    assert not rows(site, "SELECT * FROM first_consent")
+    assert not is_written(site, browser.person)
     site.apple.call("POST", "faults/reset")
     site.apple.call("PUT", "keys", {"mode": "normal"})
     restart(site)
@@ -169,7 +178,7 @@ def test_keys_cannot_be_had(site, browser, name, again):
 def test_the_token_beside_the_code_does_not_pass(site, browser, name):
     site.apple.call("PUT", *FRONT[name])
     fails(browser, browser.goes_to_apple())
-    assert not rows(site, "SELECT * FROM first_consent")
+    assert not is_written(site, browser.person)
     site.apple.call("DELETE", "tokens")
     site.apple.call("PUT", "clock", {"offset": 0})
     browser.signs_in_anew()
@@ -180,6 +189,7 @@ def test_the_token_beside_the_code_does_not_pass(site, browser, name):
 def test_the_exchange_fails(site, browser, name):
     site.apple.call("PUT", *EXCHANGE[name])
     fails(browser, browser.goes_to_apple())
+    assert is_written(site, browser.person)
     site.apple.call("POST", "faults/reset")
     site.apple.call("DELETE", "tokens")
     # In another browser: the name is here by now.
@@ -189,21 +199,6 @@ def test_the_exchange_fails(site, browser, name):
 
 
 # The process is killed at each step
-
-def rows(site, sql: str) -> list:
-    connection = sqlite3.connect(site.folder / "data" / "bramley.db", timeout=PATIENCE)
-    try:
-        return connection.execute(sql).fetchall()
-    finally:
-        connection.close()
-
-
-def eventually(condition, what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"waited in vain: {what}"
-        time.sleep(0.02)
-
 
 class Post:
     """A callback that is under way while the test goes on."""
@@ -219,11 +214,11 @@ class Post:
             self.answer = browser.posts(form)
 
     def is_killed(self, site) -> None:
-        assert self.thread.is_alive(), "answered before the kill"
         site.server.process.kill()
         site.server.process.wait()
         self.thread.join(PATIENCE)
-        assert self.answer is None
+        # A machine that is slow enough lets the server give up first: then it has said so.
+        assert self.answer is None or self.answer.status == 503, self.answer.body
 
 
 def asked(site, endpoint: str) -> int:
