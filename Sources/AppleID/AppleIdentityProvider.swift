@@ -8,6 +8,7 @@ package import RelyingParty
 /// Apple, as the domain asks for it: wires the parts of this module together.
 package final class AppleIdentityProvider: IdentityProvider {
     package let servicesID: ClientID
+    package let bundleIDs: [ClientID]
     package let team: TeamID
     /// Apple's public keys; exposed for `prepare()` at start and for readiness.
     package let keys: AppleKeySet
@@ -26,6 +27,7 @@ package final class AppleIdentityProvider: IdentityProvider {
         keySetPolicy: KeySetPolicy = KeySetPolicy(), clock: any WallClock, logger: Logger
     ) {
         servicesID = configuration.servicesID
+        bundleIDs = configuration.bundleIDs
         team = configuration.team
         let client = AppleEndpointClient(
             transport: transport, endpoint: configuration.endpoint, userAgent: configuration.userAgent)
@@ -56,22 +58,33 @@ package final class AppleIdentityProvider: IdentityProvider {
         try CallbackFormParser.parse(body)
     }
 
+    package func displayName(given: String?, family: String?) -> PersonName {
+        PersonName(given: given.flatMap(DisplayName.sanitize), family: family.flatMap(DisplayName.sanitize))
+    }
+
     package func verify(
-        identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
+        identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(SignInFailure) -> IdentityClaims {
         let expectation = IdentityTokenExpectation(
-            clientID: clientID, nonce: nonce, channel: .front(authorizationCode: authorizationCode))
+            clientIDs: clientIDs, nonce: nonce, channel: .front(authorizationCode: authorizationCode))
         return try await verify(identityToken, expectation)
     }
 
     package func exchange(
         authorizationCode: String, nonce: String, claims: IdentityClaims
     ) async throws(SignInFailure) -> VerifiedIdentity {
+        let back = try await redeem(authorizationCode: authorizationCode, nonce: nonce, clientID: claims.clientID)
+        return VerifiedIdentity(claims: try claims.confirmed(by: back.claims), refreshToken: back.refreshToken)
+    }
+
+    package func redeem(
+        authorizationCode: String, nonce: String?, clientID: ClientID
+    ) async throws(SignInFailure) -> VerifiedIdentity {
         // The hourly renewal of the keys rides beside the exchange, where a visitor waits for Apple anyway.
         async let renewal: Void = keys.renewIfDue()
         let redeemed: Result<TokenResponse, SignInFailure>
         do throws(SignInFailure) {
-            redeemed = .success(try await tokenExchange.redeem(code: authorizationCode, for: claims.clientID))
+            redeemed = .success(try await tokenExchange.redeem(code: authorizationCode, for: clientID))
         } catch {
             redeemed = .failure(error)
         }
@@ -79,9 +92,9 @@ package final class AppleIdentityProvider: IdentityProvider {
         await renewal
         let response = try redeemed.get()
         let expectation = IdentityTokenExpectation(
-            clientID: claims.clientID, nonce: nonce, channel: .back(accessToken: response.accessToken))
-        let back = try await verify(response.identityToken, expectation)
-        return VerifiedIdentity(claims: try claims.confirmed(by: back), refreshToken: response.refreshToken)
+            clientID: clientID, nonce: nonce, channel: .back(accessToken: response.accessToken))
+        let claims = try await verify(response.identityToken, expectation)
+        return VerifiedIdentity(claims: claims, refreshToken: response.refreshToken)
     }
 
     package func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {

@@ -13,9 +13,21 @@ struct IdentityTokenExpectation: Sendable {
         case refreshed(accessToken: String?)
     }
 
-    var clientID: ClientID
-    var nonce: String
+    /// Any one of them.
+    var clientIDs: [ClientID]
+    /// As Apple has to echo it. Nil for a code of an app that was redeemed alone: then the token's is not compared.
+    var nonce: String?
     var channel: Channel
+
+    init(clientIDs: [ClientID], nonce: String?, channel: Channel) {
+        self.clientIDs = clientIDs
+        self.nonce = nonce
+        self.channel = channel
+    }
+
+    init(clientID: ClientID, nonce: String?, channel: Channel) {
+        self.init(clientIDs: [clientID], nonce: nonce, channel: channel)
+    }
 }
 
 /// Verifies Apple's identity tokens (OpenID Connect Core §3.1.3.7 and §3.3.2.11).
@@ -31,7 +43,7 @@ struct IdentityTokenVerifier: Sendable {
         let token = try UnverifiedAppleToken.parse(text)
         let claims = token.claims
         let issuer = try ClaimRules.validateIssuer(claims, issuers: issuers)
-        let audience = try ClaimRules.validateAudience(claims, allowed: [expectation.clientID.rawValue])
+        let audience = try ClaimRules.validateAudience(claims, allowed: expectation.clientIDs.map(\.rawValue))
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
         let subject = try ClaimRules.identifier("sub", in: claims)
         // A notification is signed by the same keys; it must never sign anybody in (RFC 8725 §3.11).
@@ -51,10 +63,11 @@ struct IdentityTokenVerifier: Sendable {
     ) throws(TokenRefusal) {
         switch expectation.channel {
         case .front(let code):
-            try require(claims, "nonce", toBe: expectation.nonce)
+            // Without an expected nonce nothing passes.
+            try require(claims, "nonce", toBe: expectation.nonce ?? "")
             try require(claims, "c_hash", toBe: ClaimRules.halfHash(of: code))
         case .back(let accessToken):
-            if claims["nonce"] != nil { try require(claims, "nonce", toBe: expectation.nonce) }
+            if let nonce = expectation.nonce, claims["nonce"] != nil { try require(claims, "nonce", toBe: nonce) }
             try validateAccessTokenHash(claims, accessToken)
         case .refreshed(let accessToken):
             try validateAccessTokenHash(claims, accessToken)

@@ -18,7 +18,7 @@ struct TokenExchange: Sendable {
     let redirectURI: String
 
     /// - Throws: `.codeRefused` when Apple refused the code, `.clientRefused` when it refused us,
-    ///   `.providerUnavailable` for everything that is no clear answer.
+    ///   `.providerUnavailable` when it did not take the request, `.answerLost` when it may have and nobody knows.
     func redeem(code: String, for clientID: ClientID) async throws(SignInFailure) -> TokenResponse {
         var form = [("code", code), ("grant_type", "authorization_code")]
         // Apple: only if the authorize request had one. An app's had none.
@@ -29,7 +29,9 @@ struct TokenExchange: Sendable {
         } catch {
             switch error {
             case .secret(let error): throw .clientRefused("the client secret could not be signed: \(error)")
-            case .transport(let error): throw .providerUnavailable("token endpoint: \(error)")
+            case .transport(let error):
+                let text = "token endpoint: \(error)"
+                throw error.isBeforeRequest ? .providerUnavailable(text) : .answerLost(text)
             }
         }
         return try Self.parse(response)
@@ -42,11 +44,13 @@ struct TokenExchange: Sendable {
             throw .providerUnavailable("token endpoint: status \(status)")
         }
         guard let object = response.jsonObject else {
-            throw .providerUnavailable("token endpoint: status \(status), content is not JSON")
+            // With 200 the code is spent, whatever a gateway made of the answer.
+            let text = "token endpoint: status \(status), content is not JSON"
+            throw status == 200 ? .answerLost(text) : .providerUnavailable(text)
         }
         guard status == 200 else { throw failure(TokenEndpointRefusal(object), status: status) }
         guard let token = object["id_token"]?.stringValue, !token.isEmpty else {
-            throw .providerUnavailable("token endpoint: no id_token")
+            throw .answerLost("token endpoint: no id_token")
         }
         return TokenResponse(
             identityToken: token, accessToken: object["access_token"]?.stringValue,
@@ -61,6 +65,16 @@ struct TokenExchange: Sendable {
         case "invalid_client", "invalid_request", "unauthorized_client", "unsupported_grant_type", "invalid_scope":
             .clientRefused(refusal.text)
         default: .providerUnavailable("token endpoint: status \(status), " + refusal.text)
+        }
+    }
+}
+
+extension HTTPClientError {
+    /// Whether it came before a byte of the request was sent.
+    fileprivate var isBeforeRequest: Bool {
+        switch self {
+        case .unknownHost, .connect, .tls: true
+        case .timeout, .closed, .malformed, .tooLarge: false
         }
     }
 }

@@ -43,6 +43,7 @@ extension Simulator {
         case (.delete, "client-keys", 2): try revokeClientKey(path[1])
         case (.post, "crowd", 1): try addCrowd(body)
         case (.post, "authorize", 1): try authorize(body)
+        case (.post, "native", 1): try authorizeNative(body)
         case (.post, "mint", 1): try mint(body)
         case (.post, "consents", 2) where path[1] == "revoke": try await revokeConsent(body)
         case (.post, "transfers", 1): try beginTransfer(body)

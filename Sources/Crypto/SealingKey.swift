@@ -7,8 +7,9 @@ package enum SealingPurpose: Hashable, Sendable {
     case attempt(hour: Int64)
     /// Apple's refresh token in the database.
     case refreshToken
-    /// The nonce an app on Apple's platforms signs in with.
-    case nativeChallenge
+    /// The nonce an app on Apple's platforms signs in with, made in this hour since 1970: its key is used for one hour
+    /// only.
+    case nativeChallenge(hour: Int64)
     /// A notification's payload in the database.
     case notificationPayload
     /// The private half of a key that signs assertions, in the database.
@@ -21,7 +22,7 @@ package enum SealingPurpose: Hashable, Sendable {
         switch self {
         case .attempt(let hour): "attempt/\(hour)"
         case .refreshToken: "refresh-token"
-        case .nativeChallenge: "native-challenge"
+        case .nativeChallenge(let hour): "native-challenge/\(hour)"
         case .notificationPayload: "notification-payload"
         case .signingKey: "signing-key"
         case .other(let name): "other/\(name)"

@@ -2,14 +2,20 @@ import Coding
 package import Crypto
 import Synchronization
 
+/// An outcome that identical posts may share.
+package protocol SharedAnswer: Sendable {
+    /// Whether it is kept in memory for those who come after it; else they begin anew.
+    var isKept: Bool { get }
+}
+
 /// Lets identical posts of one callback share one piece of work and, for a while, its answer.
 ///
 /// The first post of a key does the work in its own task. Those that come meanwhile wait for it; those that come
 /// within `lifetime` after it get the same answer from memory. Waiting has no influence on the work: a waiter that is
 /// cancelled still waits, and the work has its own deadlines.
-package final class CallbackAnswers: Sendable {
+package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
     /// How long an answer is kept, in milliseconds.
-    package static let lifetime: Int64 = 30_000
+    package static var lifetime: Int64 { 30_000 }
 
     /// What a post finds at its key.
     private enum Place: Sendable {
@@ -17,12 +23,12 @@ package final class CallbackAnswers: Sendable {
         case owner
         /// Do the work, tell nobody: the memory is full. The store's single use still holds.
         case alone
-        case answered(SignInOutcome)
+        case answered(Outcome)
     }
 
     private enum Entry {
         case running([CheckedContinuation<Place, Never>])
-        case answered(SignInOutcome, at: Timestamp)
+        case answered(Outcome, at: Timestamp)
     }
 
     private struct State {
@@ -58,8 +64,8 @@ package final class CallbackAnswers: Sendable {
     /// The answer for `key`: from memory, from the work in flight, or from `work`.
     /// - Returns: the answer, and whether it is another post's.
     package func answer(
-        for key: Digest256, work: () async -> SignInOutcome
-    ) async -> (outcome: SignInOutcome, isRemembered: Bool) {
+        for key: Digest256, work: () async -> Outcome
+    ) async -> (outcome: Outcome, isRemembered: Bool) {
         // The place is found and the waiter enlisted under one lock, so no answer can slip between the two.
         let place = await withCheckedContinuation { continuation in
             let now = clock.now()
@@ -102,7 +108,7 @@ package final class CallbackAnswers: Sendable {
         }
     }
 
-    private func finish(_ key: Digest256, with outcome: SignInOutcome) {
+    private func finish(_ key: Digest256, with outcome: Outcome) {
         let now = clock.now()
         let waiters = state.withLock { state in
             var waiters: [CheckedContinuation<Place, Never>] = []
@@ -131,9 +137,9 @@ package final class CallbackAnswers: Sendable {
     }
 }
 
-extension SignInOutcome {
+extension SignInOutcome: SharedAnswer {
     /// Whether a reload gets this answer again. After a failure that may pass, it tries again instead.
-    fileprivate var isKept: Bool {
+    package var isKept: Bool {
         if case .failed(let failure, _) = self { return !failure.isTemporary }
         return true
     }

@@ -27,6 +27,9 @@ package enum SignInFailure: Error, Hashable, Sendable {
     case keysUnavailable(String)
     /// Apple did not answer, or answered nonsense.
     case providerUnavailable(String)
+    /// The code was sent and Apple's answer did not arrive: it may be redeemed. To the outside the same as the one
+    /// before.
+    case answerLost(String)
     /// Apple refused the code (`invalid_grant`).
     case codeRefused(String)
     /// Apple refused us (`invalid_client`, …): the operator's configuration.
@@ -51,7 +54,7 @@ package enum SignInFailure: Error, Hashable, Sendable {
         case .tokenMismatch: "token_mismatch"
         case .clock: "clock"
         case .keysUnavailable: "keys_unavailable"
-        case .providerUnavailable: "provider_unavailable"
+        case .providerUnavailable, .answerLost: "provider_unavailable"
         case .codeRefused: "code_refused"
         case .clientRefused: "client_refused"
         case .revoked: "revoked"
@@ -64,7 +67,7 @@ package enum SignInFailure: Error, Hashable, Sendable {
         switch self {
         case .malformedCallback(let text), .providerError(let text), .identityToken(let text),
             .tokenMismatch(let text), .clock(let text), .keysUnavailable(let text), .providerUnavailable(let text),
-            .codeRefused(let text), .clientRefused(let text), .storage(let text):
+            .answerLost(let text), .codeRefused(let text), .clientRefused(let text), .storage(let text):
             text
         case .invalidState, .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled, .revoked: nil
         }

@@ -9,6 +9,8 @@ import Crypto
 package protocol IdentityProvider: Sendable {
     /// The Services ID: client of the web flow.
     var servicesID: ClientID { get }
+    /// The bundle IDs: clients of the apps.
+    var bundleIDs: [ClientID] { get }
     var team: TeamID { get }
 
     /// Apple's authorize endpoint with every parameter, percent-encoded, for a 303.
@@ -17,9 +19,13 @@ package protocol IdentityProvider: Sendable {
     /// Parses the body of `POST /apple/callback`. Duplicate or oversized fields are refused.
     func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm
 
-    /// Verifies the identity token delivered beside the code: signature, issuer, audience, times, `nonce`, `c_hash`.
+    /// A name as an app sent it, made safe for display; empty when nothing of it is usable.
+    func displayName(given: String?, family: String?) -> PersonName
+
+    /// Verifies the identity token delivered beside the code: signature, issuer, audience (one of `clientIDs`), times,
+    /// `nonce`, `c_hash`.
     func verify(
-        identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
+        identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(SignInFailure) -> IdentityClaims
 
     /// Redeems the code and holds the returned token against `claims`: same issuer, audience and sub, nonce and
@@ -28,8 +34,24 @@ package protocol IdentityProvider: Sendable {
         authorizationCode: String, nonce: String, claims: IdentityClaims
     ) async throws(SignInFailure) -> VerifiedIdentity
 
+    /// Redeems a code of an app without an identity token beside it: the returned one is verified alone, its `nonce`
+    /// compared when one is given. For somebody who is signed in already. Sent once; never retried.
+    func redeem(
+        authorizationCode: String, nonce: String?, clientID: ClientID
+    ) async throws(SignInFailure) -> VerifiedIdentity
+
     /// Parses and verifies the body of `POST /apple/notifications`.
     func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification
+}
+
+extension IdentityProvider {
+    /// The same for one client.
+    package func verify(
+        identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
+    ) async throws(SignInFailure) -> IdentityClaims {
+        try await verify(
+            identityToken: identityToken, authorizationCode: authorizationCode, nonce: nonce, clientIDs: [clientID])
+    }
 }
 
 /// The fields of Apple's form_post, parsed and bounded, nothing of them trusted.

@@ -98,7 +98,7 @@ extension SignInFailure {
         switch self {
         case .staleState, .identityToken, .clock, .keysUnavailable, .storage: true
         case .malformedCallback, .invalidState, .wrongBrowser, .missingBinding, .replayed, .cancelled, .providerError,
-            .tokenMismatch, .providerUnavailable, .codeRefused, .clientRefused, .revoked:
+            .tokenMismatch, .providerUnavailable, .answerLost, .codeRefused, .clientRefused, .revoked:
             false
         }
     }

@@ -3,7 +3,7 @@ package import Crypto
 
 /// The store behind the domain. `Storage` implements it over SQLite; each method is one transaction, durable when it
 /// returns. Every failure is a `StoreError`; after one nothing was written.
-package protocol SignInStore: Sendable {
+package protocol SignInStore: ExchangeStore {
     /// Remembers the name given at first consent before Apple is asked; an existing row's name is replaced, its
     /// age begins again. Rows expire after 30 days.
     func saveFirstConsent(

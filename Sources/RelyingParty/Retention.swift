@@ -42,6 +42,7 @@ package struct RetentionPolicy: Hashable, Sendable {
 package struct MaintenanceReport: Hashable, Sendable {
     package var sessions = 0
     package var usedAttempts = 0
+    package var exchanges = 0
     package var firstConsents = 0
     package var notifications = 0
     package var events = 0

@@ -9,16 +9,17 @@ package import Logging
 /// writes nothing.
 package final class SignIn: Sendable {
     let provider: any IdentityProvider
-    let store: any SignInStore
+    let store: any SignInStore & SessionStore
     let keyring: SealingKeyring
     let configuration: SignInConfiguration
     let clock: any WallClock
     let random: any RandomSource
     let logger: Logger
-    let answers: CallbackAnswers
+    let answers: CallbackAnswers<SignInOutcome>
+    let nativeAnswers: CallbackAnswers<NativeSignInOutcome>
 
     package init(
-        provider: any IdentityProvider, store: any SignInStore, keyring: SealingKeyring,
+        provider: any IdentityProvider, store: any SignInStore & SessionStore, keyring: SealingKeyring,
         configuration: SignInConfiguration, clock: any WallClock, random: any RandomSource, logger: Logger
     ) {
         self.provider = provider
@@ -29,6 +30,7 @@ package final class SignIn: Sendable {
         self.random = random
         self.logger = logger
         self.answers = CallbackAnswers(clock: clock)
+        self.nativeAnswers = CallbackAnswers(clock: clock)
     }
 
     /// A fresh attempt for one login page or one tap. Nothing is stored; many may be open at once.
@@ -135,15 +137,16 @@ package final class SignIn: Sendable {
 
     func open(_ state: String?) throws(SignInFailure) -> OpenedState {
         guard let state, let attempt = SealedAttempt.open(state, with: keyring) else { throw .invalidState }
-        let now = clock.now()
-        // An attempt from the future would live longer than it may; a minute covers a clock being corrected.
-        let isStale =
-            now >= attempt.issuedAt.adding(seconds: configuration.attemptLifetime)
-            || now.adding(seconds: 60) < attempt.issuedAt
         let targets = configuration.returnTargets
         return OpenedState(
-            id: SealedAttempt.identifier(of: state), attempt: attempt, isStale: isStale,
+            id: SealedAttempt.identifier(of: state), attempt: attempt, isStale: isStale(issuedAt: attempt.issuedAt),
             returnTo: targets.validate(attempt.returnTo) ?? targets.defaultTarget)
+    }
+
+    /// An attempt from the future would live longer than it may; a minute covers a clock being corrected.
+    func isStale(issuedAt: Timestamp) -> Bool {
+        let now = clock.now()
+        return now >= issuedAt.adding(seconds: configuration.attemptLifetime) || now.adding(seconds: 60) < issuedAt
     }
 
     /// What tells two posts of one browser apart: every field but the re-post flag, and the binding.

@@ -9,13 +9,17 @@ package struct SignInConfiguration: Sendable {
     /// `access.signUp`.
     package var signUp: SignUpPolicy
     package var returnTargets: ReturnTargets
+    /// `apple.nativeNonce`.
+    package var nativeNonce: NativeNonce
 
     package init(
-        attemptLifetime: Int64 = 600, sessionLimits: SessionLimits, signUp: SignUpPolicy, returnTargets: ReturnTargets
+        attemptLifetime: Int64 = 600, sessionLimits: SessionLimits, signUp: SignUpPolicy, returnTargets: ReturnTargets,
+        nativeNonce: NativeNonce = .sha256
     ) {
         self.attemptLifetime = attemptLifetime
         self.sessionLimits = sessionLimits
         self.signUp = signUp
         self.returnTargets = returnTargets
+        self.nativeNonce = nativeNonce
     }
 }

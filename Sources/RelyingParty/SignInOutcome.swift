@@ -21,7 +21,7 @@ extension SignInFailure {
     /// the answer for a reload.
     package var isTemporary: Bool {
         switch self {
-        case .keysUnavailable, .providerUnavailable, .storage: true
+        case .keysUnavailable, .providerUnavailable, .answerLost, .storage: true
         case .malformedCallback, .invalidState, .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled,
             .providerError, .identityToken, .tokenMismatch, .clock, .codeRefused, .clientRefused, .revoked:
             false

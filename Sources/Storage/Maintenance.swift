@@ -19,6 +19,11 @@ extension Database {
             DELETE FROM used_attempt WHERE attempt IN
             (SELECT attempt FROM used_attempt WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
             """, until: now)
+        report.exchanges = try await delete(
+            """
+            DELETE FROM code_exchange WHERE attempt IN
+            (SELECT attempt FROM code_exchange WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+            """, until: now)
         report.firstConsents = try await delete(
             """
             DELETE FROM first_consent WHERE (team, subject) IN

@@ -22,6 +22,7 @@ enum Schema {
         SchemaStep(name: "0007-webhooks", sql: webhooks),
         SchemaStep(name: "0008-credential-checks", sql: credentialChecks),
         SchemaStep(name: "0009-credential-state", sql: credentialState),
+        SchemaStep(name: "0010-native", sql: native),
     ]
 
     private static let people = """
@@ -295,5 +296,18 @@ enum Schema {
                 AND n.type IN ('account-delete', 'account-deleted')
                 AND n.event_time >= apple_identity.last_sign_in_issued_at)
             WHERE credential_state = 'notFound';
+        """
+
+    private static let native = """
+        -- The right to send an app's authorization code to Apple, taken before it is sent. is_spent once the exchange has
+        -- failed and Apple may have redeemed it; what came of a good one is in used_attempt.
+        CREATE TABLE code_exchange (
+            attempt BLOB PRIMARY KEY,
+            request BLOB NOT NULL,
+            begun_at INTEGER NOT NULL,
+            is_spent INTEGER NOT NULL DEFAULT 0,
+            expires_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX code_exchange_end ON code_exchange (expires_at);
         """
 }

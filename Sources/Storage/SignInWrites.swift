@@ -8,13 +8,7 @@ extension Database: SignInStore {
         team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
     ) async throws(StoreError) {
         try await commits.write { connection, _ in
-            try connection.run(
-                """
-                INSERT INTO first_consent (team, subject, given_name, family_name, saved_at) VALUES (?, ?, ?, ?, ?)
-                ON CONFLICT (team, subject) DO UPDATE SET given_name = excluded.given_name,
-                family_name = excluded.family_name, saved_at = excluded.saved_at
-                """,
-                [team.rawValue, subject.rawValue, name.given, name.family, now.milliseconds])
+            try connection.saveFirstConsent(FirstConsent(team: team, subject: subject, name: name), at: now)
         }
     }
 

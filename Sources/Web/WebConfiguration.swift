@@ -21,6 +21,8 @@ package struct WebConfiguration: Sendable {
     /// What the login page gives Apple's script.
     package struct Apple: Sendable {
         package var servicesID: String
+        /// The apps that may sign in here; none means that the routes for apps do not exist.
+        package var bundleIDs: [String]
         /// The team whose subjects `sub` names.
         package var teamID: TeamID
         /// Exactly what is registered with Apple: `publicURL` and `/apple/callback`.
@@ -33,12 +35,13 @@ package struct WebConfiguration: Sendable {
         package var isSimulatedByOverride: Bool
 
         package init(
-            servicesID: String, teamID: TeamID, redirectURI: String, scopes: [String],
+            servicesID: String, bundleIDs: [String] = [], teamID: TeamID, redirectURI: String, scopes: [String],
             scriptURL: String =
                 "https://appleid.cdn-apple.com/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js",
             isSimulatedByOverride: Bool = false
         ) {
             self.servicesID = servicesID
+            self.bundleIDs = bundleIDs
             self.teamID = teamID
             self.redirectURI = redirectURI
             self.scopes = scopes

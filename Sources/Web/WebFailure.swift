@@ -7,6 +7,12 @@ import RelyingParty
 /// words and which log level each case has; the cause goes to the log only.
 enum WebFailure: Error, Sendable {
     case signIn(SignInFailure, retry: SignInRetry?)
+    /// An app's.
+    case nativeSignIn(SignInFailure)
+    /// No bundle IDs are configured.
+    case nativeNotConfigured
+    /// Nobody new may sign up.
+    case signUpClosed
     case notification(NotificationFailure)
     case store(StoreError)
     case routing(RoutingFailure)
@@ -45,13 +51,14 @@ enum WebFailure: Error, Sendable {
 
     var status: HTTPResponse.Status {
         switch self {
-        case .signIn(let failure, _): failure.isTemporary ? .serviceUnavailable : .badRequest
+        case .signIn(let failure, _), .nativeSignIn(let failure):
+            failure.isTemporary ? .serviceUnavailable : .badRequest
         case .notification(.refused): .badRequest
         case .notification, .store: .serviceUnavailable
         case .routing(let failure): failure.status
         case .badRequest, .returnToRefused, .invalidRequest: .badRequest
-        case .insufficientScope, .freshSignInRequired: .forbidden
-        case .userNotFound, .sessionNotFound, .assertionNotConfigured: .notFound
+        case .insufficientScope, .freshSignInRequired, .signUpClosed: .forbidden
+        case .userNotFound, .sessionNotFound, .assertionNotConfigured, .nativeNotConfigured: .notFound
         case .externalIDTaken: .conflict
         case .cursorExpired: .gone
         case .crossSite, .originalRequest, .userPending, .userDisabled, .notAllowed: .forbidden
@@ -65,6 +72,14 @@ enum WebFailure: Error, Sendable {
     /// The stable code of problem documents, log lines and, below `errors` in the strings, the error page.
     var code: String {
         switch self {
+        // An app knows no state: what it sends back is the nonce.
+        case .nativeSignIn(.invalidState): "invalid_nonce"
+        case .nativeSignIn(.staleState): "nonce_expired"
+        case .nativeSignIn(.replayed): "nonce_used"
+        case .nativeSignIn(.malformedCallback): "invalid_request"
+        case .nativeSignIn(let failure): failure.reason
+        case .nativeNotConfigured: "native_not_configured"
+        case .signUpClosed: "sign_up_closed"
         case .signIn(let failure, _): failure.reason
         case .notification(.refused): "notification_refused"
         case .notification(.keysUnavailable): "keys_unavailable"
@@ -98,7 +113,7 @@ enum WebFailure: Error, Sendable {
     /// For the operator; never holds a token, a code or an address.
     var detail: String? {
         switch self {
-        case .signIn(let failure, _): failure.detail
+        case .signIn(let failure, _), .nativeSignIn(let failure): failure.detail
         case .notification(.refused(let text)), .notification(.keysUnavailable(let text)),
             .notification(.storage(let text)), .badRequest(let text),
             .invalidRequest(let text):
@@ -114,7 +129,7 @@ enum WebFailure: Error, Sendable {
     /// For the developer whose request it was; in the problem document.
     var explanation: String? {
         switch self {
-        case .invalidRequest(let text): text
+        case .invalidRequest(let text), .nativeSignIn(.malformedCallback(let text)): text
         case .insufficientScope(let scope): "the API key lacks the scope \(scope.rawValue)"
         default: nil
         }
@@ -123,11 +138,11 @@ enum WebFailure: Error, Sendable {
     /// Peer nonsense is `debug`, what a visitor may ask about is `info`, what an operator must see is more.
     var level: Logger.Level {
         switch self {
-        case .signIn(let failure, _): Self.level(of: failure)
+        case .signIn(let failure, _), .nativeSignIn(let failure): Self.level(of: failure)
         case .store: .error
         case .originalRequest: .warning
         case .returnToRefused, .crossSite, .tooManyRequests, .userPending, .userDisabled, .notAllowed,
-            .assertionNotConfigured:
+            .assertionNotConfigured, .nativeNotConfigured, .signUpClosed:
             .info
         // A key that is revoked or too narrow is somebody's application that does not work.
         case .apiKeyRefused, .insufficientScope, .freshSignInRequired: .info
@@ -142,7 +157,8 @@ enum WebFailure: Error, Sendable {
         switch failure {
         case .malformedCallback, .invalidState: .debug
         case .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled, .providerError, .revoked: .info
-        case .identityToken, .tokenMismatch, .clock, .keysUnavailable, .providerUnavailable, .codeRefused: .warning
+        case .identityToken, .tokenMismatch, .clock, .keysUnavailable, .providerUnavailable, .answerLost, .codeRefused:
+            .warning
         case .clientRefused, .storage: .error
         }
     }
@@ -159,7 +175,8 @@ enum WebFailure: Error, Sendable {
         case .apiKeyRefused(let scheme): Self.challenges(refused: scheme)
         case .insufficientScope(let scope):
             [.wwwAuthenticate: Self.challenge + ", error=\"insufficient_scope\", scope=\"\(scope.rawValue)\""]
-        case .signIn, .notification, .store: status == .serviceUnavailable ? [.retryAfter: "30"] : HTTPFields()
+        case .signIn, .nativeSignIn, .notification, .store:
+            status == .serviceUnavailable ? [.retryAfter: "30"] : HTTPFields()
         default: HTTPFields()
         }
     }

@@ -37,6 +37,25 @@ import Testing
         #expect(try await fixture.control(.post, "clients", withKey).json["native"] == true)
     }
 
+    @Test func appsGetWhatTheSystemGivesThem() async throws {
+        let fixture = try Fixture()
+        let asked: JSON = ["person": "boris", "client_id": "com.example.app", "nonce": "n", "state": "s"]
+        let first = try await fixture.control(.post, "native", asked).json
+        let claims = JSON.token(first["identityToken"]?.string).claims
+        #expect(claims["aud"] == "com.example.app" && claims["nonce"] == "n" && claims["real_user_status"] == 2)
+        #expect(claims["c_hash"] != nil && first["authorizationCode"] != nil && first["state"] == "s")
+        #expect(first["fullName"] == ["givenName": "Boris", "familyName": "Novák"])
+        let second = try await fixture.control(.post, "native", asked).json
+        #expect(second["fullName"] == nil && second["email"] == nil)
+        #expect(JSON.token(second["identityToken"]?.string).claims["real_user_status"] == nil)
+        for wrong in [
+            ["person": "ada", "client_id": "com.example.web"], ["person": "ada"],
+            ["person": "ada", "client_id": "com.example.app", "redirect_uri": "x"],
+        ] as [JSON] {
+            #expect(try await fixture.control(.post, "native", wrong).status != 200)
+        }
+    }
+
     @Test func requestsAreCounted() async throws {
         let fixture = try Fixture()
         _ = try await fixture.get("/auth/keys")

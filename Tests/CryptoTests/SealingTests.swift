@@ -69,8 +69,8 @@ import Testing
     }
 
     static let purposes: [SealingPurpose] = [
-        .attempt(hour: 0), .attempt(hour: 1), .attempt(hour: -1), .refreshToken, .nativeChallenge, .notificationPayload,
-        .other("x"), .other("attempt/0"), .other(""),
+        .attempt(hour: 0), .attempt(hour: 1), .attempt(hour: -1), .refreshToken, .nativeChallenge(hour: 0),
+        .nativeChallenge(hour: 1), .notificationPayload, .other("x"), .other("attempt/0"), .other(""),
     ]
 
     @Test(arguments: purposes)
@@ -118,7 +118,7 @@ import Testing
 
     @Test func emptyText_isSealedAndOpened() throws {
         let ring = SealingKeyring(current: Self.key(1))
-        #expect(try ring.open(ring.seal([], purpose: .nativeChallenge), purpose: .nativeChallenge) == [])
+        #expect(try ring.open(ring.seal([], purpose: .notificationPayload), purpose: .notificationPayload) == [])
     }
 
     @Test func previousKeys_openAndNeverSeal() throws {

@@ -30,6 +30,7 @@ package final class MemoryStore: Sendable {
         var usedAttempts: [Digest256: (bindingHash: Digest256, session: SessionID?)] = [:]
         var firstConsents: [IdentityKey: PersonName] = [:]
         var credentials: [IdentityKey: [ClientID: Credential]] = [:]
+        var exchanges: [Digest256: (claim: ExchangeClaim, isSpent: Bool)] = [:]
         var notifications: Set<String> = []
         /// What each person was told of, in the order it came.
         var told: [AppleSubject: [AccountRecord.Notification]] = [:]

@@ -88,6 +88,40 @@ extension MemoryStore: SignInStore {
     }
 }
 
+extension MemoryStore: ExchangeStore {
+    package func beginExchange(
+        _ claim: ExchangeClaim, consent: FirstConsent?
+    ) async throws(StoreError) -> ExchangeClaimResult {
+        try write { state, _ in
+            if let held = state.exchanges[claim.attempt] {
+                return .taken(request: held.claim.request, begunAt: held.claim.begunAt, isSpent: held.isSpent)
+            }
+            state.exchanges[claim.attempt] = (claim, false)
+            if let consent {
+                state.firstConsents[IdentityKey(team: consent.team, subject: consent.subject)] = consent.name
+            }
+            return .begun
+        }
+    }
+
+    package func settleExchange(_ attempt: Digest256, isSpent: Bool) async throws(StoreError) {
+        try write { state, _ in
+            if isSpent { state.exchanges[attempt]?.isSpent = true } else { state.exchanges[attempt] = nil }
+        }
+    }
+
+    package func keepCredential(_ credential: FreshCredential) async throws(StoreError) {
+        try write { state, _ in
+            let key = IdentityKey(team: credential.team, subject: credential.subject)
+            guard state.people[key] != nil else { return }
+            let held = state.credentials[key]?[credential.clientID]
+            guard (held?.issuedAt ?? credential.issuedAt) <= credential.issuedAt else { return }
+            state.credentials[key, default: [:]][credential.clientID] = Credential(
+                sealed: credential.sealedRefreshToken, issuedAt: credential.issuedAt)
+        }
+    }
+}
+
 extension MemoryStore: NotificationStore {
     package func apply(
         _ notification: AppleNotification, team: TeamID, at now: Timestamp

@@ -31,7 +31,7 @@ import Testing
 
     @Test("a cancelled waiter does not cancel the work, and everyone is answered")
     func survivesCancelledWaiter() async {
-        let answers = CallbackAnswers(clock: ManualClock())
+        let answers = CallbackAnswers<SignInOutcome>(clock: ManualClock())
         let key = SHA256.hash(utf8: "key")
         let gate = Gate()
         gate.shut()
@@ -148,7 +148,7 @@ import Testing
 
     @Test("many answers are remembered in bounded memory, the oldest going first")
     func boundsMemory() async {
-        let answers = CallbackAnswers(capacity: 8, clock: ManualClock())
+        let answers = CallbackAnswers<SignInOutcome>(capacity: 8, clock: ManualClock())
         for number in 0..<100 {
             let outcome = await answers.answer(for: SHA256.hash(utf8: "\(number)")) { self.outcome(number) }.outcome
             #expect(self.number(outcome) == "\(number)")
@@ -162,7 +162,7 @@ import Testing
 
     @Test("with memory full of work in flight, a post does its own work")
     func worksAloneWhenFull() async {
-        let answers = CallbackAnswers(capacity: 1, clock: ManualClock())
+        let answers = CallbackAnswers<SignInOutcome>(capacity: 1, clock: ManualClock())
         let gate = Gate()
         gate.shut()
         await withTaskGroup(of: Void.self) { group in

@@ -86,6 +86,7 @@ final class FakeApple: IdentityProvider {
     }
 
     let servicesID = ClientID("com.example.web")
+    let bundleIDs = [ClientID("com.example.app"), ClientID("com.example.other")]
     let team = TeamID("TEAM123456")
     let clock: ManualClock
     /// Passed by every exchange.
@@ -117,7 +118,7 @@ final class FakeApple: IdentityProvider {
     }
 
     func verify(
-        identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
+        identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(SignInFailure) -> IdentityClaims {
         if let failure = behaviour.withLock({ behaviour in
             behaviour.verified += 1
@@ -129,7 +130,22 @@ final class FakeApple: IdentityProvider {
         guard parts.count == 3, parts[1] == nonce, parts[2] == authorizationCode else {
             throw .identityToken("nonce or c_hash")
         }
-        return claims(subject: parts[0])
+        return claims(subject: parts[0], clientID: clientIDs[0])
+    }
+
+    func displayName(given: String?, family: String?) -> PersonName { PersonName(given: given, family: family) }
+
+    func redeem(
+        authorizationCode: String, nonce: String?, clientID: ClientID
+    ) async throws(SignInFailure) -> VerifiedIdentity {
+        await gate.pass()
+        let (failure, subject) = behaviour.withLock { behaviour in
+            behaviour.exchanged.append(authorizationCode)
+            return (behaviour.exchangeFailure, behaviour.exchangedSubject)
+        }
+        if let failure { throw failure }
+        return VerifiedIdentity(
+            claims: claims(subject: subject ?? "ann", clientID: clientID), refreshToken: RefreshToken("r.secret"))
     }
 
     func exchange(
@@ -142,7 +158,8 @@ final class FakeApple: IdentityProvider {
         }
         if let failure { throw failure }
         return VerifiedIdentity(
-            claims: self.claims(subject: subject ?? claims.subject.rawValue), refreshToken: RefreshToken("r.secret"))
+            claims: self.claims(subject: subject ?? claims.subject.rawValue, clientID: claims.clientID),
+            refreshToken: RefreshToken("r.secret"))
     }
 
     func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
@@ -150,9 +167,9 @@ final class FakeApple: IdentityProvider {
         return try result.get()
     }
 
-    private func claims(subject: String) -> IdentityClaims {
+    private func claims(subject: String, clientID: ClientID) -> IdentityClaims {
         IdentityClaims(
-            issuer: "https://appleid.apple.com", clientID: servicesID, subject: AppleSubject(subject),
+            issuer: "https://appleid.apple.com", clientID: clientID, subject: AppleSubject(subject),
             issuedAt: Timestamp(seconds: clock.now().seconds),
             email: EmailAddress(address: "\(subject)@example.com", isVerified: true, isPrivate: false))
     }
@@ -160,24 +177,39 @@ final class FakeApple: IdentityProvider {
 
 /// Everything a sign-in needs, in memory.
 struct SignInBench {
-    let clock = ManualClock()
+    let clock: ManualClock
     let apple: FakeApple
     let store: MemoryStore
     let signIn: SignIn
+    let key: SealingKey
     let keyring: SealingKeyring
     let targets = ReturnTargets(
         publicURL: "https://id.example.com", allowedOrigins: ["https://app.example.com"], defaultTarget: "/account")
     let browser = BrowserBinding.make(random: SystemRandom())
 
-    init(policy: SignUpPolicy = .open, log: LogRecorder = LogRecorder()) {
-        let limits = SessionLimits(lifetime: 86_400, idleTimeout: 3_600)
+    private static let limits = SessionLimits(lifetime: 86_400, idleTimeout: 3_600)
+
+    init(policy: SignUpPolicy = .open, nativeNonce: NativeNonce = .sha256, log: LogRecorder = LogRecorder()) {
+        clock = ManualClock()
         apple = FakeApple(clock: clock)
-        store = MemoryStore(limits: limits)
-        keyring = SealingKeyring(current: .generate(), previous: [])
+        store = MemoryStore(limits: Self.limits)
+        key = .generate()
+        keyring = SealingKeyring(current: key, previous: [])
         signIn = SignIn(
             provider: apple, store: store, keyring: keyring,
-            configuration: SignInConfiguration(sessionLimits: limits, signUp: policy, returnTargets: targets),
+            configuration: SignInConfiguration(
+                sessionLimits: Self.limits, signUp: policy, returnTargets: targets, nativeNonce: nativeNonce),
             clock: clock, random: SystemRandom(), logger: log.logger)
+    }
+
+    /// Another process over what the first one has stored.
+    init(after first: SignInBench, keyring: SealingKeyring?) {
+        (clock, apple, store, key) = (first.clock, first.apple, first.store, first.key)
+        self.keyring = keyring ?? first.keyring
+        signIn = SignIn(
+            provider: apple, store: store, keyring: self.keyring,
+            configuration: SignInConfiguration(sessionLimits: Self.limits, signUp: .open, returnTargets: targets),
+            clock: clock, random: SystemRandom(), logger: LogRecorder().logger)
     }
 
     func begin(

@@ -5,6 +5,7 @@ import Synchronization
 /// An Apple that believes every token, reads the form plainly, and fails when told to.
 final class FakeApple: IdentityProvider, Sendable {
     let servicesID = ClientID("com.example.web")
+    let bundleIDs = [ClientID("com.example.app"), ClientID("com.example.other")]
     let team = TeamID("TEAM123456")
     let verifyFailure = Mutex<SignInFailure?>(nil)
     let exchangeFailure = Mutex<SignInFailure?>(nil)
@@ -35,13 +36,26 @@ final class FakeApple: IdentityProvider, Sendable {
     }
 
     func verify(
-        identityToken: String, authorizationCode: String, nonce: String, clientID: ClientID
+        identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(SignInFailure) -> IdentityClaims {
         if let failure = verifyFailure.withLock({ $0 }) { throw failure }
         return IdentityClaims(
-            issuer: "https://appleid.apple.com", clientID: clientID, subject: AppleSubject("001.sub"),
+            issuer: "https://appleid.apple.com", clientID: clientIDs[0], subject: AppleSubject("001.sub"),
             issuedAt: Timestamp(seconds: 1_790_000_000),
             email: EmailAddress(address: "anna@example.com", isVerified: true, isPrivate: false))
+    }
+
+    func displayName(given: String?, family: String?) -> PersonName { PersonName(given: given, family: family) }
+
+    func redeem(
+        authorizationCode: String, nonce: String?, clientID: ClientID
+    ) async throws(SignInFailure) -> VerifiedIdentity {
+        if let failure = exchangeFailure.withLock({ $0 }) { throw failure }
+        let claims = IdentityClaims(
+            issuer: "https://appleid.apple.com", clientID: clientID,
+            subject: AppleSubject(authorizationCode.hasPrefix("other") ? "002.sub" : "001.sub"),
+            issuedAt: Timestamp(seconds: 1_790_000_000))
+        return VerifiedIdentity(claims: claims, refreshToken: RefreshToken("r.secret"))
     }
 
     func exchange(

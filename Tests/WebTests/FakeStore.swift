@@ -14,6 +14,8 @@ final class FakeStore: SignInStore, SessionStore, NotificationStore, SessionDire
         var fails = false
         var touchFails = false
         var result: SignInResult?
+        var exchanges: [Digest256: (claim: ExchangeClaim, isSpent: Bool)] = [:]
+        var kept: [FreshCredential] = []
         var events: [JournalEntry] = []
         var keys: [Digest256: APIKey] = [:]
         var keyTouches = 0
@@ -39,6 +41,30 @@ final class FakeStore: SignInStore, SessionStore, NotificationStore, SessionDire
         team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
     ) async throws(StoreError) {
         try check()
+    }
+
+    func beginExchange(
+        _ claim: ExchangeClaim, consent: FirstConsent?
+    ) async throws(StoreError) -> ExchangeClaimResult {
+        try check()
+        return state.withLock { state in
+            if let held = state.exchanges[claim.attempt] {
+                return .taken(request: held.claim.request, begunAt: held.claim.begunAt, isSpent: held.isSpent)
+            }
+            state.exchanges[claim.attempt] = (claim, false)
+            return .begun
+        }
+    }
+
+    func settleExchange(_ attempt: Digest256, isSpent: Bool) async throws(StoreError) {
+        state.withLock { state in
+            if isSpent { state.exchanges[attempt]?.isSpent = true } else { state.exchanges[attempt] = nil }
+        }
+    }
+
+    func keepCredential(_ credential: FreshCredential) async throws(StoreError) {
+        try check()
+        state.withLock { $0.kept.append(credential) }
     }
 
     func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {

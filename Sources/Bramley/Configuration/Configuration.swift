@@ -78,6 +78,7 @@ package struct Configuration: Sendable {
         package var endpoint: String
         /// May hold `{locale}`.
         package var scriptURL: String
+        package var nativeNonce: NativeNonce
         package var onAccountDeleted: AccountDeletion
         /// Whether any of the addresses above is not Apple's: what the database is stamped with.
         package var isSimulated: Bool

@@ -1,5 +1,6 @@
 import Crypto
 import FoundationEssentials
+import RelyingParty
 
 extension ConfigurationBuilder {
     func apple(_ publicURL: PublicURL?) -> Configuration.Apple? {
@@ -16,7 +17,9 @@ extension ConfigurationBuilder {
         let scopes = scopes()
         let addresses = appleAddresses(publicURL)
         let deletion = values.choice("apple.onAccountDeleted", Configuration.AccountDeletion.self)
-        guard let servicesID, let bundleIDs, let teamID, let keyID, let key, let scopes, let addresses, let deletion
+        let nativeNonce = values.choice("apple.nativeNonce", NativeNonce.self)
+        guard let servicesID, let bundleIDs, let teamID, let keyID, let key, let scopes, let addresses, let deletion,
+            let nativeNonce
         else {
             return nil
         }
@@ -24,7 +27,7 @@ extension ConfigurationBuilder {
             servicesID: servicesID, bundleIDs: bundleIDs, teamID: teamID, keyID: keyID, privateKeyPEM: key,
             privateKeyFile: values.text("apple.privateKeyFile"), nextKey: next, scopes: scopes,
             issuers: addresses.issuers, endpoint: addresses.endpoint, scriptURL: addresses.scriptURL,
-            onAccountDeleted: deletion, isSimulated: addresses.isSimulated,
+            nativeNonce: nativeNonce, onAccountDeleted: deletion, isSimulated: addresses.isSimulated,
             showsSimulationBanner: addresses.isSimulated && !(publicURL?.isForTests ?? false))
     }
 

@@ -6,7 +6,7 @@ extension ConfigurationTable {
             meaning: "The Services ID: the client ID of the web sign-in, such as `com.example.web`."),
         ConfigurationKey(
             name: "apple.bundleIDs", type: .list, presence: .list([]),
-            meaning: "Bundle IDs of the team's apps whose notifications and tokens are accepted as well."),
+            meaning: "Bundle IDs of the team's [apps](native.md) that people may sign in from."),
         ConfigurationKey(
             name: "apple.teamID", type: .text, presence: .required, example: "\"A1B2C3D4E5\"",
             pattern: "^[A-Z0-9]{10}$",
@@ -57,9 +57,12 @@ extension ConfigurationTable {
             name: "apple.scriptURL", type: .text,
             presence: .text("https://appleid.cdn-apple.com/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js"),
             meaning: "Apple's script for the button. `{locale}` becomes the visitor's locale."),
-        later(
-            "apple.nativeNonce", .choice(["sha256", "raw"]), meaning: "How an app sends the nonce to Apple.",
-            advice: "Sign-in from apps is not built yet: remove it."),
+        ConfigurationKey(
+            name: "apple.nativeNonce", type: .choice(["sha256", "raw"]), presence: .text("sha256"),
+            meaning: """
+                What of the nonce [apps](native.md) put into their request to Apple: `sha256` its SHA-256 in lower-case \
+                hexadecimal, `raw` the nonce itself. The other is refused.
+                """),
         ConfigurationKey(
             name: "apple.onAccountDeleted", type: .choice(["erase", "disable"]), presence: .text("erase"),
             meaning: "What Apple's word that a person deleted their Apple Account does to them here."),

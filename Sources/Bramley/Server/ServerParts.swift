@@ -74,7 +74,7 @@ final class ServerParts: Sendable {
             configuration: SignInConfiguration(
                 attemptLifetime: Int64(configuration.login.attemptLifetime),
                 sessionLimits: configuration.sessions.limits, signUp: configuration.access.signUp,
-                returnTargets: targets),
+                returnTargets: targets, nativeNonce: configuration.apple.nativeNonce),
             clock: clock, random: random, logger: logger)
         signingKeys = configuration.assertion.audience.map { [database] _ in
             SigningKeys(store: database, keyring: keyring, clock: clock, logger: logger)

@@ -13,8 +13,8 @@ extension Configuration {
             site: WebConfiguration.Site(
                 name: site.name, logo: site.logo, privacyURL: site.privacyURL, termsURL: site.termsURL),
             apple: WebConfiguration.Apple(
-                servicesID: apple.servicesID, teamID: TeamID(apple.teamID), redirectURI: self.publicURL.callbackURL,
-                scopes: apple.scopes,
+                servicesID: apple.servicesID, bundleIDs: apple.bundleIDs, teamID: TeamID(apple.teamID),
+                redirectURI: self.publicURL.callbackURL, scopes: apple.scopes,
                 scriptURL: apple.scriptURL, isSimulatedByOverride: apple.showsSimulationBanner),
             login: WebConfiguration.Login(
                 mode: login.mode == .popup ? .popup : .redirect, allowedReturnOrigins: login.allowedReturnOrigins,

@@ -11,7 +11,7 @@ struct APIRoutes: Sendable {
 
     init(
         configuration: WebConfiguration, responses: WebResponses, services: WebApplication.Services,
-        reader: SignedInReader, session: SessionAPI, stopwatch: Stopwatch
+        reader: SignedInReader, session: SessionAPI, signIns: RateGate, stopwatch: Stopwatch
     ) {
         let clock = services.clock
         let gate = BackendGate(
@@ -20,7 +20,8 @@ struct APIRoutes: Sendable {
             stopwatch: stopwatch)
         let account = AccountAPI(
             configuration: configuration, responses: responses, cookies: session.cookies, reader: reader,
-            users: services.users, bounces: session.bounces, clock: clock)
+            users: services.users, bounces: session.bounces, signIn: services.signIn, gate: signIns, clock: clock)
+        let native = NativeAPI(configuration: configuration, responses: responses, signIn: services.signIn)
         let introspection = IntrospectionAPI(configuration: configuration, responses: responses, reader: reader)
         let users = UsersAPI(
             team: configuration.apple.teamID, responses: responses, users: services.users, clock: clock)
@@ -31,6 +32,10 @@ struct APIRoutes: Sendable {
             Entry(method: .get, pattern: "/api/v1/session", handle: session.get).crossOrigin,
             Entry(method: .delete, pattern: "/api/v1/session", handle: session.delete),
             Entry(method: .delete, pattern: "/api/v1/account", handle: account.delete),
+            Entry(
+                method: .post, pattern: "/api/v1/native/challenge", handle: signIns.limiting(native.challenge)),
+            Entry(method: .post, pattern: "/api/v1/native/sessions", handle: signIns.limiting(native.signIn)),
+            Entry(method: .get, pattern: "/.well-known/apple-app-site-association", handle: native.association),
             Entry(
                 method: .post, pattern: "/api/v1/introspect", handle: gate.requiring(.introspect, introspection.post)),
             Entry(method: .get, pattern: "/api/v1/users", handle: gate.requiring(reading, users.list)),

@@ -11,18 +11,34 @@ struct AccountAPI: Sendable {
     let reader: SignedInReader
     let users: any UserDirectory
     let bounces: BounceMemory
+    let signIn: SignIn
+    /// For requests that bring a code: each costs one to Apple.
+    let gate: RateGate
     let clock: any WallClock
 
     /// 202: gone here, durably, when this answers; Apple is told afterwards.
     func delete(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let credential = try reader.changing(request.fields, configuration.publicURL)
+        let fresh = try NativeBody.freshAuthorization(request, maximum: configuration.limits.callbackBody)
         let signedIn = try await reader.active(credential)
-        let now = clock.now()
-        guard RecentSignIn.holds(signedIn.session, at: now) else { throw .freshSignInRequired }
+        if let fresh {
+            guard signedIn.session.kind == .native else {
+                throw .invalidRequest("an authorization code is taken from an app that is signed in")
+            }
+            try gate.pass(request)
+            // What Apple has just given the app proves more than a sign-in of some minutes ago.
+            do throws(SignInFailure) {
+                try await signIn.redeem(fresh, of: signedIn)
+            } catch {
+                throw .nativeSignIn(error)
+            }
+        } else {
+            guard RecentSignIn.holds(signedIn.session, at: clock.now()) else { throw .freshSignInRequired }
+        }
         do {
             // Unknown when another request was quicker: gone all the same.
-            _ = try await users.deleteUser(signedIn.user.id, at: now)
+            _ = try await users.deleteUser(signedIn.user.id, at: clock.now())
         } catch {
             throw .store(error)
         }

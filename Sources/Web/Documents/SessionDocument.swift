@@ -1,12 +1,14 @@
 package import Coding
 package import RelyingParty
 
-/// A session as JSON. Never its token, nor the token's hash.
+/// A session as JSON. Never its token, but for the one app that signs in, nor the token's hash.
 package enum SessionDocument {
     /// The document of `GET /api/v1/session`.
-    static func encode(_ signedIn: SignedIn) -> [UInt8] {
+    /// - Parameter token: for the app that has just signed in: a member in front of the others.
+    static func encode(_ signedIn: SignedIn, token: SessionToken? = nil) -> [UInt8] {
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()
+        if let token { writer.member("token", token.reveal()) }
         writer.name("user")
         UserDocument.write(signedIn.user, includingState: false, to: &writer)
         writer.name("session")

@@ -19,10 +19,16 @@ struct RateGate: Sendable {
         _ handle: @escaping @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
     ) -> @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse {
         { request throws(WebFailure) in
-            if case .refused(let seconds) = limiter.take(request.client, now: stopwatch.milliseconds) {
-                throw .tooManyRequests(retryAfter: seconds)
-            }
+            try pass(request)
             return try await handle(request)
+        }
+    }
+
+    /// Counts this request.
+    /// - Throws: `.tooManyRequests` when it is one too many.
+    func pass(_ request: ServerRequest) throws(WebFailure) {
+        if case .refused(let seconds) = limiter.take(request.client, now: stopwatch.milliseconds) {
+            throw .tooManyRequests(retryAfter: seconds)
         }
     }
 }

@@ -91,7 +91,7 @@ struct RouteTable: Sendable {
         ]
         let api = APIRoutes(
             configuration: configuration, responses: responses, services: services, reader: reader, session: session,
-            stopwatch: stopwatch)
+            signIns: signIns, stopwatch: stopwatch)
         routes =
             proxyRoutes + api.entries + assertionRoutes + accountRoutes + [
                 Entry(method: .get, pattern: "/", handle: account.root),

@@ -1,0 +1,159 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `POST /api/v1/native/challenge` and `…/sessions`: signing in from apps on Apple's platforms, and the file by which
+/// those platforms know that the apps and this site belong together.
+struct NativeAPI: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let signIn: SignIn
+
+    /// How long Apple's servers may keep the association, in seconds.
+    static let associationLifetime = 3_600
+
+    /// A nonce of ours for one request to Apple.
+    func challenge(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        try requireApps()
+        _ = try APIQuery(request)
+        if !request.body.isEmpty {
+            let object = try NativeBody.object(request, maximum: APILimits.body)
+            guard object.members.isEmpty else { throw .invalidRequest("a challenge takes no content, or {}") }
+        }
+        let challenge = signIn.beginNative()
+        var writer = JSONWriter(reserving: 192)
+        writer.beginObject()
+        writer.member("nonce", challenge.nonce)
+        writer.member("expiresAt", challenge.expiresAt)
+        writer.endObject()
+        return responses.json(writer.bytes)
+    }
+
+    func signIn(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        try requireApps()
+        _ = try APIQuery(request)
+        let asked = try NativeBody.signIn(request, maximum: configuration.limits.callbackBody)
+        let outcome = await signIn.completeNative(asked, device: DeviceDescription.device(of: request))
+        switch outcome {
+        case .signedIn(let token, let signedIn):
+            return responses.json(SessionDocument.encode(signedIn, token: token))
+        case .pending: throw .userPending
+        case .disabled: throw .userDisabled
+        case .closed: throw .signUpClosed
+        case .failed(let failure): throw .nativeSignIn(failure)
+        }
+    }
+
+    /// Apple: Supporting associated domains, `webcredentials`. An app is named by team and bundle ID.
+    func association(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        try requireApps()
+        var writer = JSONWriter(reserving: 256)
+        writer.beginObject()
+        writer.name("webcredentials")
+        writer.beginObject()
+        writer.name("apps")
+        writer.beginArray()
+        for bundleID in configuration.apple.bundleIDs {
+            writer.write("\(configuration.apple.teamID.rawValue).\(bundleID)")
+        }
+        writer.endArray()
+        writer.endObject()
+        writer.endObject()
+        var response = responses.empty(
+            .ok,
+            fields: [
+                .contentType: "application/json", .cacheControl: "public, max-age=\(Self.associationLifetime)",
+            ])
+        response.body = .bytes(writer.bytes)
+        return response
+    }
+
+    private func requireApps() throws(WebFailure) {
+        guard !configuration.apple.bundleIDs.isEmpty else { throw .nativeNotConfigured }
+    }
+}
+
+/// The contents apps send. Read strictly: a misspelt member would lose a name for ever.
+enum NativeBody {
+    /// In bytes; codes of Apple's have some sixty, nonces of ours 83.
+    private static let maximumCodeSize = 4_096
+    private static let maximumNonceSize = 256
+    private static let maximumTokenSize = 16_384
+
+    static func signIn(_ request: ServerRequest, maximum: Int) throws(WebFailure) -> NativeSignInRequest {
+        let object = try object(request, maximum: maximum)
+        try require(object, toHoldOnly: ["identityToken", "authorizationCode", "nonce", "user"], "")
+        var asked = NativeSignInRequest(
+            identityToken: try needed("identityToken", in: object, maximumSize: maximumTokenSize),
+            authorizationCode: try needed("authorizationCode", in: object, maximumSize: maximumCodeSize),
+            nonce: try needed("nonce", in: object, maximumSize: maximumNonceSize))
+        if let user = object["user"], !user.isNull {
+            guard let user = user.objectValue else { throw .invalidRequest("user is no object") }
+            try require(user, toHoldOnly: ["givenName", "familyName"], "user.")
+            asked.givenName = try text("givenName", in: user, maximumSize: maximum)
+            asked.familyName = try text("familyName", in: user, maximumSize: maximum)
+        }
+        return asked
+    }
+
+    /// What `DELETE /api/v1/account` may bring; nil when it brings nothing.
+    static func freshAuthorization(
+        _ request: ServerRequest, maximum: Int
+    ) throws(WebFailure) -> FreshAuthorization? {
+        if request.body.isEmpty { return nil }
+        let object = try object(request, maximum: maximum)
+        try require(object, toHoldOnly: ["authorizationCode", "identityToken", "nonce"], "")
+        let fresh = FreshAuthorization(
+            authorizationCode: try needed("authorizationCode", in: object, maximumSize: maximumCodeSize),
+            identityToken: try text("identityToken", in: object, maximumSize: maximumTokenSize),
+            nonce: try text("nonce", in: object, maximumSize: maximumNonceSize))
+        guard fresh.identityToken == nil || fresh.nonce != nil else {
+            throw .invalidRequest("identityToken needs nonce beside it")
+        }
+        return fresh
+    }
+
+    static func object(_ request: ServerRequest, maximum: Int) throws(WebFailure) -> JSONObject {
+        guard let type = MediaType.essence(of: request.fields), type.isExactly("application/json") else {
+            throw .unsupportedMediaType
+        }
+        guard request.body.count <= maximum else { throw .contentTooLarge }
+        let value: JSONValue
+        do {
+            value = try JSONReader.parse(
+                request.body, limits: JSONLimits(maximumBytes: maximum, maximumDepth: 4))
+        } catch {
+            throw .invalidRequest("the content is no JSON: \(error.reason.rawValue)")
+        }
+        guard let object = value.objectValue else { throw .invalidRequest("the content is no object") }
+        return object
+    }
+
+    private static func require(
+        _ object: JSONObject, toHoldOnly names: [String], _ prefix: String
+    ) throws(WebFailure) {
+        for member in object.members where !names.contains(where: { $0.isExactly(member.name) }) {
+            throw .invalidRequest("there is a member other than \(names.map { prefix + $0 }.joined(separator: ", "))")
+        }
+    }
+
+    private static func needed(
+        _ name: String, in object: JSONObject, maximumSize: Int
+    ) throws(WebFailure) -> String {
+        guard let value = try text(name, in: object, maximumSize: maximumSize), !value.isEmpty else {
+            throw .invalidRequest("\(name) is missing")
+        }
+        return value
+    }
+
+    /// Null is as good as absent.
+    private static func text(
+        _ name: String, in object: JSONObject, maximumSize: Int
+    ) throws(WebFailure) -> String? {
+        guard let value = object[name], !value.isNull else { return nil }
+        guard let text = value.stringValue else { throw .invalidRequest("\(name) is no text") }
+        guard text.utf8.count <= maximumSize else { throw .invalidRequest("\(name) is too long") }
+        return text
+    }
+}
