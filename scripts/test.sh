@@ -28,6 +28,6 @@ if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$wanted" ]; then
     "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/test-requirements.txt
     echo "$wanted" >"$venv/.stamp"
 fi
-for folder in Tests/Commands Tests/API Tests/Webhooks Tests/Browser Tests/Proxies Tests/Examples; do
+for folder in Tests/Commands Tests/API Tests/Webhooks Tests/Native Tests/Browser Tests/Proxies Tests/Examples; do
     "$venv/bin/python" -B -m pytest "$folder" -q -p no:cacheprovider
 done

@@ -16,8 +16,9 @@ OWN_PAGES = {
     ("DELETE", "/api/v1/session"): 204,
     ("DELETE", "/api/v1/account"): 202,
 }
-# Bound to the browser by state and binding, and signed by Apple.
-APPLE = {("POST", "/apple/callback"), ("POST", "/apple/notifications")}
+# Signed by Apple, and bound to the browser by state and binding, or to the app by its nonce.
+APPLE = {("POST", "/apple/callback"), ("POST", "/apple/notifications"), ("POST", "/api/v1/native/challenge"),
+         ("POST", "/api/v1/native/sessions")}
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,8 @@ def site(binaries, tmp_path_factory):
 NOBODYS = {
     ("GET", "/login/attempt"), ("GET", "/login/apple"), ("POST", "/apple/callback"), ("POST", "/apple/notifications"),
     ("GET", "/oauth2/sign_in"), ("GET", "/oauth2/start"), ("GET", "/oauth2/sign_out"), ("GET", "/.well-known/jwks.json"),
-    ("GET", "/assets/{path...}"), ("GET", "/auth/forbidden"),
+    ("GET", "/assets/{path...}"), ("GET", "/auth/forbidden"), ("GET", "/.well-known/apple-app-site-association"),
+    ("POST", "/api/v1/native/challenge"), ("POST", "/api/v1/native/sessions"),
 }
 PEOPLES = [(method, path) for method, path, asker in documented()
            if not asker.startswith("a backend") and (method, path) not in NOBODYS]

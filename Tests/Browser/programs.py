@@ -77,7 +77,7 @@ class Program:
 class Simulator:
     """The simulated Apple, and its JSON interface (docs/apple-simulator.md)."""
 
-    def __init__(self, binaries: Path, folder: Path, server_url: str):
+    def __init__(self, binaries: Path, folder: Path, server_url: str, bundle_ids: list[str] = ()):
         self.port = free_port()
         self.origin = f"http://127.0.0.1:{self.port}"
         self.program = Program(
@@ -85,6 +85,7 @@ class Simulator:
                 str(binaries / "apple-simulator"), "--host", "127.0.0.1", "--port", str(self.port),
                 "--server-url", server_url, "--services-id", SERVICES_ID, "--team-id", TEAM_ID,
                 "--key-id", KEY_ID, "--key", str(folder / "AuthKey.p8"),
+                *[word for app in bundle_ids for word in ("--bundle-id", app)],
             ],
             folder / "apple-simulator.log",
         )
@@ -120,7 +121,7 @@ class Site:
         key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         write_private(folder / "AuthKey.p8", key)
-        self.apple = Simulator(binaries, folder, self.origin)
+        self.apple = Simulator(binaries, folder, self.origin, settings.get("apple.bundleIDs", []))
         write_private(folder / "config.json", json.dumps(self.configuration(settings), indent=4).encode())
 
     def configuration(self, settings: dict) -> dict:

@@ -33,7 +33,7 @@ struct NativeAPI: Sendable {
     func signIn(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try requireApps()
         _ = try APIQuery(request)
-        let asked = try NativeBody.signIn(request, maximum: configuration.limits.callbackBody)
+        let asked = try NativeBody.signIn(request, maximum: NativeBody.maximum(configuration))
         let outcome = await signIn.completeNative(asked, device: DeviceDescription.device(of: request))
         switch outcome {
         case .signedIn(let token, let signedIn):
@@ -76,6 +76,11 @@ struct NativeAPI: Sendable {
 
 /// The contents apps send. Read strictly: a misspelt member would lose a name for ever.
 enum NativeBody {
+    /// The most content there is a use for, in bytes; less when the server takes less.
+    static func maximum(_ configuration: WebConfiguration) -> Int {
+        min(65_536, configuration.limits.callbackBody)
+    }
+
     /// In bytes; codes of Apple's have some sixty, nonces of ours 83.
     private static let maximumCodeSize = 4_096
     private static let maximumNonceSize = 256
