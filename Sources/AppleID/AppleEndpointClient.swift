@@ -11,6 +11,8 @@ struct AppleEndpointClient: Sendable {
     let transport: any HTTPTransport
     let endpoint: AppleEndpoint
     let userAgent: String
+    /// Shown with every request, as a Bearer token (RFC 6750 §2.1).
+    var accessToken: String?
 
     func get(_ path: String) async throws(HTTPClientError) -> ClientResponse {
         try await transport.send(request(.get, path))
@@ -27,6 +29,7 @@ struct AppleEndpointClient: Sendable {
         var fields = HTTPFields()
         fields[.accept] = "application/json"
         fields[.userAgent] = userAgent
+        if let accessToken { fields[.authorization] = "Bearer " + accessToken }
         return ClientRequest(
             method: method, url: endpoint.url(path), fields: fields, timeout: Self.timeout,
             maximumBodySize: Self.maximumBodySize)

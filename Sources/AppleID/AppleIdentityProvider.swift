@@ -15,6 +15,7 @@ package final class AppleIdentityProvider: IdentityProvider {
     /// The client secrets; exposed for the commands that talk to Apple too.
     package let secrets: ClientSecretMint
 
+    private let tokens: TokenClient
     private let authorizeRequest: AuthorizeRequest
     private let identityTokens: IdentityTokenVerifier
     private let notifications: AppleNotificationVerifier
@@ -43,7 +44,7 @@ package final class AppleIdentityProvider: IdentityProvider {
         identityTokens = IdentityTokenVerifier(issuers: configuration.issuers, clock: clock, signatures: signatures)
         notifications = AppleNotificationVerifier(
             issuers: configuration.issuers, clientIDs: configuration.clientIDs, clock: clock, signatures: signatures)
-        let tokens = TokenClient(client: client, secrets: secrets)
+        tokens = TokenClient(client: client, secrets: secrets)
         tokenExchange = TokenExchange(
             client: tokens, servicesID: configuration.servicesID, redirectURI: configuration.redirectURI)
         tokenRevocation = TokenRevocation(client: tokens)
@@ -130,6 +131,13 @@ extension AppleIdentityProvider: TokenChecker {
     ) async throws(TokenCheckFailure) {
         try await tokenCheck.check(token, of: subject, as: clientID)
         await keys.renewIfDue()
+    }
+}
+
+extension AppleIdentityProvider {
+    /// Moves people between teams, asked as one of our clients.
+    package func migration(as clientID: ClientID, clock: any WallClock) -> TeamMigration {
+        TeamMigration(client: tokens, clientID: clientID, clock: clock)
     }
 }
 

@@ -23,10 +23,12 @@ package struct JournalEntry: Hashable, Sendable {
     package var cause: SessionEndCause?
     /// Names of the user's changed fields, as the API calls them.
     package var fields: [String]
+    /// The user that this one became part of, and who has its sessions now.
+    package var into: UserID?
 
     package init(
         id: EventID, kind: Kind, time: Timestamp, user: UserID, session: SessionID? = nil,
-        cause: SessionEndCause? = nil, fields: [String] = []
+        cause: SessionEndCause? = nil, fields: [String] = [], into: UserID? = nil
     ) {
         self.id = id
         self.kind = kind
@@ -35,6 +37,7 @@ package struct JournalEntry: Hashable, Sendable {
         self.session = session
         self.cause = cause
         self.fields = fields
+        self.into = into
     }
 }
 

@@ -63,3 +63,28 @@ extension PersonName {
         }
     }
 }
+
+// What a transfer to another team changes about a person.
+extension User {
+    /// The relay gives the same person another address for another team. An address of their own stays.
+    package mutating func takeRelayAddress(_ address: EmailAddress?) {
+        guard let address, address.isPrivate, email?.isPrivate ?? true else { return }
+        // Apple's word on forwarding was about the address it named.
+        if let old = email, old.address != address.address { emailForwarding = nil }
+        email = address
+    }
+
+    /// Takes over what a second account of the same person knows and this one does not; what Apple said is newer there.
+    /// The state stays.
+    package mutating func absorb(_ second: User) {
+        if externalID == nil { externalID = second.externalID }
+        let more = second.groups.filter { group in !groups.contains { Array($0.utf8) == Array(group.utf8) } }
+        groups += more.prefix(max(0, UserLimits.groups - groups.count))
+        name.fill(from: second.name)
+        if let address = second.email {
+            email = address
+            emailForwarding = second.emailForwarding
+        }
+        realUserStatus = realUserStatus ?? second.realUserStatus
+    }
+}

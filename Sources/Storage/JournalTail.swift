@@ -37,7 +37,7 @@ extension Database: JournalTail {
                 SELECT \(JournalEntry.columns), e.sequence FROM event e WHERE e.sequence > ?
                 ORDER BY e.sequence LIMIT ?
                 """, [position.sequence, limit])
-            let end = rows.last.flatMap { $0[7] as Int64? } ?? position.sequence
+            let end = rows.last.flatMap { $0[JournalEntry.columnCount] as Int64? } ?? position.sequence
             return JournalPart(
                 entries: try rows.map { try JournalEntry(row: $0) }.filter(filter.accepts),
                 end: JournalPosition(sequence: end))

@@ -6,22 +6,23 @@ package import RelyingParty
 extension SQLiteConnection {
     func record(
         _ kind: JournalEntry.Kind, user: UserID, session: SessionID? = nil, cause: SessionEndCause? = nil,
-        fields: [String] = [], at now: Timestamp, identifiers: RandomIdentifier
+        fields: [String] = [], into: UserID? = nil, at now: Timestamp, identifiers: RandomIdentifier
     ) throws {
         let id: EventID = identifiers.make()
         try run(
             """
-            INSERT INTO event (id, type, time, user, session, cause, fields) VALUES (?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO event (id, type, time, user, session, cause, fields, into_user) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 id.rawValue, kind.rawValue, now.milliseconds, user.rawValue, session?.rawValue, cause?.rawValue,
-                StringList.encode(fields),
+                StringList.encode(fields), into?.rawValue,
             ])
     }
 }
 
 extension JournalEntry {
-    static let columns = "e.id, e.type, e.time, e.user, e.session, e.cause, e.fields"
+    static let columns = "e.id, e.type, e.time, e.user, e.session, e.cause, e.fields, e.into_user"
+    static let columnCount = 8
 
     init(row: Row) throws(StoreError) {
         var cause: SessionEndCause?
@@ -30,7 +31,8 @@ extension JournalEntry {
             id: EventID(unchecked: try row.text(0)), kind: try row.value(1), time: try row.moment(2),
             user: UserID(unchecked: try row.text(3)),
             session: (row[4] as String?).map { SessionID(unchecked: $0) }, cause: cause,
-            fields: try StringList.decode(try row.text(6)))
+            fields: try StringList.decode(try row.text(6)),
+            into: (row[7] as String?).map { UserID(unchecked: $0) })
     }
 }
 
@@ -70,7 +72,9 @@ extension Database: EventJournal {
             // One more than asked for tells whether there is another page.
             let items = try rows.prefix(limit).map { try JournalEntry(row: $0) }
             var next: EventPlace?
-            if rows.count > limit, let last = rows.prefix(limit).last { next = .sequence(last[7] as Int64? ?? 0) }
+            if rows.count > limit, let last = rows.prefix(limit).last {
+                next = .sequence(last[JournalEntry.columnCount] as Int64? ?? 0)
+            }
             return EventPage(items: items, next: next)
         }
     }

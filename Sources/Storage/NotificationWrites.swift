@@ -46,26 +46,35 @@ struct NotificationChanges {
 
     /// The identity a notification is about.
     private struct Subject {
+        /// The one they have now; those it stands for count with it.
         var identity: Int64
         var user: User
+
+        func isCalled(_ name: AppleSubject) -> Bool { user.appleSubject.rawValue.isExactly(name.rawValue) }
     }
+
+    /// The identity and those of teams it moved away from.
+    private static let linked = "(SELECT id FROM apple_identity WHERE id = ?1 OR moved_to = ?1)"
 
     mutating func apply(
         on connection: SQLiteConnection, effects: inout WriteEffects
     ) throws -> NotificationOutcome {
         if case .unknown = notification.kind { return .unknownType }
         guard let name = notification.subject else { return .unknownSubject }
-        guard
+        guard let identity = try connection.identity(team: team, subject: name),
             let row = try connection.firstRow(
                 """
-                SELECT \(UserColumns.list), i.id, i.last_sign_in_issued_at, u.email_event_at FROM apple_identity i
-                JOIN user u ON u.id = i.user WHERE i.team = ? AND i.subject = ?
-                """, [team.rawValue, name.rawValue])
+                SELECT \(UserColumns.list), i.id, (SELECT max(l.last_sign_in_issued_at) FROM apple_identity l
+                WHERE l.id = i.id OR l.moved_to = i.id), u.email_event_at FROM apple_identity i
+                JOIN user u ON u.id = i.user WHERE i.id = ?
+                """, [identity])
         else {
             try applyToStranger(name, on: connection)
             return .unknownSubject
         }
-        let subject = Subject(identity: row[UserColumns.count] as Int64? ?? 0, user: try User(row: row))
+        let subject = Subject(identity: identity, user: try User(row: row))
+        // The relay address of the old team is not the one that mail goes to now.
+        if notification.isAboutEmail, !subject.isCalled(name), !subject.user.has(notification.email) { return .stale }
         let effect = NotificationEffect(
             of: notification, lastSignIn: try row.moment(UserColumns.count + 1),
             lastEmailEvent: (row[UserColumns.count + 2] as Int64?).map { Timestamp(milliseconds: $0) },
@@ -112,13 +121,14 @@ struct NotificationChanges {
     ) throws {
         let time = notification.eventTime.milliseconds
         try connection.endSessions(
-            where: "s.identity = ? AND s.issued_at <= ?", [subject.identity, time], cause: cause, at: now,
+            where: "s.identity IN \(Self.linked) AND s.issued_at <= ?2", [subject.identity, time], cause: cause,
+            at: now,
             identifiers: identifiers, effects: &effects)
         try connection.run(
             """
-            UPDATE apple_credential SET sealed_refresh_token = NULL, state = 'revoked', cause = ?,
-            next_check_at = NULL WHERE identity = ? AND issued_at <= ?
-            """, [cause.rawValue, subject.identity, time])
+            UPDATE apple_credential SET sealed_refresh_token = NULL, state = 'revoked', cause = ?3,
+            next_check_at = NULL WHERE identity IN \(Self.linked) AND issued_at <= ?2
+            """, [subject.identity, time, cause.rawValue])
     }
 
     private mutating func lose(
@@ -156,12 +166,16 @@ struct NotificationChanges {
     private func erase(
         _ subject: Subject, cause: SessionEndCause, on connection: SQLiteConnection, effects: inout WriteEffects
     ) throws {
-        guard let name = notification.subject else { return }
-        try connection.queueRevocations(
-            identity: subject.identity, team: team, subject: name, hashes: subjectHashes, at: now)
-        try connection.noteEnd(subjectHashes.all(team, name), upTo: notification.eventTime, at: now)
-        try connection.eraseTraces(of: name, team: team)
-        try connection.run("DELETE FROM apple_identity WHERE id = ?", [subject.identity])
+        let linked = try connection.leavingIdentities(where: "i.id = ?1 OR i.moved_to = ?1", [subject.identity])
+        for identity in linked {
+            try connection.queueRevocations(identity, hashes: subjectHashes, at: now)
+            try connection.eraseTraces(of: identity.subject, team: identity.team)
+        }
+        for identity in linked {
+            let hashes = subjectHashes.all(identity.team, identity.subject)
+            try connection.noteEnd(hashes, upTo: notification.eventTime, at: now)
+        }
+        try connection.run("DELETE FROM apple_identity WHERE id IN \(Self.linked)", [subject.identity])
         let user = subject.user.id.rawValue
         guard try connection.integer("SELECT 1 FROM apple_identity WHERE user = ?", [user]) == nil else { return }
         try connection.run("DELETE FROM user WHERE id = ?", [user])

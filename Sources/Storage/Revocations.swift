@@ -34,6 +34,16 @@ enum RevocationMark {
     static let done = "done"
 }
 
+/// An identity of somebody who is being deleted, and by what else Apple may call them.
+struct LeavingIdentity {
+    var row: Int64
+    var team: TeamID
+    var subject: AppleSubject
+    /// What it stands for since they moved to another team.
+    var movedTo: (team: TeamID, subject: AppleSubject)?
+    var transfer: (target: TeamID, subject: TransferSubject)?
+}
+
 extension SubjectHashes {
     /// The refresh token of a sign-in as the queue keeps it. What no key of the ring opens is queued as it is: the worker
     /// says so to the operator.
@@ -53,36 +63,65 @@ extension SQLiteConnection {
     /// that is done already remembers that there was somebody.
     /// - Returns: how many tokens were queued.
     @discardableResult
-    func queueRevocations(
-        identity: Int64, team: TeamID, subject: AppleSubject, hashes: SubjectHashes, at now: Timestamp
-    ) throws -> Int {
-        let hash = hashes.current(team, subject)
+    func queueRevocations(_ identity: LeavingIdentity, hashes: SubjectHashes, at now: Timestamp) throws -> Int {
+        let (team, subject) = (identity.team, identity.subject)
+        let hash = hashes.current(identity.movedTo?.team ?? team, identity.movedTo?.subject ?? subject)
+        let transferHash = identity.transfer.map { hashes.transfer($0.target, $0.subject) }.map { blob($0) }
         var queued = 0
         for row in try rows(
             """
             SELECT client_id, sealed_refresh_token FROM apple_credential
             WHERE identity = ? AND sealed_refresh_token IS NOT NULL
-            """, [identity])
+            """, [identity.row])
         {
             let clientID = ClientID(try row.text(0))
             let sealed = hashes.resealed(try row.bytes(1), hash, team: team, subject: subject, clientID: clientID)
             try run(
                 """
-                INSERT INTO revocation (subject_hash, client_id, sealed_refresh_token, queued_at, next_attempt_at)
-                VALUES (?, ?, ?, ?, ?)
-                """, [blob(hash), clientID.rawValue, blob(sealed), now.milliseconds, now.milliseconds])
+                INSERT INTO revocation
+                (subject_hash, client_id, sealed_refresh_token, queued_at, next_attempt_at, transfer_hash)
+                VALUES (?, ?, ?, ?, ?, ?)
+                """, [blob(hash), clientID.rawValue, blob(sealed), now.milliseconds, now.milliseconds, transferHash])
             queued += 1
         }
-        if queued > 0 { return queued }
+        if queued == 0 { try remember(hash, at: now) }
+        // Apple may still call them by the old subject when it speaks to the new team.
+        if let target = identity.transfer?.target { try remember(hashes.current(target, subject), at: now) }
+        return queued
+    }
+
+    /// That somebody was deleted, for what Apple still says about them.
+    private func remember(_ hash: [UInt8], at now: Timestamp) throws {
         try run(
             "INSERT INTO revocation (subject_hash, client_id, queued_at, failure) VALUES (?, '', ?, ?)",
             [blob(hash), now.milliseconds, RevocationMark.done])
-        return 0
+    }
+
+    /// - Parameter condition: on `apple_identity i`.
+    func leavingIdentities(where condition: String, _ arguments: StatementArguments) throws -> [LeavingIdentity] {
+        try rows(
+            """
+            SELECT i.id, i.team, i.subject, n.team, n.subject, i.transfer_target, i.transfer_subject
+            FROM apple_identity i LEFT JOIN apple_identity n ON n.id = i.moved_to WHERE \(condition)
+            """, arguments
+        ).map { row in
+            var identity = LeavingIdentity(
+                row: row[0] as Int64? ?? 0, team: TeamID(try row.text(1)), subject: AppleSubject(try row.text(2)))
+            if let team = row[3] as String?, let subject = row[4] as String? {
+                identity.movedTo = (TeamID(team), AppleSubject(subject))
+            }
+            if let target = row[5] as String?, let subject = row[6] as String? {
+                identity.transfer = (TeamID(target), TransferSubject(subject))
+            }
+            return identity
+        }
     }
 
     /// A person who was deleted is back: what they consented to now must not be revoked.
     func cancelRevocations(_ subjectHashes: [[UInt8]]) throws {
-        for hash in subjectHashes { try run("DELETE FROM revocation WHERE subject_hash = ?", [blob(hash)]) }
+        for hash in subjectHashes {
+            try run("DELETE FROM revocation WHERE subject_hash = ?1 OR transfer_hash = ?1", [blob(hash)])
+        }
     }
 
     /// Whether Apple is being asked at this moment to end this person's authorization. A mark from further ahead than a
@@ -92,8 +131,8 @@ extension SQLiteConnection {
         for hash in subjectHashes {
             let found = try integer(
                 """
-                SELECT 1 FROM revocation WHERE subject_hash = ? AND failure = ? AND next_attempt_at > ?
-                AND next_attempt_at <= ? LIMIT 1
+                SELECT 1 FROM revocation WHERE (subject_hash = ?1 OR transfer_hash = ?1) AND failure = ?2
+                AND next_attempt_at > ?3 AND next_attempt_at <= ?4 LIMIT 1
                 """, [blob(hash), RevocationMark.inFlight, now.milliseconds, latest.milliseconds])
             if found != nil { return true }
         }
@@ -115,7 +154,10 @@ extension SQLiteConnection {
     func hasEnded(_ subjectHashes: [[UInt8]], issuedAt: Timestamp, attemptIssuedAt: Timestamp) throws -> Bool {
         for hash in subjectHashes {
             let found = try integer(
-                "SELECT 1 FROM revocation WHERE subject_hash = ? AND ended_at >= ? AND noted_at >= ? LIMIT 1",
+                """
+                SELECT 1 FROM revocation WHERE (subject_hash = ?1 OR transfer_hash = ?1) AND ended_at >= ?2
+                AND noted_at >= ?3 LIMIT 1
+                """,
                 [blob(hash), issuedAt.milliseconds, attemptIssuedAt.milliseconds])
             if found != nil { return true }
         }

@@ -23,6 +23,7 @@ enum Schema {
         SchemaStep(name: "0008-credential-checks", sql: credentialChecks),
         SchemaStep(name: "0009-credential-state", sql: credentialState),
         SchemaStep(name: "0010-native", sql: native),
+        SchemaStep(name: "0011-transfer", sql: transfer),
     ]
 
     private static let people = """
@@ -309,5 +310,25 @@ enum Schema {
             expires_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX code_exchange_end ON code_exchange (expires_at);
+        """
+
+    private static let transfer = """
+        -- Of the identity of the sending team: transfer_subject is its name for the team transfer_target.
+        -- transfer_failure: why Apple gave none, or took none. moved_to: the identity of the team that has the person now.
+        ALTER TABLE apple_identity ADD COLUMN transfer_target TEXT;
+        ALTER TABLE apple_identity ADD COLUMN transfer_asked_at INTEGER;
+        ALTER TABLE apple_identity ADD COLUMN transfer_failure TEXT;
+        ALTER TABLE apple_identity ADD COLUMN moved_to INTEGER REFERENCES apple_identity (id) ON DELETE SET NULL;
+        CREATE UNIQUE INDEX apple_identity_transfer ON apple_identity (transfer_target, transfer_subject)
+            WHERE transfer_target IS NOT NULL AND transfer_subject IS NOT NULL;
+        CREATE INDEX apple_identity_left ON apple_identity (subject) WHERE transfer_target IS NOT NULL;
+        CREATE INDEX apple_identity_moved ON apple_identity (moved_to) WHERE moved_to IS NOT NULL;
+
+        -- Keyed like subject_hash, of the name under which another team may know the deleted person.
+        ALTER TABLE revocation ADD COLUMN transfer_hash BLOB;
+        CREATE INDEX revocation_transfer ON revocation (transfer_hash) WHERE transfer_hash IS NOT NULL;
+
+        -- The account that one account became part of.
+        ALTER TABLE event ADD COLUMN into_user TEXT;
         """
 }

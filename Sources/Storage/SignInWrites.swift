@@ -25,7 +25,7 @@ extension Database: SignInStore {
             if let used = try connection.usedAttempt(record.attempt, limits: limits, at: record.now) {
                 return .alreadyUsed(used)
             }
-            let hashes = subjectHashes.all(record.team, record.claims.subject)
+            let hashes = subjectHashes.all(record.team, record.claims)
             if try connection.wasRevoked(record) || connection.isRevocationInFlight(hashes, at: record.now)
                 || connection.hasEnded(
                     hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attemptIssuedAt)
@@ -89,15 +89,15 @@ extension SQLiteConnection {
     /// `iat`: a notification that arrived while the code was being exchanged ended what there was, and must end what
     /// comes of it too. One that arrived earlier is about earlier sign-ins, though `iat` has whole seconds and may tie.
     fileprivate func wasRevoked(_ record: SignInRecord) throws -> Bool {
-        try integer(
-            """
-            SELECT 1 FROM notification WHERE subject = ? AND event_time >= ? AND received_at >= ?
-            AND type IN ('consent-revoked', 'account-delete', 'account-deleted') LIMIT 1
-            """,
-            [
-                record.claims.subject.rawValue, record.claims.issuedAt.milliseconds,
-                record.attemptIssuedAt.milliseconds,
-            ]) != nil
+        let names = [record.claims.subject.rawValue] + (try formerSubjects(of: record.claims, team: record.team))
+        return try names.contains { name in
+            try integer(
+                """
+                SELECT 1 FROM notification WHERE subject = ? AND event_time >= ? AND received_at >= ?
+                AND type IN ('consent-revoked', 'account-delete', 'account-deleted') LIMIT 1
+                """,
+                [name, record.claims.issuedAt.milliseconds, record.attemptIssuedAt.milliseconds]) != nil
+        }
     }
 
     fileprivate func markUsed(_ record: SignInRecord, session: SessionID?) throws {
@@ -114,11 +114,15 @@ extension SQLiteConnection {
         _ record: SignInRecord, identifiers: RandomIdentifier, effects: inout WriteEffects
     ) throws -> Person? {
         let key: StatementArguments = [record.team.rawValue, record.claims.subject.rawValue]
-        let known = try firstRow(
-            """
+        let query = """
             SELECT \(UserColumns.list), i.id FROM apple_identity i JOIN user u ON u.id = i.user
             WHERE i.team = ? AND i.subject = ?
-            """, key)
+            """
+        var known = try firstRow(query, key)
+        if known == nil {
+            let move = TransferMove(team: record.team, now: record.now, identifiers: identifiers)
+            if try move.welcome(record.claims, on: self, effects: &effects) { known = try firstRow(query, key) }
+        }
         if known == nil, record.policy == .closed {
             // A stranger who is turned away leaves no name behind.
             try forgetFirstConsent(of: record.claims.subject, team: record.team)
@@ -176,7 +180,8 @@ extension SQLiteConnection {
     ) throws {
         try run(
             """
-            UPDATE apple_identity SET transfer_subject = coalesce(?, transfer_subject),
+            UPDATE apple_identity SET transfer_subject =
+            CASE WHEN transfer_target IS NULL THEN coalesce(?, transfer_subject) ELSE transfer_subject END,
             last_sign_in_issued_at = max(last_sign_in_issued_at, ?) WHERE id = ?
             """, [record.claims.transferSubject, record.claims.issuedAt.milliseconds, person.identity])
         guard !fields.isEmpty else { return }

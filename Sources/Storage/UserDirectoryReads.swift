@@ -2,11 +2,11 @@ import Coding
 import GRDB
 package import RelyingParty
 
-/// Users joined with the identity they were created by: one row each, however many identities they have.
+/// Users joined with the identity they were created by, or have moved to since: one row each, however many identities they have.
 enum UserQuery {
     static let one = """
         SELECT \(UserColumns.list) FROM user u JOIN apple_identity i ON i.user = u.id \
-        AND i.id = (SELECT min(id) FROM apple_identity WHERE user = u.id)
+        AND i.id = (SELECT id FROM apple_identity WHERE user = u.id ORDER BY moved_to IS NOT NULL, id LIMIT 1)
         """
 }
 
@@ -24,8 +24,8 @@ extension Database {
 
     package func user(team: TeamID, subject: AppleSubject) async throws(StoreError) -> User? {
         try await read { connection in
-            let id = try connection.firstRow(
-                "SELECT user FROM apple_identity WHERE team = ? AND subject = ?", [team.rawValue, subject.rawValue])
+            guard let identity = try connection.identity(team: team, subject: subject) else { return nil }
+            let id = try connection.firstRow("SELECT user FROM apple_identity WHERE id = ?", [identity])
             return try id.map { UserID(unchecked: try $0.text(0)) }.flatMap { try connection.user($0) }
         }
     }

@@ -78,13 +78,9 @@ extension Database: UserDirectory {
                 effects: &effects)
             try connection.record(.accountDeleted, user: id, at: now, identifiers: identifiers)
             effects.invalidations.append(.user(id))
-            for row in try connection.rows(
-                "SELECT id, team, subject FROM apple_identity WHERE user = ?", [id.rawValue])
-            {
-                let (team, subject) = (TeamID(try row.text(1)), AppleSubject(try row.text(2)))
-                revocations += try connection.queueRevocations(
-                    identity: row[0] as Int64? ?? 0, team: team, subject: subject, hashes: subjectHashes, at: now)
-                try connection.eraseTraces(of: subject, team: team)
+            for identity in try connection.leavingIdentities(where: "i.user = ?", [id.rawValue]) {
+                revocations += try connection.queueRevocations(identity, hashes: subjectHashes, at: now)
+                try connection.eraseTraces(of: identity.subject, team: identity.team)
             }
             // Identities, credentials and sessions go with it.
             try connection.run("DELETE FROM user WHERE id = ?", [id.rawValue])

@@ -18,12 +18,12 @@ extension SQLiteConnection {
             ])
     }
 
-    /// The user with the identity they were created by.
+    /// The user with the identity they were created by, or the one they have moved to since.
     func user(_ id: UserID) throws -> User? {
         try firstRow(
             """
             SELECT \(UserColumns.list) FROM user u JOIN apple_identity i ON i.user = u.id
-            WHERE u.id = ? ORDER BY i.id LIMIT 1
+            WHERE u.id = ? ORDER BY i.moved_to IS NOT NULL, i.id LIMIT 1
             """, [id.rawValue]
         ).map { try User(row: $0) }
     }

@@ -99,10 +99,11 @@ extension Database: WebhookStore {
                 AND (w.paused_until IS NULL OR w.paused_until <= ?2) ORDER BY d.next_attempt_at, d.sequence LIMIT ?3
                 """, [endpoint.rawValue, now.milliseconds, limit]
             ).map { row in
-                WebhookDelivery(
-                    endpoint: endpoint, url: try row.text(10), sequence: row[7] as Int64? ?? 0,
-                    entry: try JournalEntry(row: row), attempts: Int(row[8] as Int64? ?? 0),
-                    queuedAt: try row.moment(9))
+                let next = JournalEntry.columnCount
+                return WebhookDelivery(
+                    endpoint: endpoint, url: try row.text(next + 3), sequence: row[next] as Int64? ?? 0,
+                    entry: try JournalEntry(row: row), attempts: Int(row[next + 1] as Int64? ?? 0),
+                    queuedAt: try row.moment(next + 2))
             }
         }
     }

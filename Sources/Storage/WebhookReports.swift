@@ -39,9 +39,11 @@ extension Database: WebhookDirectory {
                 WHERE d.dead_at IS NOT NULL ORDER BY d.dead_at DESC, d.sequence DESC LIMIT ?
                 """, [limit]
             ).map { row in
-                DeadWebhook(
-                    url: try row.text(7), entry: try JournalEntry(row: row), attempts: Int(row[8] as Int64? ?? 0),
-                    failure: row[9] as String? ?? "", diedAt: try row.moment(10))
+                let next = JournalEntry.columnCount
+                return DeadWebhook(
+                    url: try row.text(next), entry: try JournalEntry(row: row),
+                    attempts: Int(row[next + 1] as Int64? ?? 0), failure: row[next + 2] as String? ?? "",
+                    diedAt: try row.moment(next + 3))
             }
         }
     }

@@ -2,12 +2,13 @@ package import Coding
 import Crypto
 
 extension JournalEntry {
-    /// What an event is about, as members of an object begun already: `user`, and where they apply `session`, `cause`
-    /// and `fields`. Ids and names of fields, never values: the one form of the API and of webhooks.
+    /// What an event is about, as members of an object begun already: `user`, and where they apply `session`, `cause`,
+    /// `into` and `fields`. Ids and names of fields, never values: the one form of the API and of webhooks.
     package func writeSubject(to writer: inout JSONWriter) {
         writer.member("user", user.rawValue)
         if let session { writer.member("session", session.rawValue) }
         if let cause { writer.member("cause", cause.rawValue) }
+        if let into { writer.member("into", into.rawValue) }
         if !fields.isEmpty {
             writer.name("fields")
             writer.beginArray()

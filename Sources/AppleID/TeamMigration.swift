@@ -1,0 +1,141 @@
+import Coding
+import HTTP
+import HTTPTypes
+package import RelyingParty
+import Synchronization
+
+/// Moves people between teams at `/auth/usermigrationinfo` (TN3159): the sending team gets a `transfer_sub` for each, the
+/// receiving one redeems it. Both show an access token of the scope `user.migration` beside the client secret.
+package final class TeamMigration: TeamMigrator {
+    /// How long an access token is used, in seconds; Apple gives it an hour.
+    private static let tokenUse: Int64 = 3000
+    private static let path = "/auth/usermigrationinfo"
+
+    private struct AccessToken: Sendable {
+        var text: String
+        var issuedAt: Timestamp
+    }
+
+    private let client: TokenClient
+    private let clientID: ClientID
+    private let clock: any WallClock
+    private let accessToken = Mutex<AccessToken?>(nil)
+
+    /// - Parameter clientID: one of the team's; subjects are the team's, whichever of its clients asks.
+    init(client: TokenClient, clientID: ClientID, clock: any WallClock) {
+        self.client = client
+        self.clientID = clientID
+        self.clock = clock
+    }
+
+    package func prepare() async throws(MigrationFailure) { _ = try await token(after: nil) }
+
+    package func transferSubject(
+        of subject: AppleSubject, to recipient: TeamID
+    ) async throws(MigrationFailure) -> TransferSubject {
+        let answer = try await ask([("sub", subject.rawValue), ("target", recipient.rawValue)])
+        guard let text = answer["transfer_sub"]?.stringValue, ClaimRules.isIdentifier(text) else {
+            throw .unavailable("migration endpoint: no transfer_sub")
+        }
+        return TransferSubject(text)
+    }
+
+    package func identity(of transferSubject: TransferSubject) async throws(MigrationFailure) -> TransferredIdentity {
+        let answer = try await ask([("transfer_sub", transferSubject.rawValue)])
+        guard let text = answer["sub"]?.stringValue, ClaimRules.isIdentifier(text) else {
+            throw .unavailable("migration endpoint: no sub")
+        }
+        return TransferredIdentity(subject: AppleSubject(text), email: Self.relayAddress(in: answer))
+    }
+
+    /// Only the relay's addresses are told. One that is not said to be, or that a program could stumble over, is none.
+    private static func relayAddress(in answer: JSONObject) -> EmailAddress? {
+        guard let address = answer["email"]?.stringValue, EmailClaims.isSafe(address) else { return nil }
+        // Apple has written its flags as strings and as booleans.
+        let flag = answer["is_private_email"]
+        guard flag?.boolValue ?? flag?.stringValue?.isExactly("true") ?? false else { return nil }
+        return EmailAddress(address: address, isVerified: true, isPrivate: true)
+    }
+
+    // MARK: Requests
+
+    /// Asks with the token at hand, and once more with a new one when Apple refuses it: it may have ended early.
+    private func ask(_ form: [(String, String)]) async throws(MigrationFailure) -> JSONObject {
+        let first = try await token(after: nil)
+        let response = try await post(Self.path, form, bearer: first.text)
+        guard Self.isRefusalOfUs(response) else { return try Self.read(response) }
+        let second = try await token(after: first)
+        return try Self.read(try await post(Self.path, form, bearer: second.text))
+    }
+
+    /// - Parameter refused: a token that Apple does not take any more.
+    private func token(after refused: AccessToken?) async throws(MigrationFailure) -> AccessToken {
+        let now = clock.now()
+        if let kept = accessToken.withLock({ $0 }), kept.text != refused?.text, kept.issuedAt <= now,
+            now < kept.issuedAt.adding(seconds: Self.tokenUse)
+        {
+            return kept
+        }
+        let form = [("grant_type", "client_credentials"), ("scope", "user.migration")]
+        let response = try await post("/auth/token", form, bearer: nil)
+        if let refusal = response.tokenEndpointRefusal { throw .clientRefused(refusal.text) }
+        guard let text = try Self.read(response)["access_token"]?.stringValue, isPlainToken(text) else {
+            throw .unavailable("token endpoint: no access_token")
+        }
+        let token = AccessToken(text: text, issuedAt: now)
+        accessToken.withLock { $0 = token }
+        return token
+    }
+
+    private func post(
+        _ path: String, _ form: [(String, String)], bearer: String?
+    ) async throws(MigrationFailure) -> ClientResponse {
+        do throws(TokenClientFailure) {
+            var endpoint = client.client
+            endpoint.accessToken = bearer
+            let client = TokenClient(client: endpoint, secrets: client.secrets)
+            return try await client.post(path, as: clientID, form: form)
+        } catch {
+            switch error {
+            case .secret(let error): throw .clientRefused("the client secret could not be signed: \(error)")
+            case .transport(let error): throw .unavailable("\(path): \(error)")
+            }
+        }
+    }
+
+    // MARK: Answers
+
+    /// The client, its key or its token: not what was asked. RFC 6750 §3.1 has a word of its own for the last.
+    private static func isRefusalOfUs(_ response: ClientResponse) -> Bool {
+        if response.status.code == 401 { return true }
+        guard let error = response.tokenEndpointRefusal?.error else { return false }
+        return ["invalid_client", "invalid_token", "unauthorized_client", "invalid_scope", "insufficient_scope"]
+            .contains { $0.isExactly(error) }
+    }
+
+    private static func read(_ response: ClientResponse) throws(MigrationFailure) -> JSONObject {
+        let status = response.status.code
+        if status == 200 {
+            guard let object = response.jsonObject else { throw .unavailable("status 200, content is not JSON") }
+            return object
+        }
+        guard let refusal = response.tokenEndpointRefusal else {
+            if status == 401 { throw .clientRefused("status 401") }
+            throw .unavailable("status \(status)", retryAfter: retryAfter(response))
+        }
+        if isRefusalOfUs(response) { throw .clientRefused(refusal.text) }
+        // Of somebody who revoked, Apple has said either.
+        if refusal.error.isExactly("invalid_request") || refusal.error.isExactly("invalid_grant") {
+            throw .personRefused(refusal.text)
+        }
+        throw .unavailable("status \(status), " + refusal.text, retryAfter: retryAfter(response))
+    }
+
+    /// `Retry-After` in seconds (RFC 9110 §10.2.3); a date is not looked into.
+    private static func retryAfter(_ response: ClientResponse) -> Int64? {
+        guard let text = response.fields[.retryAfter], text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            return nil
+        }
+        return Int64(text)
+    }
+}

@@ -1,0 +1,136 @@
+import Synchronization
+
+/// The sending team asks Apple for the `transfer_sub` of each of its people.
+package struct TransferExport: TransferStep {
+    private let store: any TransferStore
+    private let migrator: any TeamMigrator
+    private let team: TeamID
+    private let recipient: TeamID
+    private let again: Bool
+    private let clock: any WallClock
+
+    /// - Parameter again: asks about those whom Apple refused too.
+    package init(
+        store: any TransferStore, migrator: any TeamMigrator, from team: TeamID, to recipient: TeamID, again: Bool,
+        clock: any WallClock
+    ) {
+        self.store = store
+        self.migrator = migrator
+        self.team = team
+        self.recipient = recipient
+        self.again = again
+        self.clock = clock
+    }
+
+    package func isProven() async throws(StoreError) -> Bool {
+        let counts = try await store.transferCounts(from: team, to: recipient)
+        return counts.exported + counts.moved + counts.refusedAtImport > 0
+    }
+
+    package func prepare() async throws(MigrationFailure) { try await migrator.prepare() }
+
+    package func people(after row: Int64, limit: Int) async throws(StoreError) -> [ExportedIdentity] {
+        try await store.peopleToExport(of: team, to: recipient, again: again, after: row, limit: limit)
+    }
+
+    package func row(of person: ExportedIdentity) -> Int64 { person.row }
+
+    package func ask(_ person: ExportedIdentity) async throws(MigrationFailure) -> TransferSubject {
+        try await migrator.transferSubject(of: person.subject, to: recipient)
+    }
+
+    package func keep(_ answers: [TransferAnswer<ExportedIdentity, TransferSubject>]) async throws(StoreError) {
+        guard !answers.isEmpty else { return }
+        try await store.keepExports(answers, to: recipient, at: clock.now())
+    }
+}
+
+/// The receiving team asks Apple who each `transfer_sub` is, and moves them.
+package final class TransferImport: TransferStep {
+    /// What became of the people of this run.
+    package struct Report: Hashable, Sendable {
+        package var moved = 0
+        package var alreadyMoved = 0
+        package var joined = 0
+        package var refused = 0
+        package var gone = 0
+        /// People with a second account under the new team: the first, the second, and whether both have an external id.
+        package var secondAccounts: [SecondAccount] = []
+    }
+
+    package struct SecondAccount: Hashable, Sendable {
+        package var first: UserID
+        package var second: UserID
+        package var bothHaveExternalIDs: Bool
+    }
+
+    private let store: any TransferStore
+    private let migrator: any TeamMigrator
+    private let team: TeamID
+    private let again: Bool
+    private let joins: Bool
+    private let clock: any WallClock
+    private let tally = Mutex(Report())
+
+    /// - Parameters:
+    ///   - again: asks about those whom Apple refused too.
+    ///   - joins: makes one account of two, where somebody signed up anew under the new team.
+    package init(
+        store: any TransferStore, migrator: any TeamMigrator, to team: TeamID, again: Bool, joins: Bool,
+        clock: any WallClock
+    ) {
+        self.store = store
+        self.migrator = migrator
+        self.team = team
+        self.again = again
+        self.joins = joins
+        self.clock = clock
+    }
+
+    package var report: Report { tally.withLock { $0 } }
+
+    package func isProven() async throws(StoreError) -> Bool {
+        try await store.transferCounts(from: nil, to: team).moved > 0
+    }
+
+    package func prepare() async throws(MigrationFailure) { try await migrator.prepare() }
+
+    package func people(after row: Int64, limit: Int) async throws(StoreError) -> [ImportedIdentity] {
+        try await store.peopleToImport(to: team, again: again, after: row, limit: limit)
+    }
+
+    package func row(of person: ImportedIdentity) -> Int64 { person.row }
+
+    package func ask(_ person: ImportedIdentity) async throws(MigrationFailure) -> TransferredIdentity {
+        try await migrator.identity(of: person.transferSubject)
+    }
+
+    package func keep(_ answers: [TransferAnswer<ImportedIdentity, TransferredIdentity>]) async throws(StoreError) {
+        for answer in answers {
+            switch answer.outcome {
+            case .refused(let reason):
+                try await store.keepRefusal(reason, of: answer.person, to: team, at: clock.now())
+                tally.withLock { $0.refused += 1 }
+            case .value(let identity):
+                let result = try await store.move(
+                    answer.person, to: identity, of: team, joins: joins, at: clock.now())
+                tally.withLock { $0.note(result) }
+            }
+        }
+    }
+}
+
+extension TransferImport.Report {
+    fileprivate mutating func note(_ result: MoveResult) {
+        switch result {
+        case .moved: moved += 1
+        case .alreadyMoved: alreadyMoved += 1
+        case .joined: joined += 1
+        case .gone: gone += 1
+        case .secondAccount(let first, let second):
+            secondAccounts.append(.init(first: first, second: second, bothHaveExternalIDs: false))
+        case .twoExternalIDs(let first, let second):
+            secondAccounts.append(.init(first: first, second: second, bothHaveExternalIDs: true))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+package import Coding
+
+/// The sending team's people, and what Apple said of each. Every method is one durable transaction.
+package protocol TransferExportStore: Sendable {
+    /// Identities of `team`, by their row, for whom Apple has not yet been asked on behalf of `recipient`, and who have
+    /// not moved.
+    /// - Parameter again: those whom Apple refused too.
+    func peopleToExport(
+        of team: TeamID, to recipient: TeamID, again: Bool, after row: Int64, limit: Int
+    ) async throws(StoreError) -> [ExportedIdentity]
+    /// Keeps what Apple answered: a `transfer_sub`, or why there is none. Somebody deleted meanwhile stays deleted.
+    /// - Returns: how many `transfer_sub`s were refused here because they are another person's already.
+    @discardableResult
+    func keepExports(
+        _ answers: [TransferAnswer<ExportedIdentity, TransferSubject>], to recipient: TeamID, at now: Timestamp
+    ) async throws(StoreError) -> Int
+}
+
+/// The receiving team's side: people who are to move, each moved in a transaction of its own.
+package protocol TransferImportStore: Sendable {
+    /// Identities with a `transfer_sub` for `team` who have not moved yet, by their row.
+    /// - Parameter again: those whom Apple refused too.
+    func peopleToImport(
+        to team: TeamID, again: Bool, after row: Int64, limit: Int
+    ) async throws(StoreError) -> [ImportedIdentity]
+    /// Adds the new identity to the person, with its event.
+    /// - Parameter joins: takes the account they meanwhile made under the new team into the old one.
+    func move(
+        _ person: ImportedIdentity, to identity: TransferredIdentity, of team: TeamID, joins: Bool, at now: Timestamp
+    ) async throws(StoreError) -> MoveResult
+    /// Apple refused: they stay where they are, as `transferred`.
+    func keepRefusal(
+        _ reason: String, of person: ImportedIdentity, to team: TeamID, at now: Timestamp
+    ) async throws(StoreError)
+    /// Takes over lines of an export made elsewhere, in one transaction, in order.
+    func adopt(
+        _ lines: [TransferLine], to team: TeamID, at now: Timestamp
+    ) async throws(StoreError) -> [AdoptionResult]
+}
+
+/// Both sides, and what there is to see of them.
+package protocol TransferStore: TransferExportStore, TransferImportStore {
+    func transferCounts(from sender: TeamID?, to recipient: TeamID) async throws(StoreError) -> TransferCounts
+    /// Exported people, by their row: the lines of the file.
+    func transferLines(
+        from sender: TeamID, to recipient: TeamID, after row: Int64, limit: Int
+    ) async throws(StoreError) -> [(row: Int64, line: TransferLine)]
+    /// People who could not move, by their row.
+    func unmovedPeople(
+        to recipient: TeamID, after row: Int64, limit: Int
+    ) async throws(StoreError) -> [UnmovedPerson]
+}
+
+/// A row of the sending team.
+package struct ExportedIdentity: Hashable, Sendable {
+    package var row: Int64
+    package var subject: AppleSubject
+
+    package init(row: Int64, subject: AppleSubject) {
+        self.row = row
+        self.subject = subject
+    }
+}
+
+/// A row of the sending team that is to move.
+package struct ImportedIdentity: Hashable, Sendable {
+    package var row: Int64
+    package var transferSubject: TransferSubject
+
+    package init(row: Int64, transferSubject: TransferSubject) {
+        self.row = row
+        self.transferSubject = transferSubject
+    }
+}
+
+/// What Apple answered about one person.
+package struct TransferAnswer<Person: Sendable, Value: Sendable>: Sendable {
+    package enum Outcome: Sendable {
+        case value(Value)
+        /// For the operator; names nobody.
+        case refused(String)
+    }
+
+    package var person: Person
+    package var outcome: Outcome
+
+    package init(person: Person, outcome: Outcome) {
+        self.person = person
+        self.outcome = outcome
+    }
+}
+
+/// What became of one person of an import.
+package enum MoveResult: Hashable, Sendable {
+    case moved(UserID)
+    /// They had come by themselves already.
+    case alreadyMoved(UserID)
+    /// They had made a second account under the new team, which is now part of the first.
+    case joined(UserID, from: UserID)
+    /// They have a second account under the new team, and nobody said that the two are to be one.
+    case secondAccount(of: UserID, UserID)
+    /// As above; and both accounts have an external id, which no program can choose between.
+    case twoExternalIDs(of: UserID, UserID)
+    /// Deleted meanwhile.
+    case gone
+}
+
+/// One person of an export, as a line of its file.
+package struct TransferLine: Hashable, Sendable {
+    package var sender: TeamID
+    package var subject: AppleSubject
+    package var recipient: TeamID
+    package var transferSubject: TransferSubject
+
+    package init(sender: TeamID, subject: AppleSubject, recipient: TeamID, transferSubject: TransferSubject) {
+        self.sender = sender
+        self.subject = subject
+        self.recipient = recipient
+        self.transferSubject = transferSubject
+    }
+}
+
+/// What became of one line of a file.
+package enum AdoptionResult: Hashable, Sendable {
+    case adopted
+    /// It says what is known.
+    case known
+    case alreadyMoved
+    /// Nobody here has this subject of that team; they may have been deleted.
+    case unknownPerson
+    /// Another person has this `transfer_sub`, or this person another one.
+    case contradiction
+}
+
+/// Where a transfer stands. People, not rows of one team: each counts once.
+package struct TransferCounts: Hashable, Sendable {
+    /// Whom nobody has asked Apple about; nil when no sender was named.
+    package var unasked: Int?
+    package var refusedAtExport = 0
+    /// With a `transfer_sub`, not moved yet.
+    package var exported = 0
+    package var refusedAtImport = 0
+    package var moved = 0
+    /// When the first of them was exported; Apple answers for 60 days after the app changes hands.
+    package var firstExportAt: Timestamp?
+
+    package init() {}
+
+    package var total: Int { (unasked ?? 0) + refusedAtExport + exported + refusedAtImport + moved }
+}
+
+/// Somebody who could not move.
+package struct UnmovedPerson: Hashable, Sendable {
+    package enum Step: String, Sendable { case export, `import` }
+
+    package var row: Int64
+    package var user: UserID
+    package var externalID: String?
+    package var step: Step
+    package var reason: String
+    package var askedAt: Timestamp
+
+    package init(
+        row: Int64, user: UserID, externalID: String?, step: Step, reason: String, askedAt: Timestamp
+    ) {
+        self.row = row
+        self.user = user
+        self.externalID = externalID
+        self.step = step
+        self.reason = reason
+        self.askedAt = askedAt
+    }
+}

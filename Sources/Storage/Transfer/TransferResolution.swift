@@ -1,0 +1,69 @@
+import Coding
+import Crypto
+import GRDB
+import RelyingParty
+
+// Who a subject names while a person moves from one team to another.
+extension SQLiteConnection {
+    /// The identity a subject stands for, as `team` sees it: its own; or one of a team that handed its people over, and
+    /// then the identity they have now. Somebody who left `team` is known by where they went.
+    func identity(team: TeamID, subject: AppleSubject) throws -> Int64? {
+        if let own = try firstRow(
+            "SELECT coalesce(moved_to, id) FROM apple_identity WHERE team = ? AND subject = ?",
+            [team.rawValue, subject.rawValue])
+        {
+            return own[0] as Int64?
+        }
+        let former = try rows(
+            """
+            SELECT coalesce(o.moved_to, o.id) FROM apple_identity o LEFT JOIN apple_identity n ON n.id = o.moved_to
+            WHERE o.subject = ? AND o.transfer_target IS NOT NULL AND coalesce(n.team, o.transfer_target) = ? LIMIT 2
+            """, [subject.rawValue, team.rawValue])
+        // Two teams may have given one name to two people: then it names nobody.
+        return former.count == 1 ? former[0][0] as Int64? : nil
+    }
+
+    /// What else names the person of a sign-in: their subjects under teams they came from.
+    func formerSubjects(of claims: IdentityClaims, team: TeamID) throws -> [String] {
+        try rows(
+            """
+            SELECT subject FROM apple_identity WHERE transfer_target = ?1 AND transfer_subject = ?2 UNION
+            SELECT o.subject FROM apple_identity n JOIN apple_identity o ON o.moved_to = n.id
+            WHERE n.team = ?1 AND n.subject = ?3
+            """, [team.rawValue, claims.transferSubject, claims.subject.rawValue]
+        ).map { try $0.text(0) }
+    }
+}
+
+extension SubjectHashes {
+    /// Of a deleted person who was on the way to another team: what they are known by when they arrive there.
+    func transfer(_ target: TeamID, _ subject: TransferSubject) -> [UInt8] {
+        keyring.keyedHash(of: transferMessage(target, subject), purpose: Self.transferPurpose)
+    }
+
+    /// Under which hashes a deletion of this person may be queued: of their subject, and of the name they came by.
+    func all(_ team: TeamID, _ claims: IdentityClaims) -> [[UInt8]] {
+        let named = claims.transferSubject.map { TransferSubject($0) }.map { name in
+            keyring.keyedHashes(of: transferMessage(team, name), purpose: Self.transferPurpose)
+        }
+        return all(team, claims.subject) + (named ?? [])
+    }
+
+    private static var transferPurpose: SealingPurpose { .other("transfer-hash") }
+
+    private func transferMessage(_ target: TeamID, _ subject: TransferSubject) -> [UInt8] {
+        Array("\(target.rawValue)/\(subject.rawValue)".utf8)
+    }
+}
+
+extension AppleNotification {
+    var isAboutEmail: Bool { kind == .emailEnabled || kind == .emailDisabled }
+}
+
+extension User {
+    /// Whether this is their address. A notification need not name one.
+    func has(_ address: EmailAddress?) -> Bool {
+        guard let mine = email?.address, let address else { return false }
+        return mine.isExactly(address.address)
+    }
+}
