@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["docs/operating.md", "docs/importing.md", "README.md"])
+    @Test(arguments: ["docs/operating.md", "docs/importing.md", "docs/transfer.md", "README.md"])
     func everyExampleIsUnderstood(path: String) throws {
         for example in Self.examples(in: try Self.document(path)) {
             #expect(throws: Never.self, "\(example.joined(separator: " "))") {

@@ -90,7 +90,7 @@ final class ServerParts: Sendable {
         admin = AdminApplication(readiness: Self.readiness(database, draining, clock))
     }
 
-    private static func provider(
+    static func provider(
         _ configuration: Configuration, _ group: EventLoopGroup, _ database: Database, _ clock: any WallClock,
         _ logger: Logger
     ) throws -> AppleIdentityProvider {

@@ -13,7 +13,7 @@ package struct OperatorDatabase: Sendable {
     package let database: Database
     package let keyring: SealingKeyring
     package let random: any RandomSource
-    private let clock: any WallClock
+    package let clock: any WallClock
 
     package var now: Timestamp { clock.now() }
     package var identifiers: RandomIdentifier { RandomIdentifier(random: random) }

@@ -1,0 +1,54 @@
+package import ArgumentParser
+internal import Coding
+package import RelyingParty
+
+/// `bramley transfer`
+package struct TransferCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "transfer", abstract: "Move people with an app from one Apple team to another.",
+        discussion: """
+            export runs with the old team's configuration, import with the new one's, on the same database. \
+            docs/transfer.md has the whole way.
+            """,
+        subcommands: [TransferExportCommand.self, TransferImportCommand.self, TransferStatusCommand.self])
+
+    package init() {}
+}
+
+extension TeamID: ExpressibleByArgument {
+    package init?(argument: String) {
+        let isTeamID =
+            argument.utf8.count == 10
+            && argument.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
+        guard isTeamID else { return nil }
+        self.init(argument)
+    }
+}
+
+/// How Apple is asked.
+package struct TransferOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The client that asks. (default: apple.servicesID)", valueName: "client ID"))
+    package var clientID: String?
+
+    @Option(help: ArgumentHelp("Requests in a second, 1 to 100.", valueName: "count"))
+    package var rate = 10
+
+    @Flag(help: "Ask again about those whom Apple refused before.")
+    package var again = false
+
+    package init() {}
+
+    package func validate() throws {
+        guard (1...100).contains(rate) else { throw ValidationError("--rate is 1 to 100.") }
+    }
+
+    /// The client that asks: one of the configuration's.
+    func client(of configuration: Configuration) throws(CommandFailure) -> ClientID {
+        guard let clientID else { return ClientID(configuration.apple.servicesID) }
+        let known = [configuration.apple.servicesID] + configuration.apple.bundleIDs
+        guard known.contains(where: { $0.isExactly(clientID) }) else {
+            throw .usage("--client-id is neither apple.servicesID nor one of apple.bundleIDs.")
+        }
+        return ClientID(clientID)
+    }
+}

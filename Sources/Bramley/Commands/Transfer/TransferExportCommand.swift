@@ -1,0 +1,93 @@
+internal import AppleID
+package import ArgumentParser
+internal import Coding
+package import RelyingParty
+internal import Storage
+
+/// `bramley transfer export`
+package struct TransferExportCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "export", abstract: "Old team: ask Apple for the transfer_sub of everybody.",
+        discussion: """
+            What Apple answers is kept in the database as it comes, so a run that was interrupted is simply run again, \
+            and a later one asks about those who are new. FILE is for a database elsewhere; one that both teams use \
+            needs none.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+    @OptionGroup package var transfer: TransferOptions
+
+    @Option(name: .customLong("to"), help: ArgumentHelp("The Team ID of the new team.", valueName: "team"))
+    package var recipient: TeamID
+
+    @Argument(help: "Where the lines for the new team go, once all are there; - for standard output.")
+    package var file: String?
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            guard recipient != place.team else {
+                throw CommandFailure.usage("--to is the team of this configuration: export runs with the old team's.")
+            }
+            guard file != "-" || !output.json else {
+                throw CommandFailure.usage("--json and - both want standard output.")
+            }
+            let (transfer, recipient) = (transfer, recipient)
+            let client = try transfer.client(of: place.configuration)
+            let before = try await place.database.transferCounts(from: place.team, to: recipient)
+            let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
+            let end = try await AppleConnection.with(place) { provider in
+                let step = TransferExport(
+                    store: place.database, migrator: provider.migration(as: client, clock: place.clock),
+                    from: place.team, to: recipient, again: transfer.again, clock: place.clock)
+                return try await TransferProgress.run(step, rate: transfer.rate, total: open)
+            }
+            let counts = try await place.database.transferCounts(from: place.team, to: recipient)
+            if end == .complete, let file { try await write(file, place) }
+            try show(counts, complete: end == .complete)
+            if counts.refusedAtExport > 0 {
+                CommandOutput.remark(
+                    "\(counts.refusedAtExport) cannot move: bramley transfer status --to \(recipient.rawValue) --unmoved "
+                        + "lists them.")
+            }
+            try end.check()
+        }
+    }
+
+    private func show(_ counts: TransferCounts, complete: Bool) throws {
+        let exported = counts.exported + counts.moved + counts.refusedAtImport
+        if output.json {
+            try CommandOutput.json { writer in
+                writer.beginObject()
+                writer.member("exported", Int64(exported))
+                writer.member("refused", Int64(counts.refusedAtExport))
+                writer.member("unasked", Int64(counts.unasked ?? 0))
+                writer.member("complete", complete)
+                writer.endObject()
+            }
+            return
+        }
+        let text =
+            "\(exported) exported, \(counts.refusedAtExport) refused by Apple, \(counts.unasked ?? 0) not asked yet."
+        if file == "-" { CommandOutput.remark(text) } else { try CommandOutput.line(text) }
+    }
+
+    private func write(_ path: String, _ place: OperatorDatabase) async throws {
+        var bytes: [UInt8] = []
+        var row: Int64 = 0
+        while true {
+            let part = try await place.database.transferLines(
+                from: place.team, to: recipient, after: row, limit: 1000)
+            guard let last = part.last else { break }
+            row = last.row
+            for (_, line) in part { bytes += line.encoded }
+            if path == "-" {
+                try CommandOutput.write(bytes)
+                bytes.removeAll(keepingCapacity: true)
+            }
+        }
+        if path != "-" { try TransferLine.save(bytes, to: path) }
+    }
+}

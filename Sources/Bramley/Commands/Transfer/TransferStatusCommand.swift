@@ -1,0 +1,98 @@
+package import ArgumentParser
+internal import Coding
+package import RelyingParty
+internal import Storage
+
+/// `bramley transfer status`
+package struct TransferStatusCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "status", abstract: "Who has moved, who is waiting, and who could not.")
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+    @OptionGroup package var page: PageOptions
+
+    @Option(
+        name: .customLong("to"),
+        help: ArgumentHelp("The Team ID of the new team. (default: the configuration's)", valueName: "team"))
+    package var recipient: TeamID?
+
+    @Flag(help: "List the people who could not move.")
+    package var unmoved = false
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let recipient = recipient ?? place.team
+            if unmoved { return try await showUnmoved(recipient, place) }
+            let sender = recipient == place.team ? nil : place.team
+            let counts = try await place.database.transferCounts(from: sender, to: recipient)
+            if output.json { try showJSON(counts, recipient) } else { try show(counts, recipient, now: place.now) }
+        }
+    }
+
+    private func show(_ counts: TransferCounts, _ recipient: TeamID, now: Timestamp) throws {
+        var lines = ["To team \(recipient.rawValue):"]
+        if let unasked = counts.unasked { lines.append("  not asked about yet   \(unasked)") }
+        lines += [
+            "  refused at export     \(counts.refusedAtExport)",
+            "  waiting for import    \(counts.exported)",
+            "  refused at import     \(counts.refusedAtImport)",
+            "  moved                 \(counts.moved)",
+        ]
+        if let first = counts.firstExportAt {
+            let days = max(0, (now.milliseconds - first.milliseconds) / 86_400_000)
+            lines.append("  first asked about     \(first.rfc3339), \(days) days ago")
+        }
+        for line in lines { try CommandOutput.line(line) }
+        if counts.exported > 0 {
+            CommandOutput.hint("Apple answers until 60 days after the app changed hands.")
+        }
+    }
+
+    private func showJSON(_ counts: TransferCounts, _ recipient: TeamID) throws {
+        try CommandOutput.json { writer in
+            writer.beginObject()
+            writer.member("target", recipient.rawValue)
+            if let unasked = counts.unasked { writer.member("unasked", Int64(unasked)) }
+            writer.member("refusedAtExport", Int64(counts.refusedAtExport))
+            writer.member("waiting", Int64(counts.exported))
+            writer.member("refusedAtImport", Int64(counts.refusedAtImport))
+            writer.member("moved", Int64(counts.moved))
+            writer.member("firstExportAt", counts.firstExportAt?.rfc3339)
+            writer.endObject()
+        }
+    }
+
+    private func showUnmoved(_ recipient: TeamID, _ place: OperatorDatabase) async throws {
+        let after = page.place?.moment.milliseconds ?? 0
+        let found = try await place.database.unmovedPeople(to: recipient, after: after, limit: page.limit + 1)
+        let people = found.prefix(page.limit)
+        let next = found.count > page.limit ? people.last : nil
+        let cursor = next.map { CommandCursor.encode(Timestamp(milliseconds: $0.row), $0.user.rawValue) }
+        if output.json {
+            try CommandOutput.jsonList(Array(people), next: cursor) { person, writer in
+                writer.beginObject()
+                writer.member("user", person.user.rawValue)
+                writer.member("externalID", person.externalID)
+                writer.member("step", person.step.rawValue)
+                writer.member("reason", person.reason)
+                writer.member("askedAt", person.askedAt)
+                writer.endObject()
+            }
+            return
+        }
+        let style = CommandOutput.tableStyle
+        let columns: [TextTable.Column] = [
+            .init("USER"), .init("EXTERNAL ID", flexible: true), .init("AT"), .init("REASON", flexible: true),
+            .init("ASKED", optional: true),
+        ]
+        let rows = people.map {
+            [$0.user.rawValue, $0.externalID, $0.step.rawValue, $0.reason, $0.askedAt.shown(style)]
+        }
+        try CommandOutput.table(TextTable(columns, rows: rows))
+        if people.isEmpty { CommandOutput.hint("Nobody.") }
+        page.hint(next: cursor)
+    }
+}

@@ -1,0 +1,26 @@
+internal import AppleID
+internal import Logging
+internal import Sockets
+
+/// Apple, as a command reaches it: a loop of its own for as long as it takes.
+enum AppleConnection {
+    static func with<Value: Sendable>(
+        _ place: OperatorDatabase, _ body: @escaping @Sendable (AppleIdentityProvider) async throws -> Value
+    ) async throws -> Value {
+        let group = try EventLoopGroup(count: 1)
+        let provider = try ServerParts.provider(
+            place.configuration, group, place.database, place.clock,
+            Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await Interruption.cancelling { try await body(provider) })
+        } catch {
+            result = .failure(error)
+        }
+        group.beginDrain()
+        group.abort()
+        try await running
+        return try result.get()
+    }
+}

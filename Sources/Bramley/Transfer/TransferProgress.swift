@@ -1,0 +1,39 @@
+internal import RelyingParty
+
+/// One direction of a transfer as a command runs it: with a bar, until it is done or a signal comes.
+enum TransferProgress {
+    /// - Parameter total: people to ask about.
+    static func run<Step: TransferStep>(
+        _ step: Step, rate: Int, total: Int
+    ) async throws -> TransferEnd {
+        let run = TransferRun(step, pace: TransferPace(rate: rate)) { milliseconds in
+            // Throws when the task is cancelled, and only then.
+            try? await Task.sleep(for: .milliseconds(milliseconds))
+            return !Task.isCancelled
+        }
+        var bar = ImportProgress(total: total, unit: "people")
+        defer { bar.clear() }
+        bar.update(lines: 0, bytes: 0)
+        return try await run.run { asked in bar.update(lines: asked, bytes: asked) }
+    }
+}
+
+extension TransferEnd {
+    /// - Throws: `CommandFailure` for every end but the good one. What was answered is kept in each.
+    func check() throws(CommandFailure) {
+        switch self {
+        case .complete: return
+        case .interrupted: throw CommandFailure("Interrupted. Run it again: what is there stays, and it goes on.")
+        case .clientRefused(let text):
+            throw CommandFailure(
+                "Apple refuses us (\(text)). The team, the key and the client ID must be of one team, and the client must "
+                    + "be allowed to use Sign in with Apple.")
+        case .unavailable(let text):
+            throw CommandFailure("Apple does not answer (\(text)). Run it again later: it goes on.")
+        case .everyoneRefused(let text):
+            throw CommandFailure(
+                "Apple refused everybody it was asked about (\(text)), so it is not about them: is the other team right, "
+                    + "has it accepted the app, and is that less than 60 days ago? Nothing was written.")
+        }
+    }
+}
