@@ -237,11 +237,11 @@ import Testing
         // Without an old key listed there is nothing to say.
         #expect(try await resealing(server, SealingKeyring(current: new)).run().previousKeysUntil == nil)
 
-        // When those entries are gone, sign-ins that were in progress at the change are what is left.
+        // When those entries are gone, what browsers were given before the change is left.
         bench.clock.advance(seconds: RetentionPolicy.revocations + 1)
         try await bench.stranger().write { try $0.execute(sql: "DELETE FROM revocation") }
         let later = try await resealing(server, rotated).run()
-        #expect(later.previousKeysUntil == changedAt.adding(seconds: SignInConfiguration.maximumAttemptLifetime))
+        #expect(later.previousKeysUntil == changedAt.adding(seconds: Resealing.browserTime))
         server.close()
         // Another start with the same key does not move the time.
         #expect(try await open(rotated).sealingKeyStamp()?.since == changedAt)
