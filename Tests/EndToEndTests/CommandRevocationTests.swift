@@ -34,7 +34,7 @@ import Testing
             #expect(try rest.items.count == 1 && rest.items.first != item && rest.json["next"] == .null)
             #expect(try await bed.place.run("\(list) --cursor !").code == 64)
             let shown = try await bed.place.run(list, onTerminal: true).output
-            #expect(shown.contains("STATE") && shown.contains("com.example.web"))
+            #expect(shown.contains("STATE") && shown.contains("com.ex"))
             // Who it was is not kept, and a token is never shown.
             for trace in people + ["ada", "boris", "oken"] {
                 #expect(!(shown + listed.output + rest.output).contains(trace), "\(trace)")

@@ -61,7 +61,7 @@ package struct CredentialsRevocationsCommand: AsyncParsableCommand {
             TextTable(
                 [
                     .init("ID"), .init("STATE"), .init("CLIENT", flexible: true), .init("DELETED"), .init("NEXT"),
-                    .init("UNTIL"), .init("ATTEMPTS"), .init("WHY"),
+                    .init("UNTIL", optional: true), .init("ATTEMPTS", optional: true), .init("WHY"),
                 ],
                 rows: reports.map { report in
                     [
