@@ -53,7 +53,8 @@ import Testing
         let examples = Self.examples(in: text)
         let leaves = Self.leaves(of: BramleyCommand.self, path: [])
         #expect(leaves.count > 20)
-        for leaf in leaves where ["users", "sessions", "credentials", "notifications", "events", "api-keys"].contains(leaf[1]) {
+        for leaf in leaves
+        where ["users", "sessions", "credentials", "notifications", "events", "api-keys"].contains(leaf[1]) {
             #expect(examples.contains { $0.starts(with: leaf) }, "\(leaf.joined(separator: " ")) has no example")
         }
     }
@@ -84,7 +85,8 @@ import Testing
         "sessions revoke --all --user usr_00000000000000000000000000",
         "sessions revoke usr_00000000000000000000000000", "notifications show", "notifications replay",
         "notifications replay a --unknown-subjects", "notifications list --outcome lost", "events tail -n -1",
-        "credentials resume now", "credentials status --accept", "events tail --type user.vanished", "events tail --after usr_00000000000000000000000000",
+        "credentials resume now", "credentials status --accept", "events tail --type user.vanished",
+        "events tail --after usr_00000000000000000000000000",
     ])
     func whatIsAskedWronglyIsRefused(line: String) {
         let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
