@@ -110,7 +110,7 @@ struct TwoKeysTests {
             issuer: "https://appleid.apple.com", clientID: Self.web, subject: AppleSubject(Apple.subject),
             issuedAt: TestClock.start.wholeSeconds)
         // The second try is answered with 200 and no identity token: Apple knew the key, whatever else is wrong.
-        await #expect(throws: SignInFailure.providerUnavailable("token endpoint: no id_token")) {
+        await #expect(throws: SignInFailure.answerLost("token endpoint: no id_token")) {
             try await provider.exchange(authorizationCode: "c0de", nonce: "n0nce", claims: claims)
         }
         #expect(apple.kids == [Self.ids.current, Self.ids.next])
