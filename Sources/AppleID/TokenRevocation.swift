@@ -1,3 +1,4 @@
+import Coding
 import HTTP
 import HTTPTypes
 import RelyingParty
@@ -21,12 +22,14 @@ struct TokenRevocation: Sendable {
         if let failure = Self.failure(in: response) { throw failure }
     }
 
-    /// Nil when Apple acknowledged: 200 without content, as it documents. It says so for unknown tokens too (RFC 7009
-    /// §2.2), and a page of some gateway on the way, with status 200, is no acknowledgement.
+    /// Nil when Apple acknowledged: 200 without content, as it documents, or with a JSON object that names no error. It
+    /// says so for unknown tokens too (RFC 7009 §2.2). A page of some gateway on the way, with status 200, is no
+    /// acknowledgement, and neither is the beginning of an answer: once it counts as done, nobody asks again.
     static func failure(in response: ClientResponse) -> TokenRevocationFailure? {
         let status = response.status.code
         if status == 200 {
-            if response.body.isEmpty || response.looksLikeJSONObject { return nil }
+            if response.body.isEmpty { return nil }
+            if let object = response.jsonObject, object["error"] == nil { return nil }
             return .unavailable("revocation endpoint: status 200 with content that is not Apple's")
         }
         guard let refusal = response.tokenEndpointRefusal else {

@@ -65,6 +65,8 @@ struct TokenRevocationTests {
         "what is no clear answer is tried again",
         arguments: [
             (200, "text/html", "<html>Sign in to the Wi-Fi</html>"), (200, "text/html", "{}"), (204, nil, ""),
+            (200, "application/json", #"{"cut":"#), (200, "application/json", "{}{}"),
+            (200, "application/json", #"{"error":"server_error"}"#),
             (301, nil, ""), (400, "text/html", "<html>"), (400, "application/json", "{}"),
             (400, "application/json", "{"),
             (400, "application/json", #"{"error":7}"#), (404, "application/json", #"{"error":"invalid_client"}"#),
