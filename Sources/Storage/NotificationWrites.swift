@@ -99,9 +99,7 @@ struct NotificationChanges {
         guard notification.kind == .consentRevoked || notification.kind == .accountDeleted else { return }
         try connection.noteEnd(hashes, upTo: notification.eventTime, at: now)
         // A name that came later belongs to a consent that holds.
-        try connection.run(
-            "DELETE FROM first_consent WHERE team = ? AND subject = ? AND saved_at < ?",
-            [team.rawValue, name.rawValue, notification.eventTime.milliseconds])
+        try connection.forgetFirstConsent(of: name, team: team, before: notification.eventTime)
     }
 
     private func setForwarding(
@@ -169,7 +167,8 @@ struct NotificationChanges {
         let linked = try connection.leavingIdentities(where: "i.id = ?1 OR i.moved_to = ?1", [subject.identity])
         for identity in linked {
             try connection.queueRevocations(identity, hashes: subjectHashes, at: now)
-            try connection.eraseTraces(of: identity.subject, team: identity.team)
+            try connection.eraseTraces(
+                of: identity.subject, team: identity.team, before: notification.eventTime)
         }
         for identity in linked {
             let hashes = subjectHashes.all(identity.team, identity.subject)

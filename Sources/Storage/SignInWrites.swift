@@ -30,8 +30,8 @@ extension Database: SignInStore {
                 || connection.hasEnded(
                     hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attemptIssuedAt)
             {
-                // The next sign-in is a first one again, and Apple sends the name with it.
-                try connection.forgetFirstConsent(of: record.claims.subject, team: record.team)
+                // The name stays. The end may have come just before this consent, in the same second or with an answer
+                // that was lost: then the consent stands, and Apple does not send the name again.
                 try connection.markUsed(record, session: nil)
                 return .revoked
             }

@@ -97,13 +97,18 @@ extension SQLiteConnection {
     }
 
     /// The name of an unfinished sign-in.
-    func forgetFirstConsent(of subject: AppleSubject, team: TeamID) throws {
-        try run("DELETE FROM first_consent WHERE team = ? AND subject = ?", [team.rawValue, subject.rawValue])
+    /// - Parameter end: keeps a name that came later: it belongs to a consent after that moment, and Apple will not say
+    ///   it again.
+    func forgetFirstConsent(of subject: AppleSubject, team: TeamID, before end: Timestamp? = nil) throws {
+        try run(
+            "DELETE FROM first_consent WHERE team = ?1 AND subject = ?2 AND (?3 IS NULL OR saved_at < ?3)",
+            [team.rawValue, subject.rawValue, end?.milliseconds])
     }
 
     /// What is kept of a person outside of their own rows: the name of an unfinished sign-in, and notifications.
-    func eraseTraces(of subject: AppleSubject, team: TeamID) throws {
-        try forgetFirstConsent(of: subject, team: team)
+    /// - Parameter end: when Apple says the person ended it; nil for a deletion here, which ends all there is.
+    func eraseTraces(of subject: AppleSubject, team: TeamID, before end: Timestamp? = nil) throws {
+        try forgetFirstConsent(of: subject, team: team, before: end)
         try run("UPDATE notification SET payload = NULL, subject = NULL WHERE subject = ?", [subject.rawValue])
     }
 }
