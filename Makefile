@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test bench format lint build clean kill-test docs
+.PHONY: help run example test bench format lint build clean kill-test chaos docs
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -32,6 +32,13 @@ bench: ## measure, and print one table (needs wrk and nginx)
 
 kill-test: ## kill -9 the server 200 times under load and look for lost sign-ins
 	KILL_TEST_ROUNDS=200 swift test --filter KillTests
+
+SECONDS ?= 600
+chaos: ## everything at once for SECONDS=600: people, Apple failing, kills; then compare with Apple (docs/chaos.md)
+	@scripts/packages.sh test
+	swift build --product bramley
+	swift build --product apple-simulator
+	"$$(scripts/venv.sh)" -B Tests/Chaos/chaos.py "$$(swift build --show-bin-path)" $(SECONDS) $(PEOPLE)
 
 format: ## rewrite the sources in the house's layout
 	swift format --in-place --parallel --recursive $(SOURCES)

@@ -19,15 +19,8 @@ if ! swift test --skip-build 2>&1 | tee "$swift_log"; then
     exit 1
 fi
 
-echo "== tests in Python: commands, API, webhooks, browser, proxies, examples =="
-venv=.build/venv
-wanted=$(sha256sum scripts/test-requirements.txt)
-if [ "$(cat "$venv/.stamp" 2>/dev/null)" != "$wanted" ]; then
-    rm -rf "$venv"
-    python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/test-requirements.txt
-    echo "$wanted" >"$venv/.stamp"
-fi
-for folder in Tests/Commands Tests/API Tests/Webhooks Tests/Native Tests/Browser Tests/Proxies Tests/Examples; do
-    "$venv/bin/python" -B -m pytest "$folder" -q -p no:cacheprovider
+echo "== tests in Python: commands, API, webhooks, apps, a second Apple, chaos, browser, proxies, examples =="
+python=$(scripts/venv.sh)
+for folder in Tests/Commands Tests/API Tests/Webhooks Tests/Native Tests/Apple Tests/Chaos Tests/Browser Tests/Proxies Tests/Examples; do
+    "$python" -B -m pytest "$folder" -q -p no:cacheprovider
 done
