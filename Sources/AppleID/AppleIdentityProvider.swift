@@ -152,6 +152,11 @@ struct KeySetEndpoint: KeySetSource {
         } catch {
             throw .unavailable("key endpoint: \(error)")
         }
+        return try Self.content(of: response)
+    }
+
+    /// What may be read as a key set.
+    static func content(of response: ClientResponse) throws(KeySetFailure) -> [UInt8] {
         guard response.status.code == 200 else { throw .unavailable("key endpoint: status \(response.status.code)") }
         guard response.looksLikeJSONObject else { throw .unavailable("key endpoint: content is not JSON") }
         return response.body

@@ -101,7 +101,7 @@ package final class AppleKeySet: Sendable {
     }
 
     /// A set without one usable key is no key set: it never replaces a good one.
-    private static func parse(_ bytes: [UInt8]) throws(KeySetFailure) -> JWKSet {
+    static func parse(_ bytes: [UInt8]) throws(KeySetFailure) -> JWKSet {
         let keys: JWKSet
         do throws(JOSEError) {
             keys = try JWKSet.parse(bytes)

@@ -20,11 +20,14 @@ package final class WebApplication: RequestHandler {
         package var clock: any WallClock
         package var random: any RandomSource
         package var logger: Logger
+        /// Lets `bramley doctor` ask how requests arrive; nil answers no such question.
+        package var keyring: SealingKeyring?
 
         package init(
             signIn: SignIn, sessions: any SessionStore, users: any UserDirectory, journal: any EventJournal,
             apiKeys: any APIKeyStore, notifications: Notifications, returnTargets: ReturnTargets,
-            signingKeys: SigningKeys? = nil, clock: any WallClock, random: any RandomSource, logger: Logger
+            signingKeys: SigningKeys? = nil, clock: any WallClock, random: any RandomSource, logger: Logger,
+            keyring: SealingKeyring? = nil
         ) {
             self.signIn = signIn
             self.sessions = sessions
@@ -37,21 +40,30 @@ package final class WebApplication: RequestHandler {
             self.clock = clock
             self.random = random
             self.logger = logger
+            self.keyring = keyring
         }
     }
 
     private let router: Router
     private let policy: ContentSecurityPolicy
+    private let inspection: Inspection?
 
     package init(configuration: WebConfiguration, pages: Pages, services: Services) {
-        policy = ContentSecurityPolicy(configuration)
+        let policy = ContentSecurityPolicy(configuration)
+        self.policy = policy
         let responses = WebResponses(
             configuration: configuration, pages: pages, policy: policy, random: services.random,
             logger: services.logger)
         var router = Router(basePath: configuration.publicURL.basePath) { request, failure in
             responses.failure(.routing(failure), route: "", request: request)
         }
-        let table = RouteTable(configuration: configuration, pages: pages, responses: responses, services: services)
+        let traffic = TrafficSources(clock: services.clock)
+        inspection = services.keyring.map {
+            Inspection(
+                keyring: $0, cookies: Cookies(configuration), policy: policy, traffic: traffic, clock: services.clock)
+        }
+        let table = RouteTable(
+            configuration: configuration, pages: pages, responses: responses, services: services, traffic: traffic)
         let crossOrigin = CrossOrigin(allowedOrigins: configuration.apiOrigins)
         for route in table.routes {
             router.add(route.method, route.pattern) { request, parameters in
@@ -81,6 +93,7 @@ package final class WebApplication: RequestHandler {
     }
 
     package func respond(to request: ServerRequest) async -> ServerResponse {
+        if let answer = inspection?.answer(request) { return answer }
         var response = await router.respond(to: request)
         // Whatever made the response, these are on it.
         SecurityHeaders.add(to: &response.fields, policy: policy.nothing, referrer: .noReferrer)

@@ -19,6 +19,8 @@ struct Site {
     let log = LogLines()
     let signingKeyStore = MemorySigningKeys()
     let signingKeys: SigningKeys
+    let keyring = SealingKeyring(
+        current: SealingKey(material: SecretBytes([UInt8](repeating: 7, count: 32))), previous: [])
 
     static let browserToken = "brs_" + String(repeating: "A", count: 43)
     static let nativeToken = "brs_" + String(repeating: "N", count: 43)
@@ -45,8 +47,6 @@ struct Site {
         let random = CountingRandom()
         let log = self.log
         let logger = Logger(label: "test") { _ in log.handler() }
-        let keyring = SealingKeyring(
-            current: SealingKey(material: SecretBytes([UInt8](repeating: 7, count: 32))), previous: [])
         let signIn = SignIn(
             provider: apple, store: store, keyring: keyring,
             configuration: SignInConfiguration(
@@ -63,7 +63,7 @@ struct Site {
             services: .init(
                 signIn: signIn, sessions: store, users: store, journal: store, apiKeys: store,
                 notifications: notifications, returnTargets: targets, signingKeys: signingKeys, clock: clock,
-                random: random, logger: logger))
+                random: random, logger: logger, keyring: keyring))
     }
 
     // MARK: People

@@ -8,9 +8,10 @@ package struct BramleyCommand: AsyncParsableCommand {
         abstract: "A self-hosted Sign in with Apple server.",
         version: BramleyVersion.current,
         subcommands: [
-            ServeCommand.self, InitCommand.self, CheckCommand.self, UsersCommand.self, SessionsCommand.self,
-            CredentialsCommand.self, TransferCommand.self, NotificationsCommand.self, EventsCommand.self,
-            WebhooksCommand.self, APIKeysCommand.self, AssertionCommand.self, PagesCommand.self, JWSCommand.self,
+            ServeCommand.self, InitCommand.self, CheckCommand.self, DoctorCommand.self, UsersCommand.self,
+            SessionsCommand.self, CredentialsCommand.self, TransferCommand.self, NotificationsCommand.self,
+            EventsCommand.self, WebhooksCommand.self, APIKeysCommand.self, AssertionCommand.self, PagesCommand.self,
+            JWSCommand.self,
         ])
 
     package init() {}

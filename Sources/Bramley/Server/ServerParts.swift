@@ -85,7 +85,8 @@ final class ServerParts: Sendable {
             services: WebApplication.Services(
                 signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
                 notifications: Notifications(provider: provider, store: database, clock: clock, logger: logger),
-                returnTargets: targets, signingKeys: signingKeys, clock: clock, random: random, logger: logger))
+                returnTargets: targets, signingKeys: signingKeys, clock: clock, random: random, logger: logger,
+                keyring: keyring))
         httpConfiguration = configuration.http(refusalFields: WebApplication.refusalFields(webConfiguration))
         admin = AdminApplication(readiness: Self.readiness(database, draining, clock))
     }
@@ -94,18 +95,11 @@ final class ServerParts: Sendable {
         _ configuration: Configuration, _ group: EventLoopGroup, _ database: Database, _ clock: any WallClock,
         _ logger: Logger
     ) throws -> AppleIdentityProvider {
-        let apple = try AppleConfiguration(
-            servicesID: configuration.apple.servicesID, bundleIDs: configuration.apple.bundleIDs,
-            teamID: configuration.apple.teamID, keyID: configuration.apple.keyID,
-            privateKeyPEM: configuration.apple.privateKeyPEM,
-            next: configuration.apple.nextKey.map { ($0.keyID, $0.privateKeyPEM) },
-            issuers: configuration.apple.issuers,
-            endpoint: configuration.apple.endpoint, redirectURI: configuration.publicURL.callbackURL,
-            scopes: configuration.apple.scopes)
         let transport = HTTPClient(
             group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent)
         return AppleIdentityProvider(
-            configuration: apple, transport: transport, archive: KeySetStore(database: database, logger: logger),
+            configuration: try configuration.appleID(), transport: transport,
+            archive: KeySetStore(database: database, logger: logger),
             clock: clock, logger: logger)
     }
 

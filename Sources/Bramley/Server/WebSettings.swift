@@ -1,3 +1,4 @@
+internal import AppleID
 internal import HTTP
 internal import HTTPTypes
 internal import RelyingParty
@@ -27,6 +28,13 @@ extension Configuration {
             locales: pages.locales, pageOverrides: pages.files,
             limits: WebConfiguration.Limits(callbackBody: server.limits.body),
             assertionAudience: assertion.audience)
+    }
+
+    func appleID() throws(AppleConfigurationError) -> AppleConfiguration {
+        try AppleConfiguration(
+            servicesID: apple.servicesID, bundleIDs: apple.bundleIDs, teamID: apple.teamID, keyID: apple.keyID,
+            privateKeyPEM: apple.privateKeyPEM, next: apple.nextKey.map { ($0.keyID, $0.privateKeyPEM) },
+            issuers: apple.issuers, endpoint: apple.endpoint, redirectURI: publicURL.callbackURL, scopes: apple.scopes)
     }
 
     /// - Parameter refusalFields: on what the server answers without asking a handler.

@@ -4,8 +4,11 @@ import HTTP
 struct RateGate: Sendable {
     private let limiter: RateLimiter
     private let stopwatch: Stopwatch
+    private let traffic: TrafficSources?
 
-    init(perMinute: Int, stopwatch: Stopwatch) {
+    /// - Parameter traffic: is told of every request, those beyond the limit too.
+    init(perMinute: Int, stopwatch: Stopwatch, traffic: TrafficSources? = nil) {
+        self.traffic = traffic
         limiter = RateLimiter(Self.limit(perMinute: perMinute))
         self.stopwatch = stopwatch
     }
@@ -19,6 +22,7 @@ struct RateGate: Sendable {
         _ handle: @escaping @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
     ) -> @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse {
         { request throws(WebFailure) in
+            traffic?.note("\(request.client)")
             try pass(request)
             return try await handle(request)
         }

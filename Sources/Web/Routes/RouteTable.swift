@@ -41,7 +41,10 @@ struct RouteTable: Sendable {
 
     let routes: [Entry]
 
-    init(configuration: WebConfiguration, pages: Pages, responses: WebResponses, services: WebApplication.Services) {
+    init(
+        configuration: WebConfiguration, pages: Pages, responses: WebResponses, services: WebApplication.Services,
+        traffic: TrafficSources
+    ) {
         let cookies = Cookies(configuration)
         let (clock, random) = (services.clock, services.random)
         let bounces = BounceMemory()
@@ -49,7 +52,7 @@ struct RouteTable: Sendable {
         let reader = SignedInReader(
             sessions: services.sessions, cookies: cookies, limits: configuration.sessions.limits, clock: clock)
         let stopwatch = Stopwatch()
-        let signIns = RateGate(perMinute: limits.signInsPerMinute, stopwatch: stopwatch)
+        let signIns = RateGate(perMinute: limits.signInsPerMinute, stopwatch: stopwatch, traffic: traffic)
         let login = LoginRoutes(
             configuration: configuration, responses: responses, cookies: cookies, reader: reader,
             signIn: services.signIn, targets: services.returnTargets, bounces: bounces, clock: clock, random: random)

@@ -56,6 +56,16 @@ struct Cookies: Sendable {
 
     private static let keptNameAttributes = "; Path=/; Secure; HttpOnly; SameSite=None"
 
+    /// What stands for the binding and for the session when `bramley doctor` looks at their way.
+    var probes: [ProbeCookie] {
+        let binding = "__Host-bramley-doctor"
+        let session = sessionName + "-doctor-session"
+        return [
+            ProbeCookie(name: binding, setting: "\(binding)=\(ProbeCookie.value)\(bindingAttributes)"),
+            ProbeCookie(name: session, setting: "\(session)=\(ProbeCookie.value); Max-Age=60\(sessionAttributes)"),
+        ]
+    }
+
     func keptName(in fields: HTTPFields) -> CookieValue { Self.read(Self.keptNameName, in: fields) }
 
     func session(in fields: HTTPFields) -> CookieValue { Self.read(sessionName, in: fields) }

@@ -1,0 +1,137 @@
+import Coding
+import Crypto
+package import HTTP
+import HTTPTypes
+import Logging
+package import RelyingParty
+
+/// Asks Apple's endpoints what an operator wants to know before visitors do. Nothing is kept, and no code or token of
+/// anybody is used.
+package struct AppleProbe: Sendable {
+    /// A code nobody was ever given.
+    private static let dummyCode = "bramley-doctor-no-code"
+
+    private let configuration: AppleConfiguration
+    private let client: AppleEndpointClient
+    private let clock: any WallClock
+
+    package init(configuration: AppleConfiguration, transport: any HTTPTransport, clock: any WallClock) {
+        self.configuration = configuration
+        self.clock = clock
+        client = AppleEndpointClient(
+            transport: transport, endpoint: configuration.endpoint, userAgent: configuration.userAgent)
+    }
+
+    /// The keys whose client secrets Apple is shown.
+    package var keyIDs: [String] { keys.map(\.id) }
+
+    private var keys: [ClientSecretKey] {
+        [configuration.signingKeys.current, configuration.signingKeys.next].compactMap(\.self)
+    }
+
+    /// Fetches the key set once.
+    package func keySet() async -> KeySetProbe {
+        let asked = clock.now()
+        let response: ClientResponse
+        do throws(HTTPClientError) {
+            response = try await client.get("/auth/keys")
+        } catch {
+            return KeySetProbe(outcome: .unreachable(error), offset: nil)
+        }
+        let offset = ClockOffset(date: response.fields[.date], asked: asked, answered: clock.now())
+        do throws(KeySetFailure) {
+            let keys = try AppleKeySet.parse(try KeySetEndpoint.content(of: response))
+            return KeySetProbe(outcome: .usable(keys: keys.rs256Keys.count), offset: offset)
+        } catch {
+            return KeySetProbe(outcome: .unusable(error.cause), offset: offset)
+        }
+    }
+
+    /// Redeems a code that does not exist, as one of our clients, with a secret of one key.
+    /// - Parameter keyID: one of `keyIDs`.
+    package func answer(to clientID: ClientID, keyID: String) async -> ClientProbe {
+        guard let key = keys.first(where: { $0.id == keyID }) else { return .unsigned("there is no key \(keyID)") }
+        // The key alone, so that the other one does not answer for it.
+        let tokens = TokenClient(
+            client: client,
+            secrets: ClientSecretMint(
+                team: configuration.team, audience: configuration.issuers[0], keys: ClientSecretKeys(current: key),
+                clock: clock, logger: Logger(label: "probe", factory: { _ in SwiftLogNoOpLogHandler() })))
+        var form = [("code", Self.dummyCode), ("grant_type", "authorization_code")]
+        if clientID == configuration.servicesID { form.append(("redirect_uri", configuration.redirectURI)) }
+        do throws(TokenClientFailure) {
+            return ClientProbe(try await tokens.post("/auth/token", as: clientID, form: form))
+        } catch {
+            switch error {
+            case .secret(let error): return .unsigned("\(error)")
+            case .transport(let error): return .unreachable(error)
+            }
+        }
+    }
+}
+
+/// What came of asking for Apple's keys.
+package struct KeySetProbe: Hashable, Sendable {
+    package enum Outcome: Hashable, Sendable {
+        case usable(keys: Int)
+        /// An answer, but no key set.
+        case unusable(String)
+        case unreachable(HTTPClientError)
+    }
+
+    package var outcome: Outcome
+    /// Nil without an answer, or when it carried no readable `Date`.
+    package var offset: ClockOffset?
+}
+
+/// How far this machine's clock is ahead of a server's, by that server's `Date` (RFC 9110 §6.6.1).
+package struct ClockOffset: Hashable, Sendable {
+    /// Positive when ours is ahead.
+    package let milliseconds: Int64
+    /// The truth is at most so far from that: half the round trip, and half of the second `Date` is rounded to.
+    package let uncertainty: Int64
+
+    init?(date: String?, asked: Timestamp, answered: Timestamp) {
+        guard let date, answered >= asked, let seconds = HTTPDate.parse(date, now: answered.seconds) else { return nil }
+        let roundTrip = answered.milliseconds - asked.milliseconds
+        milliseconds = asked.milliseconds + roundTrip / 2 - (seconds * 1000 + 500)
+        uncertainty = roundTrip / 2 + 500
+    }
+
+    /// Whether the clocks differ by more than this for certain.
+    package func certainlyExceeds(milliseconds limit: Int64) -> Bool {
+        abs(milliseconds) - uncertainty > limit
+    }
+}
+
+/// What the token endpoint made of a client and a code that does not exist. Texts are Apple's, fit for a log.
+package enum ClientProbe: Hashable, Sendable {
+    /// The code was refused. Apple looks at it before it looks at the client, so this says nothing of the client.
+    case codeRefused(String)
+    /// `invalid_client` or `unauthorized_client`.
+    case clientRefused(String)
+    /// Another word of RFC 6749 §5.2.
+    case otherRefusal(String)
+    /// An answer that is none of the protocol, a success among them.
+    case noAnswer(String)
+    case unreachable(HTTPClientError)
+    /// The key could not sign.
+    case unsigned(String)
+
+    init(_ response: ClientResponse) {
+        let status = response.status.code
+        guard response.isRefusalStatus else {
+            self = .noAnswer("status \(status)")
+            return
+        }
+        guard let refusal = response.tokenEndpointRefusal else {
+            self = .noAnswer("status \(status) without an error of the protocol")
+            return
+        }
+        switch refusal.error {
+        case "invalid_grant": self = .codeRefused(refusal.text)
+        case "invalid_client", "unauthorized_client": self = .clientRefused(refusal.text)
+        default: self = .otherRefusal(refusal.text)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package import ArgumentParser
+internal import Coding
+
+/// `bramley doctor`
+package struct DoctorCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Probe what only running shows: key, clock, Apple, public address, proxy. Exit 0 or 1.",
+        discussion: """
+            Every finding has a next step; docs/doctor.md explains each. Run it on the machine of the server, while the \
+            server runs. Nothing is changed.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    package init() {}
+
+    package func run() async throws {
+        try await CommandRun.reporting {
+            let diagnoses = try await Doctor.examine(options.input)
+            if output.json { try printJSON(diagnoses) } else { try printText(diagnoses) }
+            if diagnoses.contains(where: { $0.state == .wrong }) { throw ExitCode(1) }
+        }
+    }
+
+    private func printJSON(_ diagnoses: [Diagnosis]) throws {
+        try CommandOutput.json { writer in
+            writer.beginObject()
+            writer.member("isHealthy", !diagnoses.contains { $0.state == .wrong })
+            writer.name("items")
+            writer.beginArray()
+            for diagnosis in diagnoses { diagnosis.write(to: &writer) }
+            writer.endArray()
+            writer.endObject()
+        }
+    }
+
+    private func printText(_ diagnoses: [Diagnosis]) throws {
+        func count(_ state: Diagnosis.State) -> String {
+            "\(diagnoses.count { $0.state == state }) \(state.rawValue)"
+        }
+        let summary = [count(.wrong), count(.unsure), count(.good)].joined(separator: ", ")
+        try CommandOutput.line((diagnoses.flatMap(\.lines) + ["", summary]).joined(separator: "\n"))
+    }
+}

@@ -1,0 +1,161 @@
+internal import AppleID
+internal import HTTP
+internal import RelyingParty
+
+/// Apple's endpoints, the clock by them, and what Apple makes of our clients.
+struct AppleExamination: Sendable {
+    /// From here on the clock is called wrong, in milliseconds: half of what the checks of tokens put up with.
+    private static let tolerance: Int64 = 30_000
+
+    let probe: AppleProbe
+    let configuration: Configuration
+
+    func run() async -> [Diagnosis] {
+        let keySet = await probe.keySet()
+        let reach = reach(keySet.outcome)
+        // Whoever cannot be reached is not asked again for each client.
+        if case .unreachable = keySet.outcome { return [reach] }
+        let clock = clock(keySet.offset)
+        var diagnoses = [reach, clock]
+        for keyID in probe.keyIDs {
+            var answers: [(id: String, answer: ClientProbe)] = []
+            for id in [configuration.apple.servicesID] + configuration.apple.bundleIDs {
+                let answer = await probe.answer(to: ClientID(id), keyID: keyID)
+                answers.append((id, answer))
+                // Whoever has to be waited for is not waited for once more.
+                if case .unreachable = answer { break }
+            }
+            let signer = signer(keyID, answers.map(\.answer))
+            diagnoses.append(signer)
+            guard signer.state != .wrong else { continue }
+            let refused = answers.count { if case .clientRefused = $0.answer { true } else { false } }
+            for (id, answer) in answers {
+                diagnoses.append(
+                    client(
+                        id, answer, keyID: keyID, allAreRefused: refused == answers.count, isAlone: answers.count == 1,
+                        isClockWrong: clock.state == .wrong))
+            }
+        }
+        return diagnoses
+    }
+
+    private func reach(_ outcome: KeySetProbe.Outcome) -> Diagnosis {
+        let endpoint = configuration.apple.endpoint
+        switch outcome {
+        case .usable(let count):
+            return .good(.appleKeySet, "\(endpoint)/auth/keys answers with \(count) usable keys.")
+        case .unusable(let cause):
+            return .wrong(
+                .appleKeySetUnusable, "\(endpoint) answers, but not with keys: \(cause).",
+                next: "Fetch \(endpoint)/auth/keys from this machine and look who answers: a filter, a gateway, or "
+                    + "Apple in trouble. Sign-ins go on for seven days with the keys fetched last.")
+        case .unreachable(.tls(let cause)):
+            return .wrong(
+                .appleTLS, "\(endpoint) answers with TLS this machine does not believe: \(cause).",
+                next: "Install this machine's authorities (Debian package ca-certificates), correct its clock, and let "
+                    + "no proxy break TLS on the way to Apple.")
+        case .unreachable(let error):
+            return .wrong(
+                .appleUnreachable, "\(endpoint) does not answer: \(error.words).",
+                next: "Let this machine reach \(endpoint) on port 443: look at its DNS, its firewall and its routes. "
+                    + "Nobody can sign in until then.")
+        }
+    }
+
+    private func clock(_ offset: ClockOffset?) -> Diagnosis {
+        guard let offset else {
+            return .unsure(
+                .clockUnknown, "The answer carried no Date to compare this machine's clock with.",
+                next: "Compare date -u with another clock. Beyond a minute, tokens are refused.")
+        }
+        let seconds = (abs(offset.milliseconds) + 500) / 1000
+        let side = offset.milliseconds < 0 ? "behind" : "ahead of"
+        let detail = "This machine's clock is \(seconds) s \(side) Apple's."
+        guard offset.certainlyExceeds(milliseconds: Self.tolerance) else {
+            return .good(.clock, seconds == 0 ? "This machine's clock agrees with Apple's." : detail)
+        }
+        return .wrong(
+            .clockSkewed, detail,
+            next: "Run a time service (systemd-timesyncd, chrony) on this machine. Beyond a minute, tokens are "
+                + "refused, and Apple may refuse our client secrets.")
+    }
+
+    private func signer(_ keyID: String, _ answers: [ClientProbe]) -> Diagnosis {
+        for case .unsigned(let cause) in answers {
+            return .wrong(
+                .appleKeyUnusable, about: keyID, "The key cannot sign: \(cause).",
+                next: "Use the .p8 as Apple gave it.")
+        }
+        return .good(.appleKey, about: keyID, "The .p8 holds a P-256 key, and it signs.")
+    }
+
+    private func client(
+        _ id: String, _ answer: ClientProbe, keyID: String, allAreRefused: Bool, isAlone: Bool, isClockWrong: Bool
+    ) -> Diagnosis {
+        let about = "\(id) with key \(keyID)"
+        switch answer {
+        case .codeRefused(let text):
+            return .unsure(
+                .clientInconclusive, about: about,
+                "Apple refused the made-up code (\(text)). It looks at the code before it looks at the client, so this "
+                    + "says neither that the client is right nor that it is wrong.",
+                next: "Sign in once. A line of the log with client_refused then says that it is wrong.")
+        case .clientRefused(let text):
+            return .wrong(
+                .clientRefused, about: about, "Apple refused this client (\(text)).",
+                next: remedy(id, keyID, allAreRefused: allAreRefused, isAlone: isAlone, isClockWrong: isClockWrong))
+        case .otherRefusal(let text):
+            return .unsure(
+                .clientUnexpected, about: about, "Apple answered with \(text), which says nothing of the client.",
+                next: "Sign in once, and look for client_refused and provider_unavailable in the log.")
+        case .noAnswer(let text):
+            return .wrong(
+                .clientUnanswered, about: about, "The token endpoint gave no answer of the protocol: \(text).",
+                next: "Wait a few minutes and run this again: Apple may be in trouble, or ask for fewer requests. If "
+                    + "it stays, look who answers for \(configuration.apple.endpoint).")
+        case .unreachable(let error):
+            return .wrong(
+                .clientUnanswered, about: about, "The token endpoint did not answer: \(error.words).",
+                next: "Run this again. If it stays, look at what lies between this machine and "
+                    + "\(configuration.apple.endpoint).")
+        case .unsigned(let cause):
+            return .wrong(
+                .appleKeyUnusable, about: keyID, "The key cannot sign: \(cause).",
+                next: "Use the .p8 as Apple gave it.")
+        }
+    }
+
+    /// What to mend, the likeliest first: a key that works for one client is good.
+    private func remedy(
+        _ id: String, _ keyID: String, allAreRefused: Bool, isAlone: Bool, isClockWrong: Bool
+    ) -> String {
+        let team = configuration.apple.teamID
+        let clock = isClockWrong ? "Correct the clock first. " : ""
+        let ofClient =
+            "\(id) must be an identifier of team \(team) with Sign in with Apple enabled, grouped with the primary App "
+            + "ID the key was made for"
+        guard allAreRefused else {
+            return clock + "The key is good, since Apple takes it from another client. In Apple's portal, Identifiers: "
+                + ofClient + "."
+        }
+        let ofKey =
+            "In Apple's portal, Keys: \(keyID) must be there, not revoked, with Sign in with Apple enabled, and the .p8 "
+            + "must be its own. Membership details: the Team ID must be \(team)."
+        return clock + ofKey + (isAlone ? " Identifiers: " + ofClient + "." : "")
+    }
+}
+
+extension HTTPClientError {
+    /// The end of a sentence about a server.
+    var words: String {
+        switch self {
+        case .unknownHost(let name): "the name \(name) does not resolve"
+        case .connect(let cause): "no connection (\(cause))"
+        case .tls(let cause): "TLS failed (\(cause))"
+        case .timeout: "nothing came in ten seconds"
+        case .closed: "it closed the connection before its answer was whole"
+        case .malformed(let cause): "it does not speak HTTP (\(cause))"
+        case .tooLarge: "its answer is too long"
+        }
+    }
+}

@@ -1,0 +1,144 @@
+internal import Coding
+
+/// One thing `bramley doctor` looked at, and what it found.
+package struct Diagnosis: Hashable, Sendable {
+    package enum State: String, Hashable, Sendable {
+        case good
+        /// Nothing is known to be wrong, and something should be looked at.
+        case unsure
+        case wrong
+    }
+
+    /// What was looked at.
+    package enum Check: String, Hashable, Sendable {
+        case configuration
+        case appleKey = "apple_key"
+        case database, server
+        case appleKeySet = "apple_key_set"
+        case clock, client
+        case publicURL = "public_url"
+        case tls, callback, notifications, cookies, headers, proxy, traffic
+        case lastNotification = "last_notification"
+    }
+
+    package var check: Check
+    package var state: State
+    /// Nil when all is well.
+    package var finding: Finding?
+    /// What it is about, where there are several: a client ID, a key of the configuration.
+    package var about: String?
+    /// One or two sentences. May hold what other servers said: made safe where it is printed.
+    package var detail: String
+    /// What to do; there whenever there is a finding.
+    package var nextStep: String?
+
+    static func good(_ check: Check, about: String? = nil, _ detail: String) -> Diagnosis {
+        Diagnosis(check: check, state: .good, finding: nil, about: about, detail: detail, nextStep: nil)
+    }
+
+    static func unsure(_ finding: Finding, about: String? = nil, _ detail: String, next: String) -> Diagnosis {
+        Diagnosis(
+            check: finding.check, state: .unsure, finding: finding, about: about, detail: detail, nextStep: next)
+    }
+
+    static func wrong(_ finding: Finding, about: String? = nil, _ detail: String, next: String) -> Diagnosis {
+        Diagnosis(
+            check: finding.check, state: .wrong, finding: finding, about: about, detail: detail, nextStep: next)
+    }
+}
+
+/// The kinds of findings, as `--json` and docs/doctor.md name them.
+package enum Finding: String, Hashable, Sendable, CaseIterable {
+    case configurationRefused = "configuration_refused"
+    case configurationDoubtful = "configuration_doubtful"
+    case appleKeyUnusable = "apple_key_unusable"
+    case appleKeyIDDoubtful = "apple_key_id_doubtful"
+    case databaseMissing = "database_missing"
+    case databaseUnusable = "database_unusable"
+    case serverNotRunning = "server_not_running"
+    case serverNotReady = "server_not_ready"
+    case appleUnreachable = "apple_unreachable"
+    case appleTLS = "apple_tls"
+    case appleKeySetUnusable = "apple_key_set_unusable"
+    case clockSkewed = "clock_skewed"
+    case clockUnknown = "clock_unknown"
+    case clientRefused = "client_refused"
+    case clientInconclusive = "client_inconclusive"
+    case clientUnexpected = "client_unexpected"
+    case clientUnanswered = "client_unanswered"
+    case publicURLUnreachable = "public_url_unreachable"
+    case publicURLUnavailable = "public_url_unavailable"
+    case publicURLRedirects = "public_url_redirects"
+    case publicURLElsewhere = "public_url_elsewhere"
+    case publicURLPathChanged = "public_url_path_changed"
+    case publicURLPrivate = "public_url_private"
+    case publicURLForTests = "public_url_for_tests"
+    case tlsExpired = "tls_certificate_expired"
+    case tlsName = "tls_certificate_name"
+    case tlsUntrusted = "tls_certificate_untrusted"
+    case tlsVersion = "tls_version"
+    case tlsFailed = "tls_failed"
+    case callbackBlocked = "callback_blocked"
+    case notificationsBlocked = "notifications_blocked"
+    case cookiesRemoved = "cookies_removed"
+    case cookiesChanged = "cookies_changed"
+    case headersChanged = "headers_changed"
+    case proxyUntrusted = "proxy_untrusted"
+    case forwardedForMissing = "forwarded_for_missing"
+    case forwardedForForgeable = "forwarded_for_forgeable"
+    case hostChanged = "host_changed"
+    case oneAddress = "one_address"
+    case noNotification = "no_notification"
+    case lastNotificationOld = "last_notification_old"
+
+    package var check: Diagnosis.Check {
+        switch self {
+        case .configurationRefused, .configurationDoubtful: .configuration
+        case .appleKeyUnusable, .appleKeyIDDoubtful: .appleKey
+        case .databaseMissing, .databaseUnusable: .database
+        case .serverNotRunning, .serverNotReady: .server
+        case .appleUnreachable, .appleTLS, .appleKeySetUnusable: .appleKeySet
+        case .clockSkewed, .clockUnknown: .clock
+        case .clientRefused, .clientInconclusive, .clientUnexpected, .clientUnanswered: .client
+        case .publicURLUnreachable, .publicURLUnavailable, .publicURLRedirects, .publicURLElsewhere,
+            .publicURLPathChanged, .publicURLPrivate, .publicURLForTests:
+            .publicURL
+        case .tlsExpired, .tlsName, .tlsUntrusted, .tlsVersion, .tlsFailed: .tls
+        case .callbackBlocked: .callback
+        case .notificationsBlocked: .notifications
+        case .cookiesRemoved, .cookiesChanged: .cookies
+        case .headersChanged: .headers
+        case .proxyUntrusted, .forwardedForMissing, .forwardedForForgeable, .hostChanged: .proxy
+        case .oneAddress: .traffic
+        case .noNotification, .lastNotificationOld: .lastNotification
+        }
+    }
+}
+
+extension Diagnosis {
+    func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("check", check.rawValue)
+        writer.member("state", state.rawValue)
+        writer.member("finding", finding?.rawValue)
+        writer.member("about", about)
+        writer.member("detail", detail)
+        writer.member("nextStep", nextStep)
+        writer.endObject()
+    }
+
+    /// For a person: what was found, and below it what to do.
+    var lines: [String] {
+        let subject = about.map { "\(check.rawValue) \($0)" } ?? check.rawValue
+        let mark = state.rawValue.padding(to: 6)
+        let first = TerminalText.safe("\(mark)  \(subject): \(detail)")
+        guard let nextStep else { return [first] }
+        return [first, TerminalText.safe("        next: \(nextStep)")]
+    }
+}
+
+extension String {
+    fileprivate func padding(to count: Int) -> String {
+        self + String(repeating: " ", count: max(0, count - self.count))
+    }
+}

@@ -1,0 +1,97 @@
+internal import AppleID
+internal import Crypto
+internal import HTTP
+internal import RelyingParty
+internal import Sockets
+internal import Storage
+internal import Web
+
+/// `bramley doctor`: looks at everything once, beside a running server, and changes nothing.
+enum Doctor {
+    /// In the order a person would look: what is here, Apple, the way visitors come.
+    /// - Throws: only what keeps this machine from asking anybody: no event loop, no trust store.
+    static func examine(_ input: ConfigurationInput) async throws -> [Diagnosis] {
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationFailure) {
+            loaded = try ConfigurationLoader.load(input)
+        } catch {
+            return ConfigurationExamination.diagnoses(of: error.problems)
+        }
+        let configuration = loaded.configuration
+        let apple: AppleConfiguration
+        do throws(AppleConfigurationError) {
+            apple = try configuration.appleID()
+        } catch {
+            return [.wrong(.configurationRefused, error.description, next: "Run bramley check.")]
+        }
+        let clock = SystemClock()
+        let place = DoctorPlace.open(input)
+        defer { place.database?.close() }
+        let warnings = ConfigurationExamination.diagnoses(of: loaded.warnings)
+        return try await withNetwork { loop, transport in
+            let appleExamination = AppleExamination(
+                probe: AppleProbe(configuration: apple, transport: transport, clock: clock),
+                configuration: configuration)
+            let site = SiteExamination(
+                configuration: configuration, transport: transport, loop: loop,
+                pass: place.keyring.map { InspectionPass.make(with: $0, at: clock.now()) })
+            let server = ServerExamination(configuration: configuration, transport: transport)
+            // Side by side: each may have to wait for somebody who does not answer.
+            async let atApple = appleExamination.run()
+            async let outside = site.run()
+            async let inside = server.run()
+            async let told = NotificationExamination.run(place.database, configuration: configuration, at: clock.now())
+            return await warnings + [place.diagnosis, inside] + atApple + outside + told
+        }
+    }
+
+    /// A loop and a client of its own, for as long as `body` takes.
+    private static func withNetwork<Value: Sendable>(
+        _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
+    ) async throws -> Value {
+        let group: EventLoopGroup
+        let client: HTTPClient
+        do {
+            group = try EventLoopGroup(count: 1)
+            client = HTTPClient(
+                group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent)
+        } catch {
+            throw CommandFailure("This machine opens no connections: \(error).")
+        }
+        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
+        let value = await body(group.loops[0], client)
+        group.beginDrain()
+        group.abort()
+        try await running
+        return value
+    }
+}
+
+/// The database and the sealing key, as far as they can be had.
+struct DoctorPlace {
+    var database: Database?
+    var keyring: SealingKeyring?
+    var diagnosis: Diagnosis
+
+    static func open(_ input: ConfigurationInput) -> DoctorPlace {
+        do {
+            let opened = try OperatorDatabase.open(input)
+            return DoctorPlace(
+                database: opened.database, keyring: opened.keyring,
+                diagnosis: .good(
+                    .database, "\(opened.configuration.storage.directory) opens, and so does what is sealed in it."))
+        } catch {
+            let directory = (try? ConfigurationLoader.load(input))?.configuration.storage.directory
+            if let directory, !Database.exists(in: directory) {
+                return DoctorPlace(
+                    diagnosis: .wrong(
+                        .databaseMissing, "There is no database in \(directory).",
+                        next: "Start bramley serve once; or correct storage.directory, which begins at the working "
+                            + "directory when it is relative."))
+            }
+            return DoctorPlace(
+                diagnosis: .wrong(
+                    .databaseUnusable, "\(error)", next: "Do what it says, as the user that runs the server."))
+        }
+    }
+}

@@ -1,0 +1,89 @@
+internal import Coding
+internal import Sockets
+internal import Web
+
+/// What the server learns of visitors through the proxy.
+struct ProxyExamination {
+    /// Nobody has it (RFC 5737).
+    static let forgedAddress = "192.0.2.123"
+    /// Fewer requests say nothing of where visitors come from.
+    private static let enoughRequests: Int64 = 20
+
+    let configuration: Configuration
+
+    /// - Parameter forged: of a request that claimed to come from `forgedAddress`; nil when it got no answer.
+    func diagnoses(of report: InspectionReport, forged: InspectionReport?) -> [Diagnosis] {
+        let url = configuration.publicURL
+        guard url.isSecure || report.isFromTrustedProxy || !report.forwardedFor.isEmpty else {
+            return [.good(.proxy, "There is no proxy on the way.")]
+        }
+        guard report.isFromTrustedProxy else {
+            return [
+                .wrong(
+                    .proxyUntrusted,
+                    "Requests come from a proxy at \(report.client) that server.trustedProxies does not name: all "
+                        + "visitors share its address, and so one rate limit.",
+                    next: "Add \"\(report.client)\" to server.trustedProxies and restart bramley serve.")
+            ]
+        }
+        let found = [address(report, forged), host(report)].compactMap(\.self)
+        let good = Diagnosis.good(
+            .proxy, "The proxy is trusted, and says that this request came from \(report.client).")
+        return (found.isEmpty ? [good] : found) + [traffic(report.traffic)]
+    }
+
+    private func address(_ report: InspectionReport, _ forged: InspectionReport?) -> Diagnosis? {
+        guard !report.forwardedFor.isEmpty else {
+            return .wrong(
+                .forwardedForMissing,
+                "The proxy does not say where requests come from: all visitors share its address, and so one rate "
+                    + "limit.",
+                next: "Let it set X-Forwarded-For; nginx: proxy_set_header X-Forwarded-For $remote_addr;")
+        }
+        let hops = (forged?.forwardedFor ?? []).flatMap { $0.split(separator: ",") }
+        guard let last = hops.last, String(last.filter { $0 != " " }).isExactly(Self.forgedAddress) else { return nil }
+        return .wrong(
+            .forwardedForForgeable,
+            "The proxy passes X-Forwarded-For on as visitors send it: anybody can be any address.",
+            next: "Let it set the field itself, or append to it; nginx: proxy_set_header X-Forwarded-For $remote_addr;")
+    }
+
+    private func host(_ report: InspectionReport) -> Diagnosis? {
+        let authority = String(configuration.publicURL.origin.drop { $0 != "/" }.dropFirst(2))
+        guard let seen = report.forwardedHost.last ?? report.host, !seen.lowercased().isExactly(authority) else {
+            return nil
+        }
+        return .unsure(
+            .hostChanged, "The proxy says that visitors ask for \(seen); publicURL says \(authority).",
+            next: "Let it pass the name on; nginx: proxy_set_header Host $http_host; Sign-in works without, return "
+                + "targets that are paths of oauth2-proxy's addresses do not.")
+    }
+
+    private func traffic(_ traffic: InspectionReport.Traffic) -> Diagnosis {
+        guard traffic.requests >= Self.enoughRequests, let only = traffic.onlyAddress else {
+            return .good(.traffic, "\(traffic.requests) requests for sign-in pages in the last hour or two.")
+        }
+        let detail = "All \(traffic.requests) requests for sign-in pages in the last hour or two came from \(only)."
+        let next =
+            "If that is a load balancer or a CDN before the proxy: let the proxy take the visitor's address from it "
+            + "(nginx: set_real_ip_from and real_ip_header), or name both in server.trustedProxies and let the proxy "
+            + "append to X-Forwarded-For."
+        guard let address = IPAddress(only), PublicAddress.contains(address) else {
+            return .wrong(.oneAddress, detail + " That is no visitor's address.", next: next)
+        }
+        return .unsure(.oneAddress, detail, next: next + " If one person tried things out, all is well.")
+    }
+}
+
+/// Addresses that the Internet reaches.
+enum PublicAddress {
+    /// Of this host, of private networks and of links (RFC 6890).
+    private static let others = [
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
+        "192.168.0.0/16", "::/127", "fc00::/7", "fe80::/10",
+    ].compactMap { IPNetwork($0) }
+
+    static func contains(_ address: IPAddress) -> Bool {
+        !others.contains { $0.contains(address.normalized) }
+    }
+}

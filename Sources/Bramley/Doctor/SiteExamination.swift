@@ -1,0 +1,222 @@
+internal import Coding
+internal import HTTP
+internal import HTTPTypes
+internal import Sockets
+internal import Web
+
+/// The way from publicURL to the server: what visitors and Apple go through.
+struct SiteExamination: Sendable {
+    /// What Apple's post looks like to what stands in between: a code and an identity token, some kilobytes.
+    private static let callbackSize = 4096
+
+    let configuration: Configuration
+    let transport: any HTTPTransport
+    /// To resolve names on.
+    let loop: EventLoop
+    /// Nil when there is no sealing key: then nobody can tell whether this server answers.
+    let pass: String?
+
+    func run() async -> [Diagnosis] {
+        var diagnoses = [await reach()].compactMap(\.self)
+        let response: ClientResponse
+        do throws(HTTPClientError) {
+            response = try await ask(.get, "/login")
+        } catch {
+            return diagnoses + [TLSExamination.diagnosis(of: error, configuration.publicURL)]
+        }
+        let url = configuration.publicURL
+        if url.isSecure {
+            diagnoses.append(
+                .good(.tls, "TLS 1.2 or later, with a certificate for \(url.host) that this machine believes."))
+        }
+        guard let report = report(in: response) else { return diagnoses + [stranger(response)].compactMap(\.self) }
+        guard report.path.isExactly(url.path + "/login") else {
+            return diagnoses + [
+                .wrong(
+                    .publicURLPathChanged, "\(url.text)/login arrives as \(report.path).",
+                    next: "Let the proxy pass the path on as it is; or, if Bramley is to live elsewhere, correct "
+                        + "publicURL.")
+            ]
+        }
+        diagnoses.append(.good(.publicURL, "\(url.text) leads to this Bramley."))
+        diagnoses += await posts()
+        diagnoses += cookies(response, report)
+        diagnoses.append(headers(response, report))
+        let forged = try? await ask(.get, "/login", [KnownField.xForwardedFor.name: ProxyExamination.forgedAddress])
+        return diagnoses
+            + ProxyExamination(configuration: configuration).diagnoses(
+                of: report, forged: forged.flatMap { self.report(in: $0) })
+    }
+
+    // MARK: Asking
+
+    private func ask(
+        _ method: HTTPRequest.Method, _ path: String, _ fields: HTTPFields = HTTPFields(), body: [UInt8] = []
+    ) async throws(HTTPClientError) -> ClientResponse {
+        guard let url = ClientURL(configuration.publicURL.text + path) else {
+            throw .malformed("publicURL is no address")
+        }
+        var fields = fields
+        if let pass { fields[Inspection.field] = pass }
+        if let web = configuration.web { fields[.cookie] = Inspection.cookieField(of: web) }
+        var request = ClientRequest(method: method, url: url, fields: fields, body: body, maximumBodySize: 65_536)
+        request.cutsLongBody = true
+        return try await transport.send(request)
+    }
+
+    private func report(in response: ClientResponse) -> InspectionReport? {
+        guard pass != nil, response.status.code == 200 else { return nil }
+        return InspectionReport(parsing: response.body)
+    }
+
+    // MARK: Where it leads
+
+    /// What the address itself says; nil when there is nothing to say.
+    private func reach() async -> Diagnosis? {
+        let url = configuration.publicURL
+        guard !url.isForTests else {
+            return .unsure(
+                .publicURLForTests, "publicURL is \(url.text), which nobody reaches but this machine.",
+                next: "For the real Apple, and for visitors, let publicURL be a public https address.")
+        }
+        guard let port = ClientURL(url.text)?.port else { return nil }
+        let addresses = await withTaskExecutorPreference(loop) { [loop] in
+            await Resolver().resolve(
+                url.host, port: port, on: loop, deadline: Deadline.now.adding(milliseconds: 10_000))
+        }
+        guard !addresses.isEmpty, !addresses.contains(where: { PublicAddress.contains($0.ip) }) else { return nil }
+        let list = addresses.map(\.ip.description).joined(separator: ", ")
+        return .unsure(
+            .publicURLPrivate, "\(url.host) resolves to \(list) here, which the Internet does not reach.",
+            next: "If it is the same outside, Apple's notifications never arrive: correct the DNS. If it differs "
+                + "outside, that is no fault; but what follows says nothing of the way from outside.")
+    }
+
+    /// An answer that is not this Bramley's; nil when nobody can tell.
+    private func stranger(_ response: ClientResponse) -> Diagnosis? {
+        let url = configuration.publicURL.text
+        let status = response.status.code
+        switch status {
+        case 300..<400:
+            return .wrong(
+                .publicURLRedirects, "\(url)/login redirects to \(response.fields[.location] ?? "nowhere").",
+                next: "Let publicURL be the address at which Bramley itself answers. Apple posts to that address, and "
+                    + "follows no redirect.")
+        case 500..<600:
+            let listener = configuration.server.listener
+            return .wrong(
+                .publicURLUnavailable, "\(url) answers with status \(status): something is there, and Bramley is not.",
+                next: "Start bramley serve, and let the proxy pass requests to \(listener.host):\(listener.port).")
+        default:
+            guard pass != nil else { return nil }
+            return .wrong(
+                .publicURLElsewhere, "\(url)/login answers with status \(status), but not from this Bramley.",
+                next: "Let the proxy pass every path of publicURL to this server, without a login of its own and "
+                    + "without a cache. If it does: that server has another sealing key, an older version, or a clock "
+                    + "that is minutes off.")
+        }
+    }
+
+    // MARK: Apple's posts
+
+    private func posts() async -> [Diagnosis] {
+        let form = "state=doctor&code=doctor&id_token="
+        let filled = form + String(repeating: "x", count: Self.callbackSize - form.utf8.count)
+        let url = configuration.publicURL
+        return [
+            await post(
+                "/apple/callback", filled,
+                [.contentType: "application/x-www-form-urlencoded", .origin: configuration.apple.endpoint],
+                .callback, .callbackBlocked,
+                "\(url.callbackURL) takes Apple's form as a browser sends it.",
+                "Let the proxy pass POST to /apple/callback, whatever its Origin, without a login, a filter or a "
+                    + "limit of its own. Nobody can sign in until then."),
+            await post(
+                "/apple/notifications", #"{"payload":"doctor"}"#, [.contentType: "application/json"],
+                .notifications, .notificationsBlocked,
+                "\(url.notificationURL) takes what Apple's servers send.",
+                "Let the proxy pass POST to /apple/notifications without a login, a filter or a list of addresses of "
+                    + "its own: Apple's are not published. Who withdraws their consent stays signed in until then."),
+        ]
+    }
+
+    private func post(
+        _ path: String, _ text: String, _ fields: HTTPFields, _ check: Diagnosis.Check, _ finding: Finding,
+        _ good: String, _ remedy: String
+    ) async -> Diagnosis {
+        let body = Array(text.utf8)
+        let fault: String
+        do throws(HTTPClientError) {
+            let response = try await ask(.post, path, fields, body: body)
+            guard let report = report(in: response) else {
+                return .wrong(
+                    finding, "POST to \(path) is answered with status \(response.status.code), and does not arrive.",
+                    next: remedy)
+            }
+            guard report.method.isExactly("POST"), report.content == Int64(body.count),
+                report.path.isExactly(configuration.publicURL.path + path)
+            else {
+                return .wrong(
+                    finding,
+                    "POST to \(path) arrives as \(report.method) to \(report.path) with \(report.content) of "
+                        + "\(body.count) bytes.",
+                    next: remedy)
+            }
+            return .good(check, good)
+        } catch {
+            fault = error.words
+        }
+        return .wrong(finding, "POST to \(path) is not answered: \(fault).", next: remedy)
+    }
+
+    // MARK: Cookies and other fields
+
+    private func cookies(_ response: ClientResponse, _ report: InspectionReport) -> [Diagnosis] {
+        let remedy =
+            "Let the proxy pass Cookie and Set-Cookie on as they are, for every path of publicURL: no cache, no "
+            + "rewriting of names, paths, domains or SameSite."
+        let received = response.fields[values: .setCookie]
+        var removed: [String] = []
+        var changed: [String] = []
+        for field in report.fields where field.name == "set-cookie" && !received.contains(field.value) {
+            let name = String(field.value.prefix { $0 != "=" })
+            if let other = received.first(where: { $0.hasPrefix(name + "=") }) {
+                changed.append("\(field.value) arrives as \(other)")
+            } else {
+                removed.append(name)
+            }
+        }
+        var diagnoses: [Diagnosis] = []
+        let names = configuration.web.map { Inspection.cookieNames(of: $0) } ?? []
+        let unsent = names.filter { !report.cookies.contains($0) }
+        if !removed.isEmpty || !unsent.isEmpty {
+            let ways = [removed.isEmpty ? nil : "from answers", unsent.isEmpty ? nil : "from requests"]
+            diagnoses.append(
+                .wrong(
+                    .cookiesRemoved, "Cookies are taken \(ways.compactMap(\.self).joined(separator: " and ")).",
+                    next: remedy))
+        }
+        if !changed.isEmpty {
+            diagnoses.append(.wrong(.cookiesChanged, changed.joined(separator: "; ") + ".", next: remedy))
+        }
+        return diagnoses.isEmpty ? [.good(.cookies, "Cookies pass both ways unchanged.")] : diagnoses
+    }
+
+    /// The fields without which a page works otherwise than it was made: caching, scripts, forms, Apple's window.
+    private static let kept = [
+        "Cache-Control", "Content-Security-Policy", "Referrer-Policy", "Cross-Origin-Opener-Policy",
+    ]
+    .compactMap { HTTPField.Name($0) }
+
+    private func headers(_ response: ClientResponse, _ report: InspectionReport) -> Diagnosis {
+        let changed = Self.kept.filter { name in
+            response.fields[values: name] != report.fields.filter { $0.name == name.canonicalName }.map(\.value)
+        }
+        guard !changed.isEmpty else { return .good(.headers, "The answers' own fields arrive unchanged.") }
+        let list = changed.map { "\($0.rawName): \(response.fields[values: $0].joined(separator: ", "))" }
+        return .wrong(
+            .headersChanged, "The proxy changes fields of answers: \(list.joined(separator: "; ")).",
+            next: "Remove these from the proxy's configuration for publicURL: Bramley sets its own for each page. A "
+                + "second one breaks Apple's button, forms or the popup.")
+    }
+}
