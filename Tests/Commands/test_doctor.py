@@ -2,111 +2,21 @@
 
 import http.client
 import ipaddress
-import json
-import os
 import re
 import shutil
 import socket
 import sqlite3
 import ssl
-import subprocess
 import time
 import urllib.parse
 import urllib.request
-from pathlib import Path
 
 import pytest
 
+from doctor_place import DOCUMENTED, Place, met
 from front import AppleAnswers, Authority, Front, Habits
 from patience import PATIENCE
 from programs import KEY_ID, SERVICES_ID, Program, Site, free_port, write_private
-
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs/doctor.md"
-DOCUMENTED = set(re.findall(r"^\| `([a-z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE))
-STATES = {"good", "unsure", "wrong"}
-# What a test met; the last test holds it against the page.
-met: set[str] = set()
-
-
-class Report:
-    def __init__(self, run: subprocess.CompletedProcess, secrets: list[str]):
-        assert run.stderr == "", run.stderr
-        document = json.loads(run.stdout)
-        self.items = document["items"]
-        for item in self.items:
-            assert item["state"] in STATES
-            assert item["detail"]
-            # Each finding has a next step, and what is good has neither.
-            assert (item["state"] == "good") == (item["finding"] is None) == (item["nextStep"] is None), item
-        wrong = [item for item in self.items if item["state"] == "wrong"]
-        assert document["isHealthy"] == (not wrong)
-        assert run.returncode == (1 if wrong else 0)
-        assert not [secret for secret in secrets if secret in run.stdout]
-        met.update(self.kinds)
-
-    @property
-    def kinds(self) -> set[str]:
-        return {item["finding"] for item in self.items if item["finding"]}
-
-    @property
-    def wrong(self) -> list[str]:
-        return sorted(item["finding"] for item in self.items if item["state"] == "wrong")
-
-    def one(self, finding: str) -> dict:
-        items = [item for item in self.items if item["finding"] == finding]
-        assert len(items) == 1, f"{finding}: {json.dumps(self.items, indent=1)}"
-        return items[0]
-
-    def check(self, name: str) -> str:
-        """The state of the only look at something."""
-        states = [item["state"] for item in self.items if item["check"] == name]
-        assert len(states) == 1, (name, states)
-        return states[0]
-
-
-class Place:
-    """Bramley behind a proxy with TLS, and the simulated Apple."""
-
-    def __init__(self, binaries: Path, folder: Path):
-        self.folder = folder
-        self.bramley = binaries / "bramley"
-        self.authority = Authority(folder)
-        self.front = Front(self.authority, self.authority.issue("good", "localhost"))
-        # The simulator posts notifications to publicURL, so it needs the trust as well.
-        self.environment = pytest.MonkeyPatch()
-        for name, value in self.authority.trust.items():
-            self.environment.setenv(name, value)
-        self.site = Site(
-            binaries, folder, {"server.trustedProxies": ["127.0.0.2"]},
-            origin=f"https://localhost:{self.front.port}")
-        self.front.target = self.site.port
-        self.site.start()
-
-    def run(self, *arguments: str, **environment) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [self.bramley, "doctor", "--config", self.folder / "config.json", *arguments],
-            env=os.environ | {f"BRAMLEY_{name}": str(value) for name, value in environment.items()},
-            capture_output=True, text=True, timeout=PATIENCE)
-
-    def doctor(self, *arguments: str, **environment) -> Report:
-        secrets = [self.folder / "AuthKey.p8", self.folder / "data/sealing.key"]
-        lines = [line for file in secrets for line in file.read_text().splitlines() if not line.startswith("-----")]
-        return Report(self.run("--json", *arguments, **environment), lines)
-
-    def at(self, port: int, **environment) -> Report:
-        """With publicURL at another port of this machine."""
-        return self.doctor(PUBLIC_URL=f"https://localhost:{port}", **environment)
-
-    def fault(self, endpoint: str, fault: dict) -> None:
-        self.site.apple.call("PUT", f"faults/{endpoint}", fault)
-
-    def behind(self, *certificate: str) -> Front:
-        return Front(self.authority, *certificate, target=self.site.port)
-
-    def end(self) -> None:
-        self.site.end()
-        self.front.stop()
-        self.environment.undo()
 
 
 @pytest.fixture(scope="module")
