@@ -14,8 +14,6 @@ package final class CredentialChecks: Sendable {
         var pace: CheckPace
         var backOff = CheckBackOff()
         var inFlight = 0
-        /// Until when this process may ask.
-        var leaseEnd: Timestamp?
         /// The store failed: nothing is tried before.
         var restUntil: Timestamp?
         /// As the log knows it.
@@ -40,7 +38,7 @@ package final class CredentialChecks: Sendable {
     private let schedule: CheckSchedule
     private let clock: any WallClock
     private let logger: Logger
-    private let holder: String
+    private let lease: LeaseHold
     private let state: Mutex<State>
 
     /// - Parameters:
@@ -59,7 +57,7 @@ package final class CredentialChecks: Sendable {
         self.schedule = CheckSchedule(random: random)
         self.clock = clock
         self.logger = logger
-        holder = Hexadecimal.encode(random.bytes(16))
+        lease = LeaseHold(.credentialChecks, in: store, seconds: Self.leaseTime, random: random)
         state = Mutex(State(pace: CheckPace(rate: rate)))
     }
 
@@ -82,7 +80,7 @@ package final class CredentialChecks: Sendable {
                 }
             }
         }
-        await release()
+        await lease.release()
     }
 
     /// A check that may be made now: Apple has not been asked yet, and the store says that it was.
@@ -104,11 +102,11 @@ package final class CredentialChecks: Sendable {
             let work = try await store.checkWork(scope, at: now)
             announce(work.gate)
             guard work.hasDue else {
-                if state.withLock({ $0.inFlight == 0 }) { await release() }
+                if state.withLock({ $0.inFlight == 0 }) { await lease.release() }
                 workedAgain()
                 return []
             }
-            guard try await holdLease(at: now) else { return [] }
+            guard try await lease.take(at: now) else { return [] }
             let due = try await store.beginChecks(scope, limit: room, schedule: schedule, at: now)
             workedAgain()
             return state.withLock { state in
@@ -187,27 +185,6 @@ package final class CredentialChecks: Sendable {
             let text = String(validating: bytes, as: UTF8.self), !text.isEmpty
         else { return nil }
         return RefreshToken(text)
-    }
-
-    // MARK: The lease
-
-    private func holdLease(at now: Timestamp) async throws(StoreError) -> Bool {
-        let length = Self.leaseTime * 1_000
-        // Prolonged when a third of it is gone, or when the clock was set back.
-        if let end = state.withLock({ $0.leaseEnd }) {
-            let rest = end.milliseconds - now.milliseconds
-            if rest > length * 2 / 3, rest <= length { return true }
-        }
-        let isOurs = try await store.holdLease(.credentialChecks, holder: holder, seconds: Self.leaseTime, at: now)
-        state.withLock { $0.leaseEnd = isOurs ? now.adding(milliseconds: length) : nil }
-        return isOurs
-    }
-
-    private func release() async {
-        guard state.withLock({ $0.leaseEnd }) != nil else { return }
-        state.withLock { $0.leaseEnd = nil }
-        // Failing that, it ends by itself.
-        try? await store.releaseLease(.credentialChecks, holder: holder)
     }
 
     // MARK: The log

@@ -10,8 +10,6 @@ import Synchronization
 package final class WebhookDispatcher: Sendable {
     private struct State {
         var lines: WebhookLines
-        /// Until when this process may send.
-        var leaseEnd: Timestamp?
         /// The store failed: nothing is tried before.
         var restUntil: Timestamp?
     }
@@ -28,7 +26,7 @@ package final class WebhookDispatcher: Sendable {
     private let clock: any WallClock
     private let random: any RandomSource
     private let logger: Logger
-    private let holder: String
+    private let lease: LeaseHold
     private let state: Mutex<State>
 
     /// - Parameters:
@@ -47,7 +45,7 @@ package final class WebhookDispatcher: Sendable {
         self.clock = clock
         self.random = random
         self.logger = logger
-        holder = Hexadecimal.encode(random.bytes(16))
+        lease = LeaseHold(.webhooks, in: store, seconds: policy.lease, random: random)
         state = Mutex(State(lines: WebhookLines(capacity: policy.concurrency)))
     }
 
@@ -72,7 +70,7 @@ package final class WebhookDispatcher: Sendable {
                 if hasMore { waker.yield() }
             }
         }
-        await release()
+        await lease.release()
     }
 
     /// One look: queues what the journal has, and takes what may go now.
@@ -84,10 +82,10 @@ package final class WebhookDispatcher: Sendable {
         do throws(StoreError) {
             let work = try await store.webhookWork(at: now)
             guard work.hasNewEvents || !work.due.isEmpty || !state.withLock({ $0.lines.isIdle }) else {
-                await release()
+                await lease.release()
                 return ([], false)
             }
-            guard try await holdLease(at: now) else { return ([], false) }
+            guard try await lease.take(at: now) else { return ([], false) }
             var due = work.due
             var hasMore = false
             if work.hasNewEvents {
@@ -114,7 +112,7 @@ package final class WebhookDispatcher: Sendable {
         defer { state.withLock { $0.lines.finish(delivery) } }
         let now = clock.now()
         // Another process may have taken over from one that was stopped for a while.
-        guard let end = state.withLock({ $0.leaseEnd }), now < end else { return }
+        guard lease.isHeld(at: now) else { return }
         let body = delivery.entry.webhookBody
         let id = delivery.entry.id.rawValue
         let seconds = now.milliseconds / 1000
@@ -145,27 +143,6 @@ package final class WebhookDispatcher: Sendable {
         } catch {
             failed(error)
         }
-    }
-
-    // MARK: The lease
-
-    private func holdLease(at now: Timestamp) async throws(StoreError) -> Bool {
-        let length = policy.lease * 1000
-        // Prolonged when a third of it is gone, or when the clock was set back.
-        if let end = state.withLock({ $0.leaseEnd }) {
-            let rest = end.milliseconds - now.milliseconds
-            if rest > length * 2 / 3, rest <= length { return true }
-        }
-        let isOurs = try await store.holdLease(.webhooks, holder: holder, seconds: policy.lease, at: now)
-        state.withLock { $0.leaseEnd = isOurs ? now.adding(milliseconds: length) : nil }
-        return isOurs
-    }
-
-    private func release() async {
-        guard state.withLock({ $0.leaseEnd }) != nil else { return }
-        state.withLock { $0.leaseEnd = nil }
-        // Failing that, it ends by itself.
-        try? await store.releaseLease(.webhooks, holder: holder)
     }
 
     // MARK: The log
