@@ -53,7 +53,8 @@ extension Database: CredentialCheckControl {
             try connection.run("DELETE FROM credential_pause")
             try connection.run("DELETE FROM credential_check")
             try connection.run("DELETE FROM credential_brake")
-            if accepting {
+            // Without a wave there is nothing to accept, and the brake stays as it is.
+            if accepting, resumption.gate.brake != nil {
                 try connection.run(
                     "INSERT INTO credential_brake (id, accepts_until) VALUES (1, ?)",
                     [now.adding(seconds: CheckBrake.exemption).milliseconds])

@@ -68,6 +68,11 @@ def test_a_wave_stops_and_the_operator_decides(binaries, tmp_path):
         assert done["wasStopped"] and done["ended"] == found["heldBack"] and done["forgotten"] == 0
         assert status()["checks"] == "running"
         assert status()["wavesAcceptedUntil"]
+        # Nothing is stopped any more: there is no wave to accept, and no second day without a brake.
+        again = subprocess.run(
+            [str(binaries / "bramley"), "credentials", "resume", "--accept", "--yes", "--config",
+             str(tmp_path / "config.json")], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert again.returncode == 1 and "nothing to accept" in again.stderr
     finally:
         run.site.end()
 

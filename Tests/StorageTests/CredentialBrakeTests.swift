@@ -157,6 +157,12 @@ import Testing
         #expect(try await dead(late).filter { $0 == .heldBack }.count == 1)
     }
 
+    @Test("without a wave there is nothing to accept: the brake stays")
+    func acceptingNothing() async throws {
+        _ = try await database.resumeChecks(accepting: true, at: now)
+        #expect(try await status().acceptsUntil == nil)
+    }
+
     @Test("a sign-in takes a held-back answer away: accepting the wave later does not touch it")
     func signInWhileHeldBack() async throws {
         try await people(20)

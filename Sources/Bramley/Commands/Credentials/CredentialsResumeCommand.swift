@@ -26,6 +26,9 @@ package struct CredentialsResumeCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             if accept {
                 let status = try await place.database.checkStatus(place.configuration.checkScope, at: place.now)
+                guard status.gate.brake != nil else {
+                    throw CommandFailure("No wave is stopped: there is nothing to accept.")
+                }
                 try confirmation.confirm(
                     """
                     \(status.heldBack) held-back \(status.heldBack == 1 ? "credential ends" : "credentials end") with \
