@@ -1,9 +1,13 @@
 """What the suites in Python have in common: the programs as they were built, and a browser."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
+
+# A run in the background may be told to ignore Ctrl-C, and what it starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 
