@@ -119,6 +119,25 @@ private let date = Array("Sun, 06 Nov 1994 08:49:37 GMT".utf8)
         #expect(head.framing == .length(5))
     }
 
+    /// RFC 6265 §5.4. `HTTPFields` takes the value apart, for HTTP/2.
+    @Test func cookies_areOneLine() throws {
+        var several: HTTPFields = [.accept: "*/*"]
+        several.append(HTTPField(name: .cookie, value: "a=1"))
+        several.append(HTTPField(name: .userAgent, value: "Bramley"))
+        several.append(HTTPField(name: .cookie, value: "b=2"))
+        var split: HTTPFields = [.accept: "*/*"]
+        split[.cookie] = "a=1; b=2"
+        split[.userAgent] = "Bramley"
+        for fields in [several, split] {
+            var output: [UInt8] = []
+            try RequestSerializer.appendHead(
+                method: .get, target: "/", host: "h", fields: fields, contentLength: nil, into: &output)
+            #expect(
+                String(decoding: output, as: UTF8.self)
+                    == "GET / HTTP/1.1\r\nHost: h\r\nAccept: */*\r\nCookie: a=1; b=2\r\nUser-Agent: Bramley\r\n\r\n")
+        }
+    }
+
     @Test(
         arguments: [
             ("/a b", "h", .target), ("/\r\n", "h", .target), ("", "h", .target), ("http://h/", "h", .target),

@@ -12,7 +12,8 @@ package enum RequestSerializer {
         case fieldValue
     }
 
-    /// Appends request line, `Host`, fields and the empty line; on an error nothing is appended.
+    /// Appends request line, `Host`, fields and the empty line; on an error nothing is appended. Cookies are one line,
+    /// where the first of them stood.
     /// - Parameters:
     ///   - target: origin-form, percent-encoded.
     ///   - host: what `Host` says: the port only when it is not the scheme's own.
@@ -33,7 +34,14 @@ package enum RequestSerializer {
         output.append(contentsOf: " HTTP/1.1\r\nHost: ".utf8)
         output.append(contentsOf: hostBytes)
         output.append(contentsOf: "\r\n".utf8)
-        for field in fields where !isOurs(field.name) {
+        var hasCookies = false
+        for var field in fields where !isOurs(field.name) {
+            if field.name == .cookie {
+                // RFC 6265 §5.4: one field, however many `HTTPFields` made of it (as HTTP/2 likes it).
+                if hasCookies { continue }
+                hasCookies = true
+                field.value = fields[values: .cookie].joined(separator: "; ")
+            }
             guard ResponseSerializer.appendField(field, into: &output) else {
                 output.removeSubrange(start...)
                 throw .fieldValue
