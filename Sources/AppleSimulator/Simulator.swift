@@ -52,6 +52,9 @@ package final class Simulator: RequestHandler {
         return response
     }
 
+    /// The time as this Apple has it, in milliseconds since 1970.
+    var milliseconds: Int64 { clock.milliseconds() + world.withLock(\.clockOffset) }
+
     /// One operation on the world at one moment.
     func change<Result: Sendable, Failure: Error>(
         _ body: (inout World, Moment) throws(Failure) -> Result

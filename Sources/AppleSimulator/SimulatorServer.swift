@@ -12,7 +12,6 @@ package struct SimulatorServer: Sendable {
     private let simulator: Simulator
     private let group: EventLoopGroup
     private let sockets: BoundSockets
-    private let clock: any SimulatorClock
     private let logger: Logger
 
     /// Binds at once, so that `address` is known; answers from `run` on.
@@ -34,7 +33,6 @@ package struct SimulatorServer: Sendable {
                 configuration: configuration, transport: client, clock: clock, keys: keys, logger: logger)
         else { throw StartError.noKeys }
         self.simulator = simulator
-        self.clock = clock
         self.logger = logger
     }
 
@@ -47,7 +45,8 @@ package struct SimulatorServer: Sendable {
         try await group.run { loop in
             let server = HTTPLoop(
                 loop: loop, configuration: HTTPServerConfiguration(), handler: simulator,
-                wallClock: { [clock] in clock.milliseconds() }, logger: logger)
+                // Its own time, so that `Date` and the tokens agree however far the control interface moves it.
+                wallClock: { [simulator] in simulator.milliseconds }, logger: logger)
             do {
                 _ = try Listener.start(sockets, on: loop, admission: admission)
             } catch {

@@ -54,6 +54,27 @@ import Testing
         #expect(JSON(parsing: response.body)?["keys"]?.array?.count == 3)
     }
 
+    /// What a relying party compares its clock with. The connection is one, so the date kept for a second is as well.
+    @Test func dateFollowsTheClock_WhenItIsMoved() async throws {
+        let offsets: [Int64] = [0, 3600, -86_400, 10_000_000_000, -1_000_000_000, 0]
+        let measured = try await withSimulator { client, origin -> [Int64?] in
+            var measured: [Int64?] = []
+            for offset in offsets {
+                let body: JSON = ["offset": .integer(offset)]
+                _ = try await Self.send(client, .put, origin + "/simulator/api/clock", body)
+                let before = SystemSimulatorClock().milliseconds() / 1000
+                let date = try await Self.send(client, .get, origin + "/auth/keys").fields[.date]
+                let after = SystemSimulatorClock().milliseconds() / 1000
+                let seconds = date.flatMap { HTTPDate.parse($0, now: after) }
+                // The offset, when it lies between the two; what was measured, when not.
+                measured.append(
+                    seconds.map { (before + offset...after + offset).contains($0) ? offset : $0 - before })
+            }
+            return measured
+        }
+        #expect(measured == offsets)
+    }
+
     struct Broken: Sendable {
         var fault: JSON
         var error: HTTPClientError
