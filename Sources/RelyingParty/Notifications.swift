@@ -54,7 +54,9 @@ package final class Notifications: Sendable {
     }
 }
 
-extension StoreError {
+extension StoreError: CustomStringConvertible {
+    package var description: String { text }
+
     /// The case's name and what the store said, for the operator's log.
     package var text: String {
         switch self {

@@ -15,6 +15,21 @@ package enum StreamError: Error, Hashable, Sendable {
     case tls(String)
 }
 
+extension StreamError: CustomStringConvertible {
+    /// The end of a sentence for the operator: `connection refused`.
+    package var description: String {
+        switch self {
+        case .deadline: return "the time ran out"
+        case .draining: return "this side is stopping"
+        case .aborted: return "closed from this side"
+        case .broken(let code):
+            let message = SystemError.message(code)
+            return message.prefix(1).lowercased() + message.dropFirst()
+        case .tls(let text): return text
+        }
+    }
+}
+
 /// A connected, non-blocking TCP stream, optionally under TLS, owned by one task of its loop.
 ///
 /// Registered once, edge-triggered, for both directions: `isReadable` and `isWritable` remember what epoll said until

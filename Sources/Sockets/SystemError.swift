@@ -13,10 +13,14 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// `bind: Address already in use (98)`.
     package var description: String {
+        "\(call): \(Self.message(code)) (\(code))"
+    }
+
+    /// The system's words: `Address already in use`.
+    static func message(_ code: Int32) -> String {
         var text = [CChar](repeating: 0, count: 128)
         // Invariant: strerror_r writes at most `text.count` bytes and ends them with NUL.
         _ = unsafe strerror_r(code, &text, text.count)
-        let message = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return "\(call): \(message) (\(code))"
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

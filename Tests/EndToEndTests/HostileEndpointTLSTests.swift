@@ -28,7 +28,7 @@ import Testing
             let answer = try await server.callback(attempt, form.body)
             #expect(answer.status.code == 503)
             #expect(scene.front.count("/auth/token") == requests, "the code was sent to a stranger")
-            #expect(server.process.output.contains("token endpoint: tls"))
+            #expect(server.process.output.contains("token endpoint: TLS failed: "))
 
             scene.front.setCertificate(good)
             #expect(try await server.callback(attempt, form.body).cookie(RunningServer.sessionCookie) != nil)

@@ -110,6 +110,23 @@ private final class Counter: Sendable {
         #expect(throws: HTTPClientError.closed) { try run.results[0].get() }
     }
 
+    @Test(
+        "errors are told in words",
+        arguments: [
+            (.unknownHost("a.invalid"), "the name a.invalid does not resolve"),
+            (.connect("\(StreamError.broken(111))"), "no connection: connection refused"),
+            (.connect("\(StreamError.broken(113))"), "no connection: no route to host"),
+            (.tls("certificate: certificate has expired"), "TLS failed: certificate: certificate has expired"),
+            (.tls("\(StreamError.broken(104))"), "TLS failed: connection reset by peer"),
+            (.timeout, "no whole answer in time"),
+            (.closed, "the connection was closed before the answer was whole"),
+            (.malformed("invalid status line"), "no HTTP: invalid status line"),
+            (.tooLarge, "the answer is too long"),
+        ] as [(HTTPClientError, String)])
+    func wordsOfErrors(error: HTTPClientError, words: String) {
+        #expect("\(error)" == words)
+    }
+
     @Test func connectionIsKeptForTheNextRequest() async throws {
         let (results, connections) = try await Self.run(
             .answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), requests: 5)

@@ -123,3 +123,18 @@ package enum HTTPClientError: Error, Hashable, Sendable {
     /// Head or content larger than the bound.
     case tooLarge
 }
+
+extension HTTPClientError: CustomStringConvertible {
+    /// What went wrong, for the operator, as the end of a sentence.
+    package var description: String {
+        switch self {
+        case .unknownHost(let name): "the name \(name) does not resolve"
+        case .connect(let cause): "no connection: \(cause)"
+        case .tls(let cause): "TLS failed: \(cause)"
+        case .timeout: "no whole answer in time"
+        case .closed: "the connection was closed before the answer was whole"
+        case .malformed(let cause): "no HTTP: \(cause)"
+        case .tooLarge: "the answer is too long"
+        }
+    }
+}
