@@ -36,7 +36,12 @@ package struct AppleProbe: Sendable {
         do throws(HTTPClientError) {
             response = try await client.get("/auth/keys")
         } catch {
-            return KeySetProbe(outcome: .unreachable(error), offset: nil)
+            switch error {
+            // Somebody is there, and it is no Apple as we know it.
+            case .tooLarge, .malformed: return KeySetProbe(outcome: .unusable("\(error)"), offset: nil)
+            case .unknownHost, .connect, .tls, .timeout, .closed:
+                return KeySetProbe(outcome: .unreachable(error), offset: nil)
+            }
         }
         let offset = ClockOffset(date: response.fields[.date], asked: asked, answered: clock.now())
         do throws(KeySetFailure) {
@@ -74,13 +79,13 @@ package struct AppleProbe: Sendable {
 package struct KeySetProbe: Hashable, Sendable {
     package enum Outcome: Hashable, Sendable {
         case usable(keys: Int)
-        /// An answer, but no key set.
+        /// An answer, but no key set; or more than is read, or no HTTP.
         case unusable(String)
         case unreachable(HTTPClientError)
     }
 
     package var outcome: Outcome
-    /// Nil without an answer, or when it carried no readable `Date`.
+    /// Nil without an answer that could be read, or when it carried no readable `Date`.
     package var offset: ClockOffset?
 }
 

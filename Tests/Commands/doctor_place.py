@@ -17,6 +17,24 @@ DOCUMENTED = set(re.findall(r"^\| `([a-z_]+)` \|", DOCUMENT.read_text(), re.MULT
 STATES = {"good", "unsure", "wrong"}
 # What a test met; the last test holds it against the page.
 met: set[str] = set()
+# Answers whoever connects with a line that is no HTTP.
+NO_HTTP = """
+import socket, ssl, sys
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+if sys.argv[2:]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*sys.argv[2:])
+while True:
+    asking, _ = server.accept()
+    try:
+        asking = context.wrap_socket(asking, server_side=True) if sys.argv[2:] else asking
+    except OSError:
+        # Whoever only looked whether the port is open.
+        continue
+    with asking:
+        if asking.recv(4096):
+            asking.sendall(b"220 mail.example.com ESMTP\\r\\n")
+"""
 
 
 class Report:
@@ -33,6 +51,9 @@ class Report:
         assert document["isHealthy"] == (not wrong)
         assert run.returncode == (1 if wrong else 0)
         assert not [secret for secret in secrets if secret in run.stdout]
+        # Words, and no case of an enumeration with what it holds: `broken(111)`, `timeout`.
+        for item in self.items:
+            assert not re.search(r"\b[a-z]+[A-Za-z]*\(", f"{item['detail']} {item['nextStep']}"), item
         met.update(self.kinds)
 
     @property
@@ -73,16 +94,16 @@ class Place:
         self.front.target = self.site.port
         self.site.start()
 
-    def run(self, *arguments: str, **environment) -> subprocess.CompletedProcess:
+    def run(self, *arguments: str, prefix: list[str] = (), **environment) -> subprocess.CompletedProcess:
         return subprocess.run(
-            [self.bramley, "doctor", "--config", self.folder / "config.json", *arguments],
+            [*prefix, self.bramley, "doctor", "--config", self.folder / "config.json", *arguments],
             env=os.environ | {f"BRAMLEY_{name}": str(value) for name, value in environment.items()},
             capture_output=True, text=True, timeout=PATIENCE)
 
-    def doctor(self, *arguments: str, **environment) -> Report:
+    def doctor(self, *arguments: str, prefix: list[str] = (), **environment) -> Report:
         secrets = [self.folder / "AuthKey.p8", self.folder / "data/sealing.key"]
         lines = [line for file in secrets for line in file.read_text().splitlines() if not line.startswith("-----")]
-        return Report(self.run("--json", *arguments, **environment), lines)
+        return Report(self.run("--json", *arguments, prefix=prefix, **environment), lines)
 
     def at(self, port: int, **environment) -> Report:
         """With publicURL at another port of this machine."""

@@ -32,19 +32,20 @@ class Authority:
         self.write("ca", self.sign(self.name, self.key, [x509.BasicConstraints(ca=True, path_length=None)]))
         self.trust = {"SSL_CERT_FILE": str(folder / "ca.pem"), "SSL_CERT_DIR": str(folder / "none")}
 
-    def issue(self, name: str, host: str, expired: bool = False, stranger: bool = False) -> str:
+    def issue(self, name: str, host: str, expired: bool = False, stranger: bool = False,
+              early: bool = False) -> str:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         extensions = [x509.SubjectAlternativeName([x509.DNSName(host)])]
-        self.write(name, self.sign(subject, key, extensions, expired, key if stranger else None), key)
+        self.write(name, self.sign(subject, key, extensions, expired, key if stranger else None, early), key)
         return name
 
-    def sign(self, subject, key, extensions, expired=False, own=None) -> x509.Certificate:
+    def sign(self, subject, key, extensions, expired=False, own=None, early=False) -> x509.Certificate:
         now = datetime.datetime.now(datetime.timezone.utc)
         builder = (
             x509.CertificateBuilder().subject_name(subject).issuer_name(subject if own else self.name)
             .public_key(key.public_key()).serial_number(x509.random_serial_number())
-            .not_valid_before(now - 3 * DAY).not_valid_after(now - DAY if expired else now + DAY))
+            .not_valid_before(now + DAY / 2 if early else now - 3 * DAY).not_valid_after(now - DAY if expired else now + DAY))
         for extension in extensions:
             builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
         return builder.sign(own or self.key, hashes.SHA256())
@@ -150,6 +151,8 @@ class AppleAnswers:
     keys: bytes
     # Seconds its clock is off; None leaves the field out.
     date_offset: float | None = 0.0
+    # (status, content) of the token endpoint, one for each request; then the made-up code is refused.
+    token: list = field(default_factory=list)
     seen: list = field(default_factory=list)
 
     def __post_init__(self):
@@ -161,7 +164,7 @@ class AppleAnswers:
 
             def do_POST(self):
                 apple.seen.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
-                self.reply(400, b'{"error":"invalid_grant"}')
+                self.reply(*(apple.token.pop(0) if apple.token else (400, b'{"error":"invalid_grant"}')))
 
             def reply(self, status: int, content: bytes):
                 self.send_response_only(status)

@@ -91,8 +91,7 @@ extension ConfigurationBuilder {
             }
             return String(decoding: file.bytes, as: UTF8.self)
         } catch {
-            values.fail(
-                key, "\(path.quoted) \(error.fault)", "Name the file; relative paths begin at the working directory.")
+            values.fail(key, "\(path.quoted) \(error.fault)", error.remedy(for: path))
             return nil
         }
     }

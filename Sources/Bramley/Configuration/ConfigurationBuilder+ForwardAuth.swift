@@ -32,8 +32,7 @@ extension ConfigurationBuilder {
             }
             return file.bytes
         } catch {
-            values.fail(
-                key, "\(path.quoted) \(error.fault)", "Name the file; relative paths begin at the working directory.")
+            values.fail(key, "\(path.quoted) \(error.fault)", error.remedy(for: path))
             return nil
         }
     }

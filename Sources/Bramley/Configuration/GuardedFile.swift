@@ -22,6 +22,15 @@ struct GuardedFile {
             case .tooLarge(let limit): "is larger than \(limit) bytes, so it is not what it should be."
             }
         }
+
+        /// What to do about it, where the configuration names the file.
+        func remedy(for path: String) -> String {
+            switch self {
+            case .missing, .notAFile, .tooLarge: "Name the file; relative paths begin at the working directory."
+            case .unreadable:
+                "Let that user read it: chown USER \(path), with x for USER on every folder above."
+            }
+        }
     }
 
     static func exists(_ path: String) -> Bool {

@@ -28,12 +28,10 @@ struct AppleExamination: Sendable {
             let signer = signer(keyID, answers.map(\.answer))
             diagnoses.append(signer)
             guard signer.state != .wrong else { continue }
-            let refused = answers.count { if case .clientRefused = $0.answer { true } else { false } }
+            let suspicion = Suspicion(answers.map(\.answer))
             for (id, answer) in answers {
                 diagnoses.append(
-                    client(
-                        id, answer, keyID: keyID, allAreRefused: refused == answers.count, isAlone: answers.count == 1,
-                        isClockWrong: clock.state == .wrong))
+                    client(id, answer, keyID: keyID, suspicion: suspicion, isClockWrong: clock.state == .wrong))
             }
         }
         return diagnoses
@@ -57,15 +55,25 @@ struct AppleExamination: Sendable {
         case .unreachable(let error):
             return .wrong(
                 .appleUnreachable, "\(endpoint) does not answer: \(error.words).",
-                next: "Let this machine reach \(endpoint) on port 443: look at its DNS, its firewall and its routes. "
-                    + "Nobody can sign in until then.")
+                next: way(to: endpoint, after: error) + " Nobody can sign in until then.")
         }
+    }
+
+    private func way(to endpoint: String, after error: HTTPClientError) -> String {
+        if case .unknownHost(let name) = error {
+            return "Let this machine resolve the name: getent ahosts \(name) must print addresses. Look at "
+                + "/etc/resolv.conf, and whether DNS (port 53) may leave this machine or container."
+        }
+        let port = ClientURL(endpoint)?.port ?? 443
+        return
+            "Let this machine reach \(endpoint) on port \(port): curl -v \(endpoint)/auth/keys shows how far it comes. "
+            + "Look at its firewall and its routes."
     }
 
     private func clock(_ offset: ClockOffset?) -> Diagnosis {
         guard let offset else {
             return .unsure(
-                .clockUnknown, "The answer carried no Date to compare this machine's clock with.",
+                .clockUnknown, "No answer carried a Date to compare this machine's clock with.",
                 next: "Compare date -u with another clock. Beyond a minute, tokens are refused.")
         }
         let seconds = (abs(offset.milliseconds) + 500) / 1000
@@ -90,7 +98,7 @@ struct AppleExamination: Sendable {
     }
 
     private func client(
-        _ id: String, _ answer: ClientProbe, keyID: String, allAreRefused: Bool, isAlone: Bool, isClockWrong: Bool
+        _ id: String, _ answer: ClientProbe, keyID: String, suspicion: Suspicion, isClockWrong: Bool
     ) -> Diagnosis {
         let about = "\(id) with key \(keyID)"
         switch answer {
@@ -103,7 +111,7 @@ struct AppleExamination: Sendable {
         case .clientRefused(let text):
             return .wrong(
                 .clientRefused, about: about, "Apple refused this client (\(text)).",
-                next: remedy(id, keyID, allAreRefused: allAreRefused, isAlone: isAlone, isClockWrong: isClockWrong))
+                next: remedy(id, keyID, suspicion, isClockWrong: isClockWrong))
         case .otherRefusal(let text):
             return .unsure(
                 .clientUnexpected, about: about, "Apple answered with \(text), which says nothing of the client.",
@@ -126,36 +134,41 @@ struct AppleExamination: Sendable {
     }
 
     /// What to mend, the likeliest first: a key that works for one client is good.
-    private func remedy(
-        _ id: String, _ keyID: String, allAreRefused: Bool, isAlone: Bool, isClockWrong: Bool
-    ) -> String {
+    private func remedy(_ id: String, _ keyID: String, _ suspicion: Suspicion, isClockWrong: Bool) -> String {
         let team = configuration.apple.teamID
         let clock = isClockWrong ? "Correct the clock first. " : ""
         let ofClient =
             "\(id) must be an identifier of team \(team) with Sign in with Apple enabled, grouped with the primary App "
             + "ID the key was made for"
-        guard allAreRefused else {
+        guard suspicion != .client else {
             return clock + "The key is good, since Apple takes it from another client. In Apple's portal, Identifiers: "
                 + ofClient + "."
         }
         let ofKey =
             "In Apple's portal, Keys: \(keyID) must be there, not revoked, with Sign in with Apple enabled, and the .p8 "
             + "must be its own. Membership details: the Team ID must be \(team)."
-        return clock + ofKey + (isAlone ? " Identifiers: " + ofClient + "." : "")
+        return clock + ofKey + (suspicion == .either ? " Identifiers: " + ofClient + "." : "")
+    }
+
+    /// What is to blame for a refused client, by what Apple said to the others with the same key.
+    private enum Suspicion {
+        /// Another one came as far as its code.
+        case client
+        /// Several, and each was refused.
+        case key
+        case either
+
+        init(_ answers: [ClientProbe]) {
+            let refused = answers.count { if case .clientRefused = $0 { true } else { false } }
+            let isKeyTaken = answers.contains { if case .codeRefused = $0 { true } else { false } }
+            self = isKeyTaken ? .client : refused == answers.count && refused > 1 ? .key : .either
+        }
     }
 }
 
 extension HTTPClientError {
-    /// The end of a sentence about a server.
+    /// The end of a sentence about a server that was given the ten seconds every request has.
     var words: String {
-        switch self {
-        case .unknownHost(let name): "the name \(name) does not resolve"
-        case .connect(let cause): "no connection (\(cause))"
-        case .tls(let cause): "TLS failed (\(cause))"
-        case .timeout: "nothing came in ten seconds"
-        case .closed: "it closed the connection before its answer was whole"
-        case .malformed(let cause): "it does not speak HTTP (\(cause))"
-        case .tooLarge: "its answer is too long"
-        }
+        if case .timeout = self { "no whole answer came in ten seconds" } else { description }
     }
 }

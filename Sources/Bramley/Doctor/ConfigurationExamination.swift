@@ -1,5 +1,14 @@
 /// What `bramley check` says, as findings.
 enum ConfigurationExamination {
+    /// Of a configuration that does not hold; the last error says that it ends there.
+    static func refusal(_ problems: [ConfigurationProblem]) -> [Diagnosis] {
+        var found = diagnoses(of: problems)
+        if let last = found.lastIndex(where: { $0.state == .wrong }) { found[last].detail += " " + nothingElse }
+        return found
+    }
+
+    static let nothingElse = "Nothing else was looked at."
+
     static func diagnoses(of problems: [ConfigurationProblem]) -> [Diagnosis] {
         problems.map { problem in
             let about = problem.key.isEmpty ? problem.source : problem.key

@@ -15,14 +15,18 @@ enum Doctor {
         do throws(ConfigurationFailure) {
             loaded = try ConfigurationLoader.load(input)
         } catch {
-            return ConfigurationExamination.diagnoses(of: error.problems)
+            return ConfigurationExamination.refusal(error.problems)
         }
         let configuration = loaded.configuration
         let apple: AppleConfiguration
         do throws(AppleConfigurationError) {
             apple = try configuration.appleID()
         } catch {
-            return [.wrong(.configurationRefused, error.description, next: "Run bramley check.")]
+            return [
+                .wrong(
+                    .configurationRefused, "\(error) \(ConfigurationExamination.nothingElse)",
+                    next: "Run bramley check.")
+            ]
         }
         let clock = SystemClock()
         let place = DoctorPlace.open(input)

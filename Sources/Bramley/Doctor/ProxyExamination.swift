@@ -23,13 +23,14 @@ struct ProxyExamination {
                     .proxyUntrusted,
                     "Requests come from a proxy at \(report.client) that server.trustedProxies does not name: all "
                         + "visitors share its address, and so one rate limit.",
-                    next: "Add \"\(report.client)\" to server.trustedProxies and restart bramley serve.")
+                    next: "Add \"\(report.client)\" to server.trustedProxies and restart bramley serve."),
+                traffic(report),
             ]
         }
         let found = [address(report, forged), host(report)].compactMap(\.self)
         let good = Diagnosis.good(
             .proxy, "The proxy is trusted, and says that this request came from \(report.client).")
-        return (found.isEmpty ? [good] : found) + [traffic(report.traffic)]
+        return (found.isEmpty ? [good] : found) + [traffic(report)]
     }
 
     private func address(_ report: InspectionReport, _ forged: InspectionReport?) -> Diagnosis? {
@@ -59,11 +60,20 @@ struct ProxyExamination {
                 + "targets that are paths of oauth2-proxy's addresses do not.")
     }
 
-    private func traffic(_ traffic: InspectionReport.Traffic) -> Diagnosis {
+    private func traffic(_ report: InspectionReport) -> Diagnosis {
+        let traffic = report.traffic
         guard traffic.requests >= Self.enoughRequests, let only = traffic.onlyAddress else {
             return .good(.traffic, "\(traffic.requests) requests for sign-in pages in the last hour or two.")
         }
         let detail = "All \(traffic.requests) requests for sign-in pages in the last hour or two came from \(only)."
+        // Nobody can be told apart from the proxy, and this is what comes of it.
+        if only.isExactly(report.client), !report.isFromTrustedProxy || report.forwardedFor.isEmpty {
+            return .wrong(
+                .oneAddress, detail + " That is the proxy's own: everybody shares one rate limit.",
+                next: report.isFromTrustedProxy
+                    ? "Let the proxy set X-Forwarded-For. The count begins anew with the server."
+                    : "Name the proxy in server.trustedProxies, let it set X-Forwarded-For, and restart bramley serve.")
+        }
         let next =
             "If that is a load balancer or a CDN before the proxy: let the proxy take the visitor's address from it "
             + "(nginx: set_real_ip_from and real_ip_header), or name both in server.trustedProxies and let the proxy "

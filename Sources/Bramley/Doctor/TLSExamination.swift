@@ -3,19 +3,34 @@ internal import HTTP
 /// Why publicURL could not be asked.
 enum TLSExamination {
     static func diagnosis(of error: HTTPClientError, _ url: PublicURL) -> Diagnosis {
-        guard case .tls(let cause) = error else {
+        let port = ClientURL(url.text)?.port ?? 443
+        switch error {
+        case .tls(let cause):
+            let (finding, what, next) = verdict(cause, url, port)
+            return .wrong(finding, "\(what) (\(cause)).", next: next)
+        case .malformed, .tooLarge:
+            return .wrong(
+                .publicURLElsewhere, "Something answers at \(url.text), but not this Bramley: \(error.words).",
+                next:
+                    "Look what listens on port \(port) of \(url.host): it must be the proxy, and pass requests on here."
+            )
+        case .unknownHost(let name):
             return .wrong(
                 .publicURLUnreachable, "\(url.text) does not answer: \(error.words).",
                 next:
-                    "Start the proxy; let the name \(url.host) lead to it, and its port be open. If only this machine "
+                    "Let an A or AAAA record of \(name) lead to the proxy, or correct publicURL. If others resolve it, "
+                    + "mend this machine's DNS or name it in the hosts file.")
+        case .connect, .timeout, .closed:
+            return .wrong(
+                .publicURLUnreachable, "\(url.text) does not answer: \(error.words).",
+                next:
+                    "Start the proxy; let the name \(url.host) lead to it, and port \(port) be open. If only this machine "
                     + "cannot reach its own public address, allow that (hairpin NAT) or name it in the hosts file.")
         }
-        let (finding, what, next) = verdict(cause, url)
-        return .wrong(finding, "\(what) (\(cause)).", next: next)
     }
 
     /// By the words of OpenSSL, which stay the same from version to version. What it says otherwise is told as it is.
-    private static func verdict(_ cause: String, _ url: PublicURL) -> (Finding, String, String) {
+    private static func verdict(_ cause: String, _ url: PublicURL, _ port: UInt16) -> (Finding, String, String) {
         if cause.contains("certificate has expired") {
             return (
                 .tlsExpired, "The certificate of \(url.host) has expired",
@@ -26,6 +41,13 @@ enum TLSExamination {
             return (
                 .tlsName, "The certificate at \(url.host) is for other names",
                 "Get a certificate whose subjectAltName holds \(url.host), and let the proxy show it for that name."
+            )
+        }
+        if cause.contains("not yet valid") {
+            return (
+                .tlsUntrusted, "The certificate of \(url.host) is not valid yet",
+                "Correct this machine's clock if it is behind (see clock above). Otherwise issue the certificate again "
+                    + "from a machine whose clock is right."
             )
         }
         if cause.hasPrefix("certificate: ") {
@@ -41,9 +63,16 @@ enum TLSExamination {
                 "Enable TLS 1.2 and 1.3 in the proxy: Apple's servers demand 1.2 at least."
             )
         }
+        if cause.contains("wrong version number") {
+            return (
+                .tlsFailed, "Port \(port) of \(url.host) does not speak TLS",
+                "Let publicURL name the port of the proxy that does, not server.port; or give the proxy its certificate."
+            )
+        }
         return (
             .tlsFailed, "TLS with \(url.host) fails",
-            "Let the proxy speak TLS 1.2 or 1.3 on that port, with ECDHE and AES-GCM or ChaCha20."
+            "Let the proxy speak TLS 1.2 or 1.3 on port \(port), with ECDHE and AES-GCM or ChaCha20. openssl s_client "
+                + "-connect \(url.host):\(port) -servername \(url.host) shows how far it comes."
         )
     }
 }
