@@ -83,6 +83,8 @@ let package = Package(
 
         // The stores in memory, for the tests of more than one target.
         library("MemoryStores", ["RelyingParty", "Crypto", "Coding"], path: "Tests/MemoryStores"),
+        // What was logged, for the same.
+        library("LogRecording", [logging], path: "Tests/LogRecording"),
         // Other programs, started by the tests of more than one target.
         .target(name: "CSpawn", path: "Tests/CSpawn"),
         library("ChildProcesses", ["CSpawn"], path: "Tests/ChildProcesses"),
@@ -91,11 +93,14 @@ let package = Package(
         tests("CryptoTests", ["Crypto", "Coding", "ChildProcesses"], data: ["Vectors", "independent.py"]),
         tests("SocketsTests", ["Sockets", "ChildProcesses"]),
         tests("HTTPTests", ["HTTP", "Sockets", httpTypes]),
-        tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "Crypto", "Coding"]),
+        tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "LogRecording", "Crypto", "Coding"]),
         tests(
             "AppleIDTests",
-            ["AppleID", "ChildProcesses", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes, logging]),
-        tests("StorageTests", ["Storage", "MemoryStores", "RelyingParty", "Crypto", "Coding", grdb]),
+            [
+                "AppleID", "ChildProcesses", "LogRecording", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes,
+                logging,
+            ]),
+        tests("StorageTests", ["Storage", "MemoryStores", "LogRecording", "RelyingParty", "Crypto", "Coding", grdb]),
         tests(
             "WebTests",
             [

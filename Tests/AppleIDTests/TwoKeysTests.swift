@@ -3,6 +3,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import LogRecording
 import Logging
 import RelyingParty
 import Synchronization

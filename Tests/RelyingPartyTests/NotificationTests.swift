@@ -1,4 +1,5 @@
 import Coding
+import LogRecording
 import MemoryStores
 import RelyingParty
 import Testing

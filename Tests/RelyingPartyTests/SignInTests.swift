@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import LogRecording
 import MemoryStores
 import RelyingParty
 import Testing

@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import LogRecording
 import Logging
 import RelyingParty
 import Synchronization
@@ -16,7 +17,7 @@ struct WebhookBench: Sendable {
     let bench: Bench
     let database: Storage.Database
     let people: [UserID]
-    let log = LineRecorder()
+    let log = LogRecorder()
     var now: Timestamp { bench.clock.now() }
 
     init(people count: Int = 3, endpoints: [String] = [WebhookBench.one, WebhookBench.two]) async throws {
@@ -132,29 +133,5 @@ final class Door: Sendable {
             return state.held
         }
         for continuation in held { continuation.resume() }
-    }
-}
-
-/// Lines of the log: level and message.
-final class LineRecorder: Sendable {
-    private let storage = Mutex<[String]>([])
-
-    var lines: [String] { storage.withLock { $0 } }
-
-    var logger: Logger { Logger(label: "test") { _ in Handler(recorder: self) } }
-
-    private struct Handler: LogHandler {
-        let recorder: LineRecorder
-        var metadata: Logger.Metadata = [:]
-        var logLevel: Logger.Level = .trace
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            recorder.storage.withLock { $0.append("\(event.level) \(event.message) \(event.metadata ?? [:])") }
-        }
     }
 }

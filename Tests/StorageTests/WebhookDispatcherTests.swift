@@ -1,4 +1,5 @@
 import Coding
+import LogRecording
 import RelyingParty
 import Synchronization
 import Testing

@@ -1,13 +1,15 @@
-import Logging
-import Synchronization
+package import Logging
+internal import Synchronization
 
 /// Keeps every line that would be logged, metadata included.
-final class LogRecorder: Sendable {
+package final class LogRecorder: Sendable {
     private let storage = Mutex<[String]>([])
 
-    var lines: [String] { storage.withLock { $0 } }
+    package init() {}
 
-    var logger: Logger {
+    package var lines: [String] { storage.withLock { $0 } }
+
+    package var logger: Logger {
         Logger(label: "test") { _ in Handler(recorder: self) }
     }
 
