@@ -136,25 +136,30 @@ package protocol KeySetSource: Sendable {
     func fetch() async throws(KeySetFailure) -> [UInt8]
 }
 
-/// The named times of the key set, in seconds.
+/// The named limits of the key set; times in seconds.
 package struct KeySetPolicy: Hashable, Sendable {
     /// Age at which a set is renewed beside other work.
     package var renewalAge: Int64
     /// Age beyond which a set is no longer trusted.
     package var maximumAge: Int64
-    /// Unknown kids cost at most one fetch in this time.
+    /// How many fetches unknown kids may cause in a row.
+    package var unknownKeyFetches: Int64
+    /// How long it takes until they may cause one more.
     package var unknownKeyCoolDown: Int64
-    /// After a failure: the first pause, doubled with each further one up to the cool-down.
+    /// After a failure: the first pause, doubled with each further one up to the longest.
     package var firstRetryPause: Int64
+    package var longestRetryPause: Int64
 
     package init(
-        renewalAge: Int64 = 3600, maximumAge: Int64 = 7 * 86_400, unknownKeyCoolDown: Int64 = 60,
-        firstRetryPause: Int64 = 1
+        renewalAge: Int64 = 3600, maximumAge: Int64 = 7 * 86_400, unknownKeyFetches: Int64 = 3,
+        unknownKeyCoolDown: Int64 = 20, firstRetryPause: Int64 = 1, longestRetryPause: Int64 = 60
     ) {
         self.renewalAge = renewalAge
         self.maximumAge = maximumAge
+        self.unknownKeyFetches = unknownKeyFetches
         self.unknownKeyCoolDown = unknownKeyCoolDown
         self.firstRetryPause = firstRetryPause
+        self.longestRetryPause = longestRetryPause
     }
 }
 
