@@ -70,4 +70,28 @@ struct SimulatedAppleTests {
         #expect(!apple.isSimulated)
         #expect(!apple.showsSimulationBanner)
     }
+
+    /// `iss` is compared letter for letter: what looks like Apple's is not enough.
+    @Test(arguments: [
+        "https://appleid.apple.com/", "https://appleid.apple.com/auth", "https://account.apple.com/",
+        "https://idmsa.apple.com",
+    ])
+    func doubtsAnIssuerAppleDoesNotUse(issuer: String) throws {
+        let problems = try fixture.problems(["apple": ["issuers": [issuer]]])
+        #expect(problems.map(\.key) == ["apple.issuers"])
+        #expect(problems.first?.severity == .warning)
+        #expect(problems.first?.fault.contains(issuer) == true)
+        #expect(problems.first?.remedy.contains("https://appleid.apple.com\"") == true)
+    }
+
+    @Test func doubtsASimulatorsIssuerOnlyForItsSlash() throws {
+        let site = "http://localhost:8080"
+        func problems(_ issuer: String) throws -> [String] {
+            try fixture.problems(["publicURL": site, "apple": ["issuers": [issuer]]]).map(\.key)
+        }
+        #expect(try problems("http://127.0.0.1:9700") == [])
+        #expect(try problems("http://127.0.0.1:9700/apple") == [])
+        #expect(try problems("http://127.0.0.1:9700/") == ["apple.issuers"])
+        #expect(try fixture.problems().isEmpty)
+    }
 }

@@ -1,3 +1,4 @@
+import Coding
 import Crypto
 import FoundationEssentials
 import RelyingParty
@@ -138,7 +139,20 @@ extension ConfigurationBuilder {
             return nil
         }
         let addresses = texts.compactMap { secureAddress("apple.issuers", $0) }
+        for address in addresses where isDoubtfulIssuer(address) {
+            values.warn(
+                "apple.issuers",
+                "names \(address.text.quoted), which Apple is not known to use: \"iss\" is compared letter for letter.",
+                "Write \(AppleHosts.issuers[0].quoted), without slash at the end, unless Apple's tokens say this very text."
+            )
+        }
         return addresses.count == texts.count ? addresses : nil
+    }
+
+    /// A slash at the end is a mistake with a simulator too; of Apple's names only some are issuers.
+    private func isDoubtfulIssuer(_ address: WebAddress) -> Bool {
+        if AppleHosts.serves(address) { return !AppleHosts.issuers.contains(where: address.text.isExactly) }
+        return address.path.hasSuffix("/")
     }
 
     private func scriptAddress(_ text: String) -> WebAddress? {
@@ -169,6 +183,9 @@ extension ConfigurationBuilder {
 
 /// Which hosts are Apple's own.
 enum AppleHosts {
+    /// What Apple has called itself in `iss`, or in its discovery document for a day in June 2025.
+    static let issuers = ["https://appleid.apple.com", "https://account.apple.com"]
+
     static func serves(_ address: WebAddress) -> Bool {
         address.scheme == "https" && address.port == nil
             && (address.host.hasSuffix(".apple.com") || address.host == "appleid.cdn-apple.com")
