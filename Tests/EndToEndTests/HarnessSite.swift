@@ -84,7 +84,8 @@ final class Site: Sendable {
     private func start(on sockets: BoundSockets, _ options: SiteOptions) throws {
         let configuration = try Self.configuration(options, directory: directory, publicURL: publicURL, apple: apple)
         let server = try PreparedServer(
-            configuration: configuration, visitors: sockets, admin: try Self.bind(), clock: clock, logger: log.logger)
+            configuration: configuration, readFrom: Self.input(directory), visitors: sockets, admin: try Self.bind(),
+            clock: clock, logger: log.logger)
         let task = Task.detached(executorPreference: ThreadPerJob.shared) { try await server.run() }
         running.withLock { $0 = Running(server: server, task: task) }
     }
@@ -152,7 +153,11 @@ final class Site: Sendable {
         }
         try write(Array(Apple.privateKeyPEM.utf8), to: directory + "/AuthKey.p8")
         try write(json.bytes, to: directory + "/config.json")
-        return try ConfigurationLoader.load(ConfigurationInput(path: directory + "/config.json")).configuration
+        return try ConfigurationLoader.load(input(directory)).configuration
+    }
+
+    private static func input(_ directory: String) -> ConfigurationInput {
+        ConfigurationInput(path: directory + "/config.json")
     }
 
     private static func write(_ bytes: [UInt8], to path: String) throws {

@@ -1,5 +1,6 @@
 import AppleSimulator
 import ChildProcesses
+import Coding
 import Foundation
 import Glibc
 import HTTP
@@ -81,9 +82,10 @@ import Testing
                 let lines = site.log.lines.count
                 site.reloadKeys()
                 let said = site.log.lines.dropFirst(lines).joined()
-                #expect(said.contains("a .p8 file is not usable; the key read before goes on"), "\(file.name)")
+                #expect(
+                    said.contains("Apple's keys were not read again; the keys read before stay in use"), "\(file.name)")
                 #expect(said.contains("apple.privateKeyFile"), "\(file.name)")
-                #expect(said.contains("\"changed\":\"false\""), "\(file.name): \(said)")
+                #expect(!said.contains("Apple's keys were read again"), "\(file.name): \(said)")
                 #expect(!said.contains("MIGHAg"), "\(file.name)")
             }
             try site.write(SecondKey.pem, to: path, mode: 0o600)
@@ -117,9 +119,55 @@ import Testing
         try await withSite(options) { (site: Site) async throws in
             try site.write(SecondKey.pem, to: site.directory + "/AuthKey.p8", mode: 0o600)
             site.reloadKeys()
-            #expect(site.log.text.contains("holds the same key as apple.privateKeyFile"))
+            #expect(site.log.text.contains("holds the key that apple.keyID has already"))
             // Both stay as they were: the first one still signs what Apple accepts.
             #expect(try await Self.signIn(site) == 303)
+        }
+    }
+
+    /// What somebody may have made of the configuration when SIGHUP comes: members of `apple`, or a whole text.
+    private static let refused: [(name: String, changes: JSON?, said: String)] = [
+        ("half a file", nil, "config.json"),
+        ("another team", ["teamID": "TEAM654321"], "apple.teamID"),
+        ("an ID that is none", ["keyID": "next"], "apple.keyID"),
+        ("a file that is not there", ["keyID": .string(nextID), "privateKeyFile": "/nowhere.p8"], "does not exist"),
+        ("a next ID without its key", ["nextKeyID": .string(nextID)], "apple.nextKeyID"),
+        ("a next key without its ID", ["nextPrivateKey": .string(SecondKey.pem)], "apple.nextPrivateKey"),
+        (
+            "a good key beside a bad one",
+            ["keyID": .string(nextID), "privateKeyFile": .null, "privateKey": "nonsense"], "apple.privateKey"
+        ),
+        ("a mistake elsewhere", ["issuers": []], "apple.issuers"),
+        ("a key nobody knows", ["keyId": "NEXT123456"], "apple.keyId"),
+    ]
+
+    @Test func aConfigurationThatIsNotWholeChangesNoKey() async throws {
+        try await withSite { (site: Site) async throws in
+            let path = site.directory + "/config.json"
+            let good = try String(contentsOfFile: path, encoding: .utf8)
+            for entry in Self.refused {
+                var text = String(good.prefix(200))
+                if let changes = entry.changes {
+                    var json = try #require(JSON(parsing: Array(good.utf8)))
+                    var apple = try #require(json["apple"])
+                    for member in changes.members ?? [] { apple[member.name] = member.value }
+                    json["apple"] = apple
+                    text = String(decoding: json.bytes, as: UTF8.self)
+                }
+                try site.write(text, to: path, mode: 0o600)
+                let lines = site.log.lines.count
+                site.reloadKeys()
+                let said = site.log.lines.dropFirst(lines).joined()
+                #expect(said.contains("the keys read before stay in use"), "\(entry.name): \(said)")
+                #expect(said.contains(entry.said), "\(entry.name): \(said)")
+                #expect(!said.contains("were read again"), "\(entry.name)")
+                #expect(!said.contains("MIGHAg"), "\(entry.name)")
+                site.clock.advance(seconds: 301)
+                #expect(try await Self.signIn(site) == 303, "\(entry.name)")
+            }
+            try site.write(good, to: path, mode: 0o600)
+            site.reloadKeys()
+            #expect(site.log.lines.last?.contains("\"changed\":\"false\"") == true)
         }
     }
 
@@ -141,13 +189,68 @@ import Testing
             try place.folder.write("half a key", to: "AuthKey.p8")
             server.process.signal(SIGHUP)
             try await eventually("the broken file is refused") {
-                server.process.output.contains("a .p8 file is not usable")
+                server.process.output.contains("the keys read before stay in use")
             }
             try place.folder.write(good, to: "AuthKey.p8")
             server.process.signal(SIGHUP)
             try await eventually("the good file is read") { server.process.output.contains("changed=true") }
             _ = try await server.signIn(TestPerson("boris"), at: simulator, from: "10.70.0.2")
             #expect(server.process.ending == nil)
+            #expect(await server.stop() == StartAndStopTests.clean)
+        }
+    }
+
+    /// docs/operating.md, "A new Apple key", word for word.
+    @Test func aNewKeyTakesNoRestart() async throws {
+        try await withLoops { group in
+            let place = try ServerPlace()
+            let simulator = try await RunningSimulator.start(in: place.folder, keyPath: place.keyPath, on: group)
+            try place.configure(apple: simulator.origin)
+            let original = try String(contentsOfFile: place.configurationPath, encoding: .utf8)
+            let nextPath = try place.folder.write(SecondKey.pem, to: "AuthKey_\(Self.nextID).p8")
+            let server = try await place.start(on: group)
+            var reloads = 0
+            func reload(_ configuration: String, _ sign: String = "changed=true") async throws {
+                try place.folder.write(configuration, to: "config.json")
+                let before = server.process.output.components(separatedBy: sign).count
+                server.process.signal(SIGHUP)
+                try await eventually("SIGHUP is heard") {
+                    server.process.output.components(separatedBy: sign).count > before
+                }
+                reloads += 1
+            }
+            func signIn() async throws {
+                let person = TestPerson("after\(reloads)")
+                try await simulator.add(person)
+                _ = try await server.signIn(person, at: simulator, from: "10.71.0.\(reloads)")
+            }
+            try await signIn()
+            _ = try await simulator.control(
+                .post, "clients",
+                [
+                    "id": .string(ServerPlace.servicesID), "team": .string(ServerPlace.teamID),
+                    "redirectURIs": .array([.string(ServerPlace.publicURL + "/apple/callback")]),
+                    "keyID": .string(Self.nextID), "key": .string(SecondKey.pem),
+                ])
+            let current = #""keyID": "\#(ServerPlace.keyID)","#
+            try await reload(
+                original.replacing(
+                    current, with: current + #" "nextKeyID": "\#(Self.nextID)", "nextPrivateKeyFile": "\#(nextPath)","#)
+            )
+            try await signIn()
+            _ = try await simulator.control(.delete, "client-keys/\(ServerPlace.keyID)")
+            try await signIn()
+            #expect(server.process.output.contains("Apple refuses one key and takes the other"))
+            // Half a file, as an editor may leave it for a moment, changes nothing.
+            try await reload(String(original.prefix(400)), "the keys read before stay in use")
+            try await signIn()
+            try await reload(
+                original.replacing(current, with: #""keyID": "\#(Self.nextID)","#)
+                    .replacing(place.keyPath, with: nextPath))
+            try await signIn()
+            let asked = try await simulator.requests("token")
+            try await signIn()
+            #expect(try await simulator.requests("token") == asked + 1, "the first request is the right one")
             #expect(await server.stop() == StartAndStopTests.clean)
         }
     }

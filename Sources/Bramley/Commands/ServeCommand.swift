@@ -10,9 +10,10 @@ package struct ServeCommand: AsyncParsableCommand {
     package init() {}
 
     package func run() async throws {
+        let input = options.input
         let loaded: LoadedConfiguration
         do throws(ConfigurationFailure) {
-            loaded = try ConfigurationLoader.load(options.input)
+            loaded = try ConfigurationLoader.load(input)
         } catch {
             throw error.report()
         }
@@ -25,7 +26,7 @@ package struct ServeCommand: AsyncParsableCommand {
             logger.warning("configuration", metadata: ["detail": .string(warning.description)])
         }
         do {
-            try await Server.run(configuration: loaded.configuration, logger: logger)
+            try await Server.run(configuration: loaded.configuration, readFrom: input, logger: logger)
         } catch {
             logger.critical("bramley cannot serve", metadata: ["cause": "\(error)"])
             throw ExitCode(1)

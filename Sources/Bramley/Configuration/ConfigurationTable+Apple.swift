@@ -29,7 +29,7 @@ extension ConfigurationTable {
                 """),
         ConfigurationKey(
             name: "apple.nextPrivateKeyFile", type: .text, presence: .optional, twin: "apple.nextPrivateKey",
-            meaning: "The .p8 file of the second key. SIGHUP reads this file and that of the first key again."),
+            meaning: "The .p8 file of the second key. SIGHUP reads the IDs and files of both keys again."),
         ConfigurationKey(
             name: "apple.nextPrivateKey", type: .text, presence: .optional, isSecret: true,
             twin: "apple.nextPrivateKeyFile",
@@ -44,7 +44,7 @@ extension ConfigurationTable {
         ConfigurationKey(
             name: "apple.issuers", type: .list, presence: .list(["https://appleid.apple.com"]),
             meaning: """
-                The values of `iss` that are accepted. All of them mean the one Apple: the same people, whichever their \
+                The values of `iss` that are accepted, letter for letter. All of them mean the one Apple: the same people, whichever their \
                 tokens name. The first is also the `aud` of what Bramley signs for Apple.
                 """),
         ConfigurationKey(

@@ -1,80 +1,67 @@
 internal import AppleID
+internal import Coding
 internal import Crypto
 internal import Logging
 
-/// The .p8 files of the keys Apple knows us by, read again at the operator's word. Nothing else of the configuration is:
-/// the IDs stay, so a file must hold the key of its ID.
-struct AppleKeyFiles: Sendable {
-    /// One key, and where it was read.
-    private struct Source {
-        var name: String
-        var role: ClientSecretKeys.Role
-        var path: String
-    }
+/// The keys Apple knows us by, read again at the operator's word: their IDs, their .p8 files or texts, current and next,
+/// as the configuration has them now. All of it or nothing, and nothing else of the configuration.
+struct AppleKeyReload: Sendable {
+    /// What the configuration is read from.
+    let input: ConfigurationInput
+    /// The team of the running server; its keys alone are taken.
+    let teamID: String
+    let secrets: ClientSecretMint
+    let logger: Logger
 
-    private let sources: [Source]
-    private let secrets: ClientSecretMint
-    private let logger: Logger
+    private static let names: Set<String> = [
+        "apple.keyID", "apple.privateKeyFile", "apple.privateKey", "apple.nextKeyID", "apple.nextPrivateKeyFile",
+        "apple.nextPrivateKey",
+    ]
 
-    init(configuration: Configuration.Apple, secrets: ClientSecretMint, logger: Logger) {
-        self.secrets = secrets
-        self.logger = logger
-        let files: [(String, ClientSecretKeys.Role, String?)] = [
-            ("apple.privateKeyFile", .current, configuration.privateKeyFile),
-            ("apple.nextPrivateKeyFile", .next, configuration.nextKey?.privateKeyFile),
-        ]
-        sources = files.compactMap { name, role, path in path.map { Source(name: name, role: role, path: $0) } }
-    }
-
-    /// Signs with what the files hold now. A file that is not usable leaves its key as it is.
+    /// Signs with what the configuration names now. When anything is wrong with it, all stays as it is.
     func reload() {
-        var keys = secrets.keys
-        for source in sources {
-            do throws(Refusal) {
-                let key = try Self.read(source)
-                switch source.role {
-                case .current: keys.current = ClientSecretKey(id: keys.current.id, key: key)
-                case .next: keys.next = keys.next.map { ClientSecretKey(id: $0.id, key: key) }
-                }
-            } catch {
-                refuse(source.name, error.fault)
-            }
+        let loaded: LoadedConfiguration
+        do throws(ConfigurationFailure) {
+            loaded = try ConfigurationLoader.load(input)
+        } catch {
+            for problem in error.problems where problem.severity == .error { refuse(problem.key, problem.description) }
+            return
         }
-        if let next = keys.next, keys.current.holdsSameKey(as: next) {
-            return refuse("apple.nextPrivateKeyFile", "holds the same key as apple.privateKeyFile.")
+        let apple = loaded.configuration.apple
+        guard apple.teamID.isExactly(teamID) else {
+            return refuse("apple.teamID", "apple.teamID: is another than the server was started with. Restart it.")
+        }
+        let keys: ClientSecretKeys
+        do throws(KeyError) {
+            keys = try Self.keys(apple)
+        } catch {
+            return refuse("apple.privateKeyFile", "a key that was judged good does not parse: \(error)")
+        }
+        for warning in loaded.warnings where Self.names.contains(warning.key) {
+            logger.warning("configuration", metadata: ["detail": .string(warning.description)])
         }
         let isChanged = secrets.replaceKeys(keys)
         logger.info(
-            "Apple's .p8 files were read again",
-            metadata: ["files": "\(sources.count)", "changed": "\(isChanged)"])
+            "Apple's keys were read again",
+            metadata: [
+                "key": .string(keys.current.id), "next": .string(keys.next?.id ?? "none"), "changed": "\(isChanged)",
+            ])
     }
 
-    private func refuse(_ name: String, _ fault: String) {
+    private static func keys(_ apple: Configuration.Apple) throws(KeyError) -> ClientSecretKeys {
+        let current = try P256PrivateKey(pem: apple.privateKeyPEM.reveal())
+        var keys = ClientSecretKeys(current: ClientSecretKey(id: apple.keyID, key: current))
+        if let next = apple.nextKey {
+            keys.next = ClientSecretKey(
+                id: next.keyID, key: try P256PrivateKey(pem: next.privateKeyPEM.reveal()))
+        }
+        return keys
+    }
+
+    /// - Parameter detail: never holds a secret.
+    private func refuse(_ name: String, _ detail: String) {
         logger.error(
-            "a .p8 file is not usable; the key read before goes on",
-            metadata: ["key": .string(name), "detail": .string(fault)])
-    }
-
-    private struct Refusal: Error {
-        /// The end of a sentence about the file.
-        var fault: String
-    }
-
-    private static func read(_ source: Source) throws(Refusal) -> P256PrivateKey {
-        let file: GuardedFile
-        do throws(GuardedFile.Failure) {
-            file = try GuardedFile.read(source.path, maximumBytes: AppleKeyFile.maximumBytes)
-        } catch {
-            throw Refusal(fault: error.fault)
-        }
-        let flaw = FileModeRule.problems(
-            of: file, at: source.path, key: source.name, source: nil, holdsSecret: true
-        ).first { $0.severity == .error }
-        if let flaw { throw Refusal(fault: flaw.fault) }
-        do throws(KeyError) {
-            return try P256PrivateKey(pem: String(decoding: file.bytes, as: UTF8.self))
-        } catch {
-            throw Refusal(fault: "holds no P-256 private key: \(error).")
-        }
+            "Apple's keys were not read again; the keys read before stay in use",
+            metadata: ["key": .string(name), "detail": .string(detail)])
     }
 }

@@ -17,11 +17,13 @@ package final class PreparedServer: Sendable {
     private let lock: FileLock
 
     /// - Parameters:
+    ///   - input: what `configuration` was read from, and Apple's keys are read from again.
     ///   - visitors: bound already, one for each loop; nil binds `server.host` and `server.port`.
     ///   - admin: bound already, one; nil binds `admin.host` and `admin.port`.
     /// - Throws: `StartFailure` or an error with one line for the operator. Nothing is left open then.
     package init(
-        configuration: Configuration, visitors: BoundSockets? = nil, admin: BoundSockets? = nil,
+        configuration: Configuration, readFrom input: ConfigurationInput, visitors: BoundSockets? = nil,
+        admin: BoundSockets? = nil,
         clock: any WallClock = SystemClock(), random: any RandomSource = SystemRandom(),
         webhookPolicy: WebhookPolicy = .standard, logger: Logger
     ) throws {
@@ -33,7 +35,7 @@ package final class PreparedServer: Sendable {
         lock = try Self.lock(configuration.storage.directory)
         let keyring = try SealingKeyFile.load(configuration, random: random)
         parts = try ServerParts(
-            configuration: configuration, keyring: keyring, clock: clock, random: random,
+            configuration: configuration, input: input, keyring: keyring, clock: clock, random: random,
             webhookPolicy: webhookPolicy, logger: logger)
         do {
             try parts.database.setWebhookEndpoints(configuration.webhooks?.urls ?? [], at: clock.now())
@@ -57,9 +59,9 @@ package final class PreparedServer: Sendable {
         try await service.serve()
     }
 
-    /// Reads the .p8 files again, as SIGHUP asks for.
+    /// Reads the keys Apple knows us by again, as SIGHUP asks for.
     package func reloadKeys() {
-        parts.keyFiles.reload()
+        parts.keyReload.reload()
     }
 
     /// Stops accepting; what is in flight may take that long.

@@ -13,12 +13,15 @@ package enum Server {
         static let admin = 1
     }
 
-    /// Runs until SIGTERM or SIGINT. SIGHUP reads the .p8 files again.
+    /// Runs until SIGTERM or SIGINT. SIGHUP reads the keys Apple knows us by again.
+    /// - Parameter input: what `configuration` was read from.
     /// - Throws: `StartFailure` with one line for the operator, also when a loop could not serve and all went down.
-    package static func run(configuration: Configuration, logger: Logger) async throws {
+    package static func run(
+        configuration: Configuration, readFrom input: ConfigurationInput, logger: Logger
+    ) async throws {
         // Before anything else: until it is caught, this signal ends the process.
         let hangUps = await UnixSignalsSequence(trapping: .sighup)
-        let prepared = try PreparedServer(configuration: configuration, logger: logger)
+        let prepared = try PreparedServer(configuration: configuration, readFrom: input, logger: logger)
         let (address, admin) = (prepared.address, prepared.adminAddress)
         logger.info(
             "listening",

@@ -16,7 +16,7 @@ final class ServerParts: Sendable {
     let admission: AdmissionControl
     let adminAdmission = AdmissionControl(maximum: 64, maximumPerAddress: 64)
     let draining = DrainingFlag()
-    let keyFiles: AppleKeyFiles
+    let keyReload: AppleKeyReload
     private let provider: AppleIdentityProvider
     private let revocations: AppleRevocations
     private let credentialChecks: CredentialChecks
@@ -37,7 +37,8 @@ final class ServerParts: Sendable {
     }
 
     init(
-        configuration: Configuration, keyring: SealingKeyring, clock: any WallClock, random: any RandomSource,
+        configuration: Configuration, input: ConfigurationInput, keyring: SealingKeyring, clock: any WallClock,
+        random: any RandomSource,
         webhookPolicy: WebhookPolicy, logger: Logger
     ) throws {
         guard let webConfiguration = configuration.web else {
@@ -52,7 +53,8 @@ final class ServerParts: Sendable {
             options: configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, random: random,
             logger: logger)
         provider = try Self.provider(configuration, group, database, clock, logger)
-        keyFiles = AppleKeyFiles(configuration: configuration.apple, secrets: provider.secrets, logger: logger)
+        keyReload = AppleKeyReload(
+            input: input, teamID: configuration.apple.teamID, secrets: provider.secrets, logger: logger)
         webhooks = try Self.webhooks(
             configuration, policy: webhookPolicy, group, database, draining, clock, random, logger)
         revocations = AppleRevocations(
