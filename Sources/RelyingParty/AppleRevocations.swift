@@ -3,7 +3,8 @@ package import Crypto
 package import Logging
 
 /// Tells Apple of deleted accounts: what `UserDirectory.deleteUser` queued is revoked, one token after another, with
-/// ever longer pauses while Apple does not answer, and given up after seven days.
+/// ever longer pauses while Apple does not answer, and given up after seven days. So is a token that no sealing key
+/// opens: the operator may bring its key back.
 ///
 /// The order is what makes it safe beside a sign-in of the same person. The entry is marked as in flight before Apple is
 /// asked; a sign-in that completes before the mark takes the entry away, so nothing is sent; one that completes after it
@@ -63,32 +64,39 @@ package final class AppleRevocations: Sendable {
         let now = clock.now()
         let deadline = now.adding(seconds: Self.flightTime)
         guard try await queue.beginRevocation(entry.id, at: now, until: deadline) else { return }
-        guard let token = open(entry) else {
-            return try await giveUp(entry, reason: "unreadable", detail: "no sealing key opens the token")
+        let token: RefreshToken
+        do throws(QueuedToken.Fault) {
+            token = try open(entry)
+        } catch {
+            return try await postpone(entry, reason: Self.unreadable, detail: Self.detail(error), level: .error)
         }
         do throws(TokenRevocationFailure) {
             try await revoker.revoke(token, clientID: entry.clientID)
         } catch {
-            return try await postpone(entry, error)
+            var level = Logger.Level.warning
+            if case .clientRefused = error { level = .error }
+            return try await postpone(entry, reason: error.reason, detail: error.detail, level: level)
         }
         guard try await queue.finishRevocation(entry.id, at: clock.now()) else { return }
         logger.info("deletion told to Apple", metadata: ["attempts": "\(entry.attempts + 1)"])
     }
 
-    private func postpone(_ entry: QueuedRevocation, _ failure: TokenRevocationFailure) async throws(StoreError) {
+    private func postpone(
+        _ entry: QueuedRevocation, reason: String, detail: String, level: Logger.Level
+    ) async throws(StoreError) {
         let now = clock.now()
         let end = entry.queuedAt.adding(seconds: QueuedRevocation.lifetime)
-        guard now < end else { return try await giveUp(entry, reason: failure.reason, detail: failure.detail) }
+        guard now < end else { return try await giveUp(entry, reason: reason, detail: detail) }
         let pause = Self.pauses[min(entry.attempts, Self.pauses.count - 1)]
         // One last attempt when the time is over.
         try await queue.postponeRevocation(
-            entry.id, until: min(now.adding(seconds: pause), end), failure: failure.reason)
-        var level = Logger.Level.warning
-        if case .clientRefused = failure { level = .error }
+            entry.id, until: min(now.adding(seconds: pause), end), failure: reason)
+        // Nothing changes about it until the operator acts: said once.
+        if reason == Self.unreadable, entry.failure == Self.unreadable { return }
         logger.log(
             level: level, "deletion not told to Apple",
             metadata: [
-                "reason": "\(failure.reason)", "detail": "\(failure.detail)", "attempts": "\(entry.attempts + 1)",
+                "reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)",
             ])
     }
 
@@ -99,12 +107,22 @@ package final class AppleRevocations: Sendable {
             metadata: ["reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)"])
     }
 
-    private func open(_ entry: QueuedRevocation) -> RefreshToken? {
+    private static let unreadable = "unreadable"
+
+    private func open(_ entry: QueuedRevocation) throws(QueuedToken.Fault) -> RefreshToken {
         let context = QueuedRevocation.sealingContext(subjectHash: entry.subjectHash, clientID: entry.clientID)
-        guard
-            let bytes = try? keyring.open(entry.sealedRefreshToken, purpose: .refreshToken, context: context),
-            let text = String(validating: bytes, as: UTF8.self), !text.isEmpty
-        else { return nil }
+        let bytes = try QueuedToken.open(entry.sealedRefreshToken, context: context, keyring: keyring)
+        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else {
+            throw QueuedToken.Fault(reason: .malformed, keyID: nil)
+        }
         return RefreshToken(text)
+    }
+
+    private static func detail(_ fault: QueuedToken.Fault) -> String {
+        switch fault.reason {
+        case .unknownKey: "sealed by the key \(fault.keyID ?? "?"), which this server does not have"
+        case .notAuthentic: "its sealing key is here, and does not open it: it was changed"
+        case .malformed: "of no form this version knows"
+        }
     }
 }

@@ -11,10 +11,12 @@ package struct QueuedRevocation: Hashable, Sendable {
     package var sealedRefreshToken: [UInt8]
     package var queuedAt: Timestamp
     package var attempts: Int
+    /// Why the last attempt failed: what was said of it then.
+    package var failure: String?
 
     package init(
         id: Int64, subjectHash: [UInt8], clientID: ClientID, sealedRefreshToken: [UInt8], queuedAt: Timestamp,
-        attempts: Int
+        attempts: Int, failure: String? = nil
     ) {
         self.id = id
         self.subjectHash = subjectHash
@@ -22,6 +24,7 @@ package struct QueuedRevocation: Hashable, Sendable {
         self.sealedRefreshToken = sealedRefreshToken
         self.queuedAt = queuedAt
         self.attempts = attempts
+        self.failure = failure
     }
 
     /// How long a revocation is tried, in seconds: 7 days.
@@ -44,7 +47,7 @@ package protocol RevocationQueue: Sendable {
     /// Apple answered: the token is gone from here too, and a sign-in under way that Apple confirmed before `now` is
     /// refused as revoked. False when a sign-in took it out meanwhile.
     func finishRevocation(_ id: Int64, at now: Timestamp) async throws(StoreError) -> Bool
-    /// Apple did not answer: tried again at `next`; or, with nil, given up and kept for the operator without its token.
+    /// Apple did not answer, or was not asked: tried again at `next`; or, with nil, given up and kept for the operator without its token.
     /// Nothing happens to an entry that is done.
     func postponeRevocation(_ id: Int64, until next: Timestamp?, failure: String) async throws(StoreError)
 }

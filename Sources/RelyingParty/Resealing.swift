@@ -73,15 +73,17 @@ package struct Resealing: Sendable {
             let tokens = try await store.sealedTokens(after: place, limit: Self.batch)
             guard let last = tokens.last else { return }
             var changes: [(token: SealedToken, sealed: [UInt8])] = []
+            var kept: [(token: SealedToken, sealed: [UInt8])] = []
             for token in tokens {
-                if !keyring.isOutdated(token.sealed) {
-                    report.current += 1
-                } else if let sealed = resealed(token) {
-                    changes.append((token, sealed))
-                } else {
-                    report.countUnreadable(token.sealed)
+                switch resealed(token) {
+                case .current: report.current += 1
+                case .sealed(let sealed): changes.append((token, sealed))
+                case .unreadable(let fault, let seal):
+                    report.unreadable[fault.keyID ?? "", default: 0] += 1
+                    if let seal { kept.append((token, seal)) }
                 }
             }
+            if !kept.isEmpty { _ = try await store.replaceSealedTokens(kept) }
             if !changes.isEmpty {
                 let replaced = try await store.replaceSealedTokens(changes)
                 report.tokens += replaced
@@ -95,11 +97,18 @@ package struct Resealing: Sendable {
         }
     }
 
-    private func resealed(_ token: SealedToken) -> [UInt8]? {
-        guard let plain = try? keyring.open(token.sealed, purpose: .refreshToken, context: token.context) else {
-            return nil
+    private func resealed(_ token: SealedToken) -> QueuedToken.Resealed {
+        if case .revocation = token.place {
+            return QueuedToken.resealed(token.sealed, context: token.context, keyring: keyring)
         }
-        return keyring.seal(plain, purpose: .refreshToken, context: token.context)
+        guard keyring.isOutdated(token.sealed) else { return .current }
+        do throws(SealingError) {
+            let plain = try keyring.open(token.sealed, purpose: .refreshToken, context: token.context)
+            return .sealed(keyring.seal(plain, purpose: .refreshToken, context: token.context))
+        } catch {
+            let keyID = SealingKeyring.keyID(of: token.sealed)
+            return .unreadable(QueuedToken.Fault(reason: error, keyID: keyID), kept: nil)
+        }
     }
 
     private func resealSigningKeys(_ report: inout ResealReport) async throws(StoreError) {

@@ -5,7 +5,7 @@ package struct RevocationReport: Hashable, Sendable {
     package enum State: String, Sendable, CaseIterable {
         /// Not asked yet.
         case waiting
-        /// Apple was asked and did not answer, or refused us; it is asked again.
+        /// Apple was asked and did not answer, or refused us, or no sealing key opens the token; tried again.
         case retrying
         /// Apple is being asked at this moment.
         case asking

@@ -45,16 +45,14 @@ struct LeavingIdentity {
 }
 
 extension SubjectHashes {
-    /// The refresh token of a sign-in as the queue keeps it. What no key of the ring opens is queued as it is: the worker
-    /// says so to the operator.
+    /// The refresh token of a sign-in as the queue keeps it, also when no key of the ring opens it.
     fileprivate func resealed(
         _ sealed: [UInt8], _ hash: [UInt8], team: TeamID, subject: AppleSubject, clientID: ClientID
     ) -> [UInt8] {
         let old = RefreshToken.sealingContext(team: team, subject: subject, clientID: clientID)
-        guard let token = try? keyring.open(sealed, purpose: .refreshToken, context: old) else { return sealed }
-        return keyring.seal(
-            token, purpose: .refreshToken,
-            context: QueuedRevocation.sealingContext(subjectHash: hash, clientID: clientID))
+        return QueuedToken.seal(
+            sealed, from: old, context: QueuedRevocation.sealingContext(subjectHash: hash, clientID: clientID),
+            keyring: keyring)
     }
 }
 
@@ -180,14 +178,14 @@ extension Database: RevocationQueue {
         try await read { connection in
             try connection.rows(
                 """
-                SELECT id, client_id, sealed_refresh_token, queued_at, attempts, subject_hash FROM revocation
+                SELECT id, client_id, sealed_refresh_token, queued_at, attempts, subject_hash, failure FROM revocation
                 WHERE next_attempt_at <= ? AND sealed_refresh_token IS NOT NULL ORDER BY next_attempt_at, id LIMIT ?
                 """, [now.milliseconds, limit]
             ).map { row in
                 QueuedRevocation(
                     id: row[0] as Int64? ?? 0, subjectHash: try row.bytes(5), clientID: ClientID(try row.text(1)),
                     sealedRefreshToken: try row.bytes(2), queuedAt: try row.moment(3),
-                    attempts: Int(row[4] as Int64? ?? 0))
+                    attempts: Int(row[4] as Int64? ?? 0), failure: row[6])
             }
         }
     }

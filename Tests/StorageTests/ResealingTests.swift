@@ -151,6 +151,64 @@ import Testing
         #expect(try await resealing(server, wider).run().tokens == 3)
     }
 
+    /// The texts of what is queued, by this ring, as the job that asks Apple opens them.
+    private func queued(_ database: Storage.Database, by ring: SealingKeyring) async throws -> [String] {
+        var texts: [String] = []
+        for entry in try await database.dueRevocations(at: bench.clock.now(), limit: 100) {
+            let context = QueuedRevocation.sealingContext(subjectHash: entry.subjectHash, clientID: entry.clientID)
+            let plain = try QueuedToken.open(entry.sealedRefreshToken, context: context, keyring: ring)
+            texts.append(String(decoding: plain, as: UTF8.self))
+        }
+        return texts
+    }
+
+    @Test("deleted while their key was missing, tokens open once it is back, whatever else was rotated meanwhile")
+    func deletedWithoutTheirKey() async throws {
+        let lost = SealingKey.generate()
+        let first = try open(bench.keyring)
+        let users = try await signIn(2, "lost", in: first, by: SealingKeyring(current: lost))
+        for user in users { #expect(try await first.deleteUser(user, at: bench.clock.now()) != .unknown) }
+        await #expect(throws: QueuedToken.Fault(reason: .unknownKey, keyID: lost.id)) {
+            try await queued(first, by: bench.keyring)
+        }
+        // Nothing in the row names the person: what was sealed for them stands in a second seal.
+        let row = try #require(try await first.sealedTokens(after: nil, limit: 1).first)
+        #expect(SealingKeyring.keyID(of: row.sealed) == Bench.key.id)
+        first.close()
+
+        // The key that seals changes before the missing one is back.
+        let second = try open(rotated)
+        let without = try await resealing(second, rotated).run()
+        #expect(without.tokens == 0 && without.unreadable == [lost.id: 2] && without.isComplete)
+        let moved = try #require(try await second.sealedTokens(after: nil, limit: 1).first)
+        #expect(SealingKeyring.keyID(of: moved.sealed) == new.id, "the old key is needed for it no more")
+        #expect(try await resealing(second, rotated).run().unreadable == [lost.id: 2])
+        // It is back: the job opens them, and sealed again they need it no more.
+        let back = SealingKeyring(current: new, previous: [lost])
+        #expect(try await queued(second, by: back) == ["token of lost0", "token of lost1"])
+        #expect(try await resealing(second, back).run().tokens == 2)
+        let alone = SealingKeyring(current: new)
+        #expect(try await queued(second, by: alone) == ["token of lost0", "token of lost1"])
+        let last = try await resealing(second, alone).run()
+        #expect(last.tokens == 0 && last.current == 2 && last.unreadable.isEmpty)
+    }
+
+    @Test("a second seal opens for its own entry alone")
+    func secondSealIsBound() throws {
+        let lost = SealingKey.generate()
+        let sealed = SealingKeyring(current: lost).seal(Array("t".utf8), purpose: .refreshToken, context: [1])
+        let kept = QueuedToken.seal(sealed, from: [1], context: [2], keyring: bench.keyring)
+        let ring = SealingKeyring(current: Bench.key, previous: [lost])
+        #expect(try QueuedToken.open(kept, context: [2], keyring: ring) == Array("t".utf8))
+        for (value, context, keys) in [(kept, [3], ring), (sealed, [2], ring), (kept, [2], bench.keyring)]
+            as [([UInt8], [UInt8], SealingKeyring)]
+        {
+            #expect(throws: QueuedToken.Fault.self) {
+                try QueuedToken.open(value, context: context, keyring: keys)
+            }
+        }
+    }
+
     @Test("interrupted after any batch, a second run does the rest")
     func resumes() async throws {
         let count = Resealing.batch * 3

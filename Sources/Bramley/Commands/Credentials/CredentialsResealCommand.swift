@@ -22,7 +22,7 @@ package struct CredentialsResealCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let report = try await Interruption.cancelling { try await Self.reseal(place) }
             if output.json {
-                try CommandOutput.json { report.write(to: &$0) }
+                try CommandOutput.json { report.write(keys: place.keyring.keyIDs, to: &$0) }
             } else {
                 try CommandOutput.line(report.text)
             }
@@ -72,22 +72,42 @@ extension ResealReport {
         return text
     }
 
-    /// What to do about what did not open.
+    /// What to do about what did not open: a key that is missing can be brought back, damage cannot be undone by one.
     /// - Parameter keys: the ids of the keys that were tried.
     package func complaint(keys: [String]) -> String {
-        let parts = unreadable.sorted { $0.key < $1.key }.map { key, count in
-            if key.isEmpty { return "\(count) of no form this version knows" }
-            return keys.contains(where: key.isExactly)
-                ? "\(count) under \(key), changed since or moved from elsewhere"
-                : "\(count) under \(key), which is not listed"
+        let reasons = Self.reasons(unreadable, keys: keys)
+        let parts = reasons.map { key, count, reason in
+            switch reason {
+            case .malformed: "\(count) of no form this version knows"
+            case .notAuthentic: "\(count) under \(key), which is listed and does not open them"
+            case .unknownKey: "\(count) under \(key), which is not listed"
+            }
         }
-        return """
-            Not opened, and left as they are: \(parts.joined(separator: "; ")). List the missing key in \
-            secrets.previousSealingKeyFiles and run this again.
-            """
+        var text = "Not opened, and left as they are: \(parts.joined(separator: "; "))."
+        if reasons.contains(where: { $0.reason == .unknownKey }) {
+            text += " List the missing key in secrets.previousSealingKeyFiles and run this again."
+        }
+        if reasons.contains(where: { $0.reason != .unknownKey }) {
+            text += """
+                 What a listed key does not open, and what has no form, is damaged, or was moved there from elsewhere: no \
+                key helps. Look at the disk; take it from a backup, or leave it: the person's next sign-in brings a new \
+                token.
+                """
+        }
+        return text
     }
 
-    package func write(to writer: inout JSONWriter) {
+    private static func reasons(
+        _ unreadable: [String: Int], keys: [String]
+    ) -> [(key: String, count: Int, reason: SealingError)] {
+        unreadable.sorted { $0.key < $1.key }.map { key, count in
+            if key.isEmpty { return (key, count, .malformed) }
+            return (key, count, keys.contains(where: key.isExactly) ? .notAuthentic : .unknownKey)
+        }
+    }
+
+    /// - Parameter keys: as for `complaint`.
+    package func write(keys: [String], to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("key", keyID)
         writer.member("complete", isComplete)
@@ -96,10 +116,11 @@ extension ResealReport {
         writer.member("current", Int64(current))
         writer.name("unreadable")
         writer.beginArray()
-        for (key, count) in unreadable.sorted(by: { $0.key < $1.key }) {
+        for (key, count, reason) in Self.reasons(unreadable, keys: keys) {
             writer.beginObject()
             writer.member("key", key)
             writer.member("count", Int64(count))
+            writer.member("reason", reason.word)
             writer.endObject()
         }
         writer.endArray()
@@ -109,5 +130,16 @@ extension ResealReport {
 
     private static func count(_ number: Int, _ noun: String) -> String {
         "\(number) \(noun)\(number == 1 ? "" : "s")"
+    }
+}
+
+extension SealingError {
+    /// As JSON says it.
+    fileprivate var word: String {
+        switch self {
+        case .malformed: "malformed"
+        case .unknownKey: "unknown_key"
+        case .notAuthentic: "not_authentic"
+        }
     }
 }
