@@ -52,14 +52,8 @@ private struct ImportWriter: Sendable {
                 "SELECT 1 FROM revocation WHERE subject_hash = ? AND sealed_refresh_token IS NOT NULL", [blob(hash)])
             if waits != nil { return .beingDeleted }
         }
-        return try owner(of: person.externalID, on: connection).map { .externalIDTaken(by: $0) }
-    }
-
-    private func owner(of externalID: String?, on connection: SQLiteConnection) throws -> UserID? {
-        guard let externalID else { return nil }
-        return try connection.firstRow("SELECT id FROM user WHERE external_id = ?", [externalID]).map {
-            UserID(unchecked: try $0.text(0))
-        }
+        guard let externalID = person.externalID else { return nil }
+        return try connection.owner(ofExternalID: externalID).map { .externalIDTaken(by: $0) }
     }
 
     private func fill(
@@ -69,7 +63,7 @@ private struct ImportWriter: Sendable {
         if let wanted = person.externalID {
             if let present = user.externalID {
                 guard present.isExactly(wanted) else { return .refused(.otherExternalID(of: user.id)) }
-            } else if let owner = try owner(of: wanted, on: connection) {
+            } else if let owner = try connection.owner(ofExternalID: wanted) {
                 return .refused(.externalIDTaken(by: owner))
             }
         }

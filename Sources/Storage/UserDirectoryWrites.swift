@@ -90,7 +90,7 @@ extension Database: UserDirectory {
 }
 
 extension SQLiteConnection {
-    fileprivate func owner(ofExternalID externalID: String) throws -> UserID? {
+    func owner(ofExternalID externalID: String) throws -> UserID? {
         try firstRow("SELECT id FROM user WHERE external_id = ?", [externalID]).map {
             UserID(unchecked: try $0.text(0))
         }
