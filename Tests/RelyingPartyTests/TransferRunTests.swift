@@ -147,23 +147,28 @@ import Testing
         #expect(step.state.withLock { $0.asked.isEmpty } == (expected != .complete))
     }
 
-    @Test(arguments: [(19, false), (20, true), (45, true)] as [(Int64, Bool)])
-    func whenEveryoneIsRefusedNothingIsKept(_ count: Int64, _ isStopped: Bool) async throws {
+    @Test("however few they are", arguments: [1, 2, 19, 20, 45, 199, 200, 245] as [Int64])
+    func whenEveryoneIsRefusedNothingIsKept(_ count: Int64) async throws {
         let refused = Step(count) { _, _ in .failure(.personRefused("invalid_request")) }
         let (end, _) = try await run(refused)
-        #expect(end == (isStopped ? .everyoneRefused("invalid_request") : .complete))
-        #expect(refused.state.withLock { $0.kept.count } == (isStopped ? 0 : Int(count)))
-        #expect(refused.state.withLock { $0.asked.count } <= max(20, Int(count) * (isStopped ? 0 : 1)))
+        #expect(end == .everyoneRefused("invalid_request"))
+        #expect(refused.state.withLock { $0.kept.isEmpty && $0.writes == 0 })
+        #expect(refused.state.withLock { $0.asked.count } == Int(min(count, 200)))
 
         let proven = Step(count, isProven: true) { _, _ in .failure(.personRefused("invalid_request")) }
         #expect(try await run(proven).0 == .complete)
         #expect(proven.state.withLock { $0.kept.count } == Int(count))
 
         let oneGood = Step(count) { person, _ in
-            person == 19 ? .success("t") : .failure(.personRefused("invalid_request"))
+            person == min(count, 199) ? .success("t") : .failure(.personRefused("invalid_request"))
         }
         #expect(try await run(oneGood).0 == .complete)
         #expect(oneGood.state.withLock { $0.kept.count } == Int(count))
+    }
+
+    @Test func whereThereIsNobodyNothingIsRefused() async throws {
+        let step = Step(0) { _, _ in .failure(.personRefused("invalid_request")) }
+        #expect(try await run(step).0 == .complete)
     }
 
     @Test(arguments: [0, 1, 5, 26]) func interruptedItGoesOn(_ waits: Int) async throws {

@@ -11,8 +11,9 @@ package struct TransferPace: Sendable {
     package static let longestPause: Int64 = 600
     /// People asked about between two writes.
     package static let batch = 20
-    /// With nobody moved yet and so many refused, it is not the people.
-    package static let refusalsInARow = 20
+    /// With nobody accepted yet and so many refused, nobody else is asked about. More than the testers and first visitors
+    /// of a site who may all have left again: the next run begins with the same ones.
+    package static let refusalsInARow = 200
 
     package init(rate: Int) { self.rate = rate }
 
@@ -44,7 +45,7 @@ package enum TransferEnd: Hashable, Sendable {
     case clientRefused(String)
     /// Apple did not answer for a long time.
     case unavailable(String)
-    /// Apple refused everybody it was asked about: nothing was kept of that.
+    /// Apple has never accepted anybody, and refused everybody it was asked about, however few: nothing was kept of that.
     case everyoneRefused(String)
 }
 
@@ -72,9 +73,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         while true {
             let people = try await step.people(after: row, limit: TransferPace.batch)
             guard let last = people.last else {
-                try await step.keep(ledger.release())
-                progress(ledger.asked)
-                return .complete
+                return ledger.refusal.map { .everyoneRefused($0) } ?? .complete
             }
             if let end = try await settle(people, &ledger, progress) { return end }
             row = step.row(of: last)
@@ -92,7 +91,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
             let kept = ledger.take(round.answers)
             if !kept.isEmpty { try await step.keep(kept) }
             progress(ledger.asked)
-            if let reason = ledger.everyoneRefused { return .everyoneRefused(reason) }
+            if ledger.isHopeless, let reason = ledger.refusal { return .everyoneRefused(reason) }
             if let text = round.clientRefusal { return .clientRefused(text) }
             if round.isInterrupted { return .interrupted }
             open = round.unanswered
@@ -200,15 +199,17 @@ package struct TransferRun<Step: TransferStep>: Sendable {
             return isProven ? release() : []
         }
 
-        mutating func release() -> [Answer] {
+        private mutating func release() -> [Answer] {
             defer { held = [] }
             return held
         }
 
-        /// The reason, when nobody was accepted of so many.
-        var everyoneRefused: String? {
-            guard !isProven, held.count >= TransferPace.refusalsInARow, case .refused(let reason) = held[0].outcome
-            else { return nil }
+        var isHopeless: Bool { held.count >= TransferPace.refusalsInARow }
+
+        /// Why those whose answers are held back were refused. They may all have left, or we are wrong: Apple has one word
+        /// for both, so nobody is marked by it.
+        var refusal: String? {
+            guard case .refused(let reason) = held.first?.outcome else { return nil }
             return reason
         }
     }
