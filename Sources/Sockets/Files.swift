@@ -52,7 +52,7 @@ package enum Files {
         _ = write(line, to: STDERR_FILENO)
     }
 
-    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    fileprivate static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
         var written = 0
         while written < bytes.count {
             // Invariant: `bytes` outlives the call, and write(2) reads at most the count it is given.
@@ -92,6 +92,15 @@ package struct FileLock: ~Copyable, Sendable {
         let number = opened.number
         _ = try SystemCalls.retrying("flock") { flock(number, LOCK_EX | LOCK_NB) }
         descriptor = opened
+    }
+
+    /// Leaves a word in the file, with the number of this process in it, for whoever finds the lock taken. It stays there
+    /// when the lock goes.
+    /// - Parameter text: given the number of this process.
+    package func leaveWord(_ text: (_ process: Int32) -> String) throws(SystemError) {
+        let number = descriptor.number
+        _ = try SystemCalls.retrying("ftruncate") { ftruncate(number, 0) }
+        guard Files.write(Array(text(getpid()).utf8), to: number) else { throw SystemError(call: "write", code: errno) }
     }
 }
 

@@ -86,7 +86,7 @@ import Testing
         "sessions revoke usr_00000000000000000000000000", "notifications show", "notifications replay",
         "notifications replay a --unknown-subjects", "notifications list --outcome lost", "events tail -n -1",
         "credentials resume now", "credentials status --accept", "events tail --type user.vanished",
-        "events tail --after usr_00000000000000000000000000",
+        "events tail --after usr_00000000000000000000000000", "transfer import --skip-refused",
     ])
     func whatIsAskedWronglyIsRefused(line: String) {
         let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)

@@ -3,63 +3,15 @@ import Coding
 import Foundation
 import HTTP
 import HTTPTypes
-import Sockets
 import Testing
 
 /// An app changes hands: `transfer export` as the old team, `transfer import` as the new one, and a server that goes
 /// from one to the other, with an Apple that knows both.
 @Suite struct TransferTests {
-    private static let newTeam = "TEAM654321"
-    private static let newKey = "NEWKEY1234"
+    private static let newTeam = TransferBed.newTeam
 
-    private struct Bed {
-        let place: ServerPlace
-        let simulator: RunningSimulator
-        let group: EventLoopGroup
-
-        /// The new team gets a key of its own, and the client with the app.
-        func changeHands() async throws {
-            let pem = try String(contentsOfFile: place.keyPath, encoding: .utf8)
-            try await simulator.control(
-                .post, "clients",
-                [
-                    "id": .string(ServerPlace.servicesID), "team": .string(TransferTests.newTeam),
-                    "redirectURIs": .array([.string(ServerPlace.publicURL + "/apple/callback")]),
-                    "keyID": .string(TransferTests.newKey), "key": .string(pem),
-                ])
-        }
-
-        /// The recipient must be known before anybody can be handed over to it.
-        func introduce() async throws {
-            let pem = try String(contentsOfFile: place.keyPath, encoding: .utf8)
-            try await simulator.control(
-                .post, "clients",
-                [
-                    "id": "com.example.other", "team": .string(TransferTests.newTeam),
-                    "keyID": .string(TransferTests.newKey), "key": .string(pem),
-                ])
-        }
-
-        func configureNewTeam() throws {
-            let text = try String(contentsOfFile: place.configurationPath, encoding: .utf8)
-            try place.folder.write(
-                text.replacingOccurrences(of: ServerPlace.teamID, with: TransferTests.newTeam)
-                    .replacingOccurrences(of: ServerPlace.keyID, with: TransferTests.newKey),
-                to: "config.json")
-        }
-
-        func fault(_ fault: JSONObject) async throws {
-            try await simulator.control(.put, "faults/usermigrationinfo", fault)
-        }
-    }
-
-    private static func withBed(_ body: @escaping (Bed) async throws -> Void) async throws {
-        try await withLoops { group in
-            let place = try ServerPlace()
-            let simulator = try await RunningSimulator.start(in: place.folder, keyPath: place.keyPath, on: group)
-            try place.configure(apple: simulator.origin)
-            try await body(Bed(place: place, simulator: simulator, group: group))
-        }
+    private static func withBed(_ body: @escaping (TransferBed) async throws -> Void) async throws {
+        try await TransferBed.with(body)
     }
 
     private static func user(_ server: RunningServer, _ token: String) async throws -> JSONObject {
@@ -152,7 +104,7 @@ import Testing
         }
     }
 
-    /// Killed and run again, in both directions: everybody moves once.
+    /// Killed and run again, in both directions, by way of a file: everybody moves once.
     @Test func killedItGoesOn() async throws {
         try await Self.withBed { bed in
             let place = bed.place
@@ -176,13 +128,13 @@ import Testing
                 await process.killAndWait()
             }
             try await killed(["transfer", "export", "--to", Self.newTeam], when: "waiting")
-            let export = try await place.run("transfer export --to \(Self.newTeam) --json --rate 100")
+            let export = try await place.run("transfer export --to \(Self.newTeam) lines --json --rate 100")
             #expect(try export.json["exported"]?.int64Value == Int64(count), "\(export.errors)")
 
             try await bed.changeHands()
             try bed.configureNewTeam()
-            try await killed(["transfer", "import"], when: "moved")
-            let move = try await place.run("transfer import --json --rate 100")
+            try await killed(["transfer", "import", "lines"], when: "moved")
+            let move = try await place.run("transfer import lines --json --rate 100")
             #expect(move.code == 0, "\(move.errors)")
             #expect(try move.json["movedInAll"]?.int64Value == Int64(count))
             let events = try await place.run("events tail --json --type user.transferred -n 100")
@@ -212,7 +164,7 @@ import Testing
                 ("transfer export --to \(Self.newTeam) - --json", nil, 64, "standard output"),
                 ("transfer import missing", nil, 1, "cannot be read"),
                 // The line is for another team than this configuration's.
-                ("transfer import -", good, 1, "line 1: target is another team"),
+                ("transfer import -", good, 1, "line 1: target is \(Self.newTeam)"),
                 ("transfer import -", "{}", 1, "line 1: team is missing"),
                 ("transfer import -", "[1]", 1, "line 1: no JSON object"),
                 ("transfer import -", good.replacingOccurrences(of: "\"team\"", with: "\"tem\""), 1, "no member"),
@@ -223,9 +175,10 @@ import Testing
                 #expect(result.code == code, "\(line): \(result.errors)")
                 #expect(result.errors.contains(text), "\(line): \(result.errors)")
             }
-            // No such team: Apple refuses the one person there is.
+            // No such team: Apple refuses the one person there is, and it is not about them.
             let nowhere = try await place.run("transfer export --to TEAM000000 --json")
-            #expect(try nowhere.code == 0 && nowhere.json["refused"]?.int64Value == 1)
+            #expect(nowhere.code == 1 && nowhere.errors.contains("Nothing was written"), "\(nowhere.errors)")
+            #expect(try nowhere.json["refused"]?.int64Value == 0 && nowhere.json["complete"]?.boolValue == false)
             // A key that is not this team's.
             let text = try String(contentsOfFile: place.configurationPath, encoding: .utf8)
             try place.folder.write(

@@ -370,16 +370,44 @@ import Testing
                 sender: Self.old, subject: AppleSubject(subject), recipient: team,
                 transferSubject: TransferSubject(name))
         }
-        let results = try await database.adopt(
-            [
-                line("ann", "t.ann"), line("ann", "t.ann"), line("ann", "t.other"), line("bob", "t.ann"),
-                line("cat", "t.cat"), line("bob", "t.bob", to: TeamID("TEAM000000")),
-            ], to: Self.new, at: now)
-        #expect(results == [.adopted, .known, .contradiction, .contradiction, .unknownPerson, .unknownPerson])
+        let lines = [
+            line("ann", "t.ann"), line("ann", "t.ann"), line("ann", "t.other"), line("bob", "t.ann"),
+            line("cat", "t.cat"), line("bob", "t.bob", to: TeamID("TEAM000000")),
+        ]
+        func adopt(_ lines: [TransferLine], isRehearsal: Bool = false) async throws -> [AdoptionResult] {
+            try await database.adopt(lines, to: Self.new, isRehearsal: isRehearsal, at: now)
+        }
+        let rehearsed = try await adopt(lines, isRehearsal: true)
+        #expect(try await pending("ann") == nil, "a rehearsal writes nothing")
+        let results = try await adopt(lines)
+        let person = try #require(try await pending("ann"))
+        #expect(
+            results == [
+                .adopted(person), .known(person), .contradiction, .contradiction, .unknownPerson, .unknownPerson,
+            ])
+        #expect(rehearsed == results)
         #expect(try await move("ann") == .moved(ann.id))
-        #expect(try await database.adopt([line("ann", "t.ann")], to: Self.new, at: now) == [.alreadyMoved])
-        let lines = try await database.transferLines(from: Self.old, to: Self.new, after: 0, limit: 10)
-        #expect(lines.map(\.line) == [line("ann", "t.ann")])
+        #expect(try await adopt([line("ann", "t.ann")]) == [.alreadyMoved])
+        let exported = try await database.transferLines(from: Self.old, to: Self.new, after: 0, limit: 10)
+        #expect(exported.map(\.line) == [line("ann", "t.ann")])
+    }
+
+    /// Of the people of a file, who is left: in their order, and never somebody who came by a row of theirs.
+    @Test func stillToImport() async throws {
+        let names = ["ann", "bob", "cat", "dan", "eve"]
+        for name in names { _ = try await signIn(name) }
+        try await export(names)
+        let all = try await database.peopleToImport(to: Self.new, again: false, after: 0, limit: 100)
+        let (ann, bob, cat, dan) = (all[0], all[1], all[2], all[3])
+        _ = try await move("ann")
+        try await database.keepRefusal("invalid_request", of: bob, to: Self.new, at: now)
+        let changed = ImportedIdentity(row: dan.row, transferSubject: TransferSubject("t.other"))
+        let file = [ann, bob, cat, changed]
+        #expect(try await database.stillToImport(file, to: Self.new, again: false) == [cat])
+        #expect(try await database.stillToImport(file, to: Self.new, again: true) == [bob, cat])
+        #expect(try await database.stillToImport(file, to: Self.old, again: true).isEmpty)
+        let routes = try await database.transferRoutes()
+        #expect(routes == [TransferRoute(sender: Self.old, recipient: Self.new, exported: 5, waiting: 4)])
     }
 
     /// From team to team to team, and back: one person, one account, the latest name.

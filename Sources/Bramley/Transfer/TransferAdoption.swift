@@ -1,67 +1,143 @@
+internal import Coding
 internal import RelyingParty
 internal import Sockets
 internal import Storage
 
-/// Takes over the lines of an export made elsewhere, a batch in a transaction. The same file twice changes nothing.
+/// Takes over the lines of an export made elsewhere: first looks at all of them, then writes, a batch in a transaction.
+/// The same file twice changes nothing.
 struct TransferAdoption {
     struct Report: Hashable, Sendable {
-        var adopted = 0
-        var known = 0
+        /// Who is to move: the people of the lines, without those who have moved already.
+        var people: [ImportedIdentity] = []
+        var lines = 0
         var alreadyMoved = 0
         var refused = 0
+        /// A team the lines are for, if it is not this configuration's.
+        var otherTarget: TeamID?
+        /// Not so when a signal came.
         var isComplete = true
     }
 
+    private typealias Entry = (number: Int, line: TransferLine)
+
+    private struct Origin: Hashable {
+        var team: TeamID
+        var subject: AppleSubject
+    }
+
     private let place: OperatorDatabase
+    private let skipsRefused: Bool
     private let reader: LineReader
     private var report = Report()
-    private var pending: [(number: Int, line: TransferLine)] = []
+    /// The lines that are good.
+    private var entries: [Entry] = []
+    private var byOrigin: [Origin: Entry] = [:]
+    private var byName: [TransferSubject: Entry] = [:]
 
-    init(_ file: InputFile, place: OperatorDatabase) {
+    /// - Parameter skipsRefused: goes on with the other lines, if there are any.
+    init(_ file: InputFile, place: OperatorDatabase, skipsRefused: Bool) {
         self.place = place
+        self.skipsRefused = skipsRefused
         reader = LineReader(file)
     }
 
+    /// - Throws: `CommandFailure` when nobody may be moved by this file; nothing is written then.
     mutating func run() async throws -> Report {
+        var pending: [Entry] = []
         do {
             while !Task.isCancelled, let line = try reader.next() {
-                read(line)
-                if pending.count == ImportRun.batch { try await write() }
+                if let entry = read(line) { pending.append(entry) }
+                if pending.count == ImportRun.batch { try await take(&pending, isRehearsal: true) }
             }
         } catch let error as SystemError {
             throw CommandFailure("The input cannot be read: \(error).")
         }
-        report.isComplete = !Task.isCancelled
-        if report.isComplete { try await write() }
+        try await take(&pending, isRehearsal: true)
+        if Task.isCancelled { return interrupted() }
+        try judge()
+        // From here on what was looked at is written; whoever changed meanwhile is refused now.
+        let good = entries
+        entries = []
+        for start in stride(from: 0, to: good.count, by: ImportRun.batch) {
+            if Task.isCancelled { return interrupted() }
+            pending = Array(good[start..<min(start + ImportRun.batch, good.count)])
+            try await take(&pending, isRehearsal: false)
+        }
+        try judge()
         return report
     }
 
-    private mutating func read(_ line: LineReader.Line) {
+    private mutating func interrupted() -> Report {
+        report.isComplete = false
+        return report
+    }
+
+    /// - Returns: nil for a line that says nothing, or nothing good.
+    private mutating func read(_ line: LineReader.Line) -> Entry? {
+        if case .text(let bytes) = line, bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return nil }
+        report.lines += 1
         do throws(ImportLineError) {
             guard case .text(let bytes) = line else {
                 throw ImportLineError("longer than \(LineReader.longestLine) bytes")
             }
-            if bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
-            pending.append((reader.number, try TransferLine(parsing: bytes, for: place.team)))
+            let entry = (number: reader.number, line: try TransferLine(parsing: bytes))
+            try check(entry)
+            return entry
         } catch {
             refuse(reader.number, error.description)
+            return nil
         }
     }
 
-    private mutating func write() async throws {
-        let batch = pending
-        pending.removeAll(keepingCapacity: true)
+    /// Against this configuration, and against the lines before it.
+    private mutating func check(_ entry: Entry) throws(ImportLineError) {
+        let line = entry.line
+        guard line.recipient == place.team else {
+            report.otherTarget = line.recipient
+            throw ImportLineError(
+                "target is \(line.recipient.rawValue), and this configuration is of team \(place.team.rawValue)")
+        }
+        let origin = Origin(team: line.sender, subject: line.subject)
+        let known = [byOrigin[origin], byName[line.transferSubject]].compactMap(\.self)
+        if let other = known.first(where: { $0.line != line }) {
+            throw ImportLineError("contradicts line \(other.number)")
+        }
+        byOrigin[origin] = entry
+        byName[line.transferSubject] = entry
+    }
+
+    private mutating func take(_ batch: inout [Entry], isRehearsal: Bool) async throws {
         guard !batch.isEmpty else { return }
-        let results = try await place.database.adopt(batch.map(\.line), to: place.team, at: place.now)
-        for ((number, _), result) in zip(batch, results) {
+        let results = try await place.database.adopt(
+            batch.map(\.line), to: place.team, isRehearsal: isRehearsal, at: place.now)
+        for (entry, result) in zip(batch, results) {
             switch result {
-            case .adopted: report.adopted += 1
-            case .known: report.known += 1
-            case .alreadyMoved: report.alreadyMoved += 1
-            case .unknownPerson: refuse(number, "nobody here has this appleSubject of that team")
-            case .contradiction: refuse(number, "another transferSubject, or another person, is known here for it")
+            case .adopted(let person), .known(let person):
+                if isRehearsal { entries.append(entry) } else { report.people.append(person) }
+            case .alreadyMoved:
+                if isRehearsal { entries.append(entry) } else { report.alreadyMoved += 1 }
+            case .unknownPerson: refuse(entry.number, "nobody here has this appleSubject of that team")
+            case .contradiction:
+                refuse(entry.number, "another transferSubject, or another person, is known here for it")
             }
         }
+        batch.removeAll(keepingCapacity: true)
+    }
+
+    /// A file that is wrong in one line may be the wrong file.
+    private func judge() throws(CommandFailure) {
+        guard report.lines > 0 else {
+            throw CommandFailure("The file names nobody: no line, nobody moved.")
+        }
+        guard report.refused > 0 else { return }
+        let isAll = report.refused == report.lines
+        if skipsRefused, !isAll { return }
+        var text = "\(report.refused) of \(report.lines) lines are refused, each for its reason above. Nobody was moved"
+        text += isAll ? "." : "; --skip-refused moves the people of the other lines."
+        if let target = report.otherTarget {
+            text += " " + TransferDirection.advice(for: target)
+        }
+        throw CommandFailure(text)
     }
 
     private mutating func refuse(_ line: Int, _ reason: String) {

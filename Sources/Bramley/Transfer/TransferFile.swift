@@ -18,8 +18,7 @@ extension TransferLine {
         return writer.bytes + [UInt8(ascii: "\n")]
     }
 
-    /// - Parameter recipient: the team of this configuration; lines for another are refused.
-    init(parsing bytes: [UInt8], for recipient: TeamID) throws(ImportLineError) {
+    init(parsing bytes: [UInt8]) throws(ImportLineError) {
         let value: JSONValue
         do {
             value = try JSONReader.parse(
@@ -40,8 +39,8 @@ extension TransferLine {
             return text
         }
         guard let sender = TeamID(argument: try text("team")) else { throw ImportLineError("team is no Team ID") }
-        guard try text("target").isExactly(recipient.rawValue) else {
-            throw ImportLineError("target is another team than this configuration's")
+        guard let recipient = TeamID(argument: try text("target")) else {
+            throw ImportLineError("target is no Team ID")
         }
         guard sender != recipient else { throw ImportLineError("team and target are the same") }
         self.init(

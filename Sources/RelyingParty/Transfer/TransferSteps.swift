@@ -69,21 +69,25 @@ package final class TransferImport: TransferStep {
     private let team: TeamID
     private let again: Bool
     private let joins: Bool
+    /// By row; nil for everybody.
+    private let chosen: [ImportedIdentity]?
     private let clock: any WallClock
     private let tally = Mutex(Report())
 
     /// - Parameters:
     ///   - again: asks about those whom Apple refused too.
     ///   - joins: makes one account of two, where somebody signed up anew under the new team.
+    ///   - chosen: asks about these alone; nil for everybody who waits.
     package init(
         store: any TransferStore, migrator: any TeamMigrator, to team: TeamID, again: Bool, joins: Bool,
-        clock: any WallClock
+        only chosen: [ImportedIdentity]? = nil, clock: any WallClock
     ) {
         self.store = store
         self.migrator = migrator
         self.team = team
         self.again = again
         self.joins = joins
+        self.chosen = chosen?.sorted { $0.row < $1.row }
         self.clock = clock
     }
 
@@ -96,7 +100,27 @@ package final class TransferImport: TransferStep {
     package func prepare() async throws(MigrationFailure) { try await migrator.prepare() }
 
     package func people(after row: Int64, limit: Int) async throws(StoreError) -> [ImportedIdentity] {
-        try await store.peopleToImport(to: team, again: again, after: row, limit: limit)
+        guard let chosen else {
+            return try await store.peopleToImport(to: team, again: again, after: row, limit: limit)
+        }
+        var rest = chosen[Self.firstIndex(in: chosen, behind: row)...]
+        while !rest.isEmpty {
+            let page = Array(rest.prefix(limit))
+            let open = try await store.stillToImport(page, to: team, again: again)
+            if !open.isEmpty { return open }
+            rest = rest.dropFirst(page.count)
+        }
+        return []
+    }
+
+    /// By halves: there may be a million of them.
+    private static func firstIndex(in people: [ImportedIdentity], behind row: Int64) -> Int {
+        var range = 0..<people.count
+        while !range.isEmpty {
+            let middle = (range.lowerBound + range.upperBound) / 2
+            range = people[middle].row > row ? range.lowerBound..<middle : middle + 1..<range.upperBound
+        }
+        return range.lowerBound
     }
 
     package func row(of person: ImportedIdentity) -> Int64 { person.row }

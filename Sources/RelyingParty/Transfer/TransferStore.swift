@@ -23,6 +23,11 @@ package protocol TransferImportStore: Sendable {
     func peopleToImport(
         to team: TeamID, again: Bool, after row: Int64, limit: Int
     ) async throws(StoreError) -> [ImportedIdentity]
+    /// Who of these, of a file, is there and has not moved yet; in their order.
+    /// - Parameter again: those whom Apple refused too.
+    func stillToImport(
+        _ people: [ImportedIdentity], to team: TeamID, again: Bool
+    ) async throws(StoreError) -> [ImportedIdentity]
     /// Adds the new identity to the person, with its event.
     /// - Parameter joins: takes the account they meanwhile made under the new team into the old one.
     func move(
@@ -33,14 +38,17 @@ package protocol TransferImportStore: Sendable {
         _ reason: String, of person: ImportedIdentity, to team: TeamID, at now: Timestamp
     ) async throws(StoreError)
     /// Takes over lines of an export made elsewhere, in one transaction, in order.
+    /// - Parameter isRehearsal: only says what would become of each.
     func adopt(
-        _ lines: [TransferLine], to team: TeamID, at now: Timestamp
+        _ lines: [TransferLine], to team: TeamID, isRehearsal: Bool, at now: Timestamp
     ) async throws(StoreError) -> [AdoptionResult]
 }
 
 /// Both sides, and what there is to see of them.
 package protocol TransferStore: TransferExportStore, TransferImportStore {
     func transferCounts(from sender: TeamID?, to recipient: TeamID) async throws(StoreError) -> TransferCounts
+    /// From which team to which other people were exported; those with somebody waiting come first.
+    func transferRoutes() async throws(StoreError) -> [TransferRoute]
     /// Exported people, by their row: the lines of the file.
     func transferLines(
         from sender: TeamID, to recipient: TeamID, after row: Int64, limit: Int
@@ -122,9 +130,9 @@ package struct TransferLine: Hashable, Sendable {
 
 /// What became of one line of a file.
 package enum AdoptionResult: Hashable, Sendable {
-    case adopted
+    case adopted(ImportedIdentity)
     /// It says what is known.
-    case known
+    case known(ImportedIdentity)
     case alreadyMoved
     /// Nobody here has this subject of that team; they may have been deleted.
     case unknownPerson
@@ -147,6 +155,22 @@ package struct TransferCounts: Hashable, Sendable {
     package init() {}
 
     package var total: Int { (unasked ?? 0) + refusedAtExport + exported + refusedAtImport + moved }
+}
+
+/// People on their way from one team to another, or there already.
+package struct TransferRoute: Hashable, Sendable {
+    package var sender: TeamID
+    package var recipient: TeamID
+    package var exported: Int
+    /// Of them, who has not moved yet.
+    package var waiting: Int
+
+    package init(sender: TeamID, recipient: TeamID, exported: Int, waiting: Int) {
+        self.sender = sender
+        self.recipient = recipient
+        self.exported = exported
+        self.waiting = waiting
+    }
 }
 
 /// Somebody who could not move.

@@ -92,6 +92,22 @@ extension Database: TransferStore {
         }
     }
 
+    package func transferRoutes() async throws(StoreError) -> [TransferRoute] {
+        try await read { connection in
+            try connection.rows(
+                """
+                SELECT team, transfer_target, count(*), sum(moved_to IS NULL) FROM apple_identity
+                WHERE transfer_target IS NOT NULL AND transfer_subject IS NOT NULL
+                GROUP BY team, transfer_target ORDER BY sum(moved_to IS NULL) DESC, team, transfer_target
+                """
+            ).map { found in
+                TransferRoute(
+                    sender: TeamID(try found.text(0)), recipient: TeamID(try found.text(1)),
+                    exported: Int(found[2] as Int64? ?? 0), waiting: Int(found[3] as Int64? ?? 0))
+            }
+        }
+    }
+
     package func transferLines(
         from sender: TeamID, to recipient: TeamID, after row: Int64, limit: Int
     ) async throws(StoreError) -> [(row: Int64, line: TransferLine)] {

@@ -21,6 +21,20 @@ extension Database: TransferImportStore {
         }
     }
 
+    package func stillToImport(
+        _ people: [ImportedIdentity], to team: TeamID, again: Bool
+    ) async throws(StoreError) -> [ImportedIdentity] {
+        try await read { connection in
+            try people.filter { person in
+                try connection.integer(
+                    """
+                    SELECT 1 FROM apple_identity WHERE id = ? AND transfer_target = ? AND transfer_subject = ?
+                    AND moved_to IS NULL AND (transfer_failure IS NULL OR ?)
+                    """, [person.row, team.rawValue, person.transferSubject.rawValue, again]) != nil
+            }
+        }
+    }
+
     package func move(
         _ person: ImportedIdentity, to identity: TransferredIdentity, of team: TeamID, joins: Bool, at now: Timestamp
     ) async throws(StoreError) -> MoveResult {
@@ -46,10 +60,15 @@ extension Database: TransferImportStore {
     }
 
     package func adopt(
-        _ lines: [TransferLine], to team: TeamID, at now: Timestamp
+        _ lines: [TransferLine], to team: TeamID, isRehearsal: Bool, at now: Timestamp
     ) async throws(StoreError) -> [AdoptionResult] {
         try await commits.write { connection, _ in
-            try lines.map { try connection.adopt($0, to: team, at: now) }
+            guard isRehearsal else { return try lines.map { try connection.adopt($0, to: team, at: now) } }
+            try connection.run("SAVEPOINT rehearsal")
+            let results = try lines.map { try connection.adopt($0, to: team, at: now) }
+            try connection.run("ROLLBACK TO rehearsal")
+            try connection.run("RELEASE rehearsal")
+            return results
         }
     }
 }
@@ -64,16 +83,17 @@ extension SQLiteConnection {
                 """, [line.sender.rawValue, line.subject.rawValue])
         else { return .unknownPerson }
         let name = line.transferSubject.rawValue
+        let id = row[0] as Int64? ?? 0
+        let person = ImportedIdentity(row: id, transferSubject: line.transferSubject)
         let isForUs = (row[1] as String?).map { $0.isExactly(team.rawValue) } ?? false
         if isForUs, let known = row[2] as String? {
             guard known.isExactly(name) else { return .contradiction }
-            return row.hasNull(atIndex: 3) ? .known : .alreadyMoved
+            return row.hasNull(atIndex: 3) ? .known(person) : .alreadyMoved
         }
         guard row.hasNull(atIndex: 3) else { return .alreadyMoved }
-        let id = row[0] as Int64? ?? 0
         guard try !isTransferSubjectTaken(name, for: team, by: id) else { return .contradiction }
         try keepTransferSubject(name, for: team, row: id, at: now)
-        return .adopted
+        return .adopted(person)
     }
 
     /// Whether Apple's name for one person is another's already.

@@ -34,30 +34,45 @@ package struct TransferExportCommand: AsyncParsableCommand {
             guard file != "-" || !output.json else {
                 throw CommandFailure.usage("--json and - both want standard output.")
             }
-            let (transfer, recipient) = (transfer, recipient)
             let client = try transfer.client(of: place.configuration)
-            let before = try await place.database.transferCounts(from: place.team, to: recipient)
-            let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
-            let end = try await AppleConnection.with(place) { provider in
-                let step = TransferExport(
-                    store: place.database, migrator: provider.migration(as: client, clock: place.clock),
-                    from: place.team, to: recipient, again: transfer.again, clock: place.clock)
-                return try await TransferProgress.run(step, rate: transfer.rate, total: open)
-            }
-            let counts = try await place.database.transferCounts(from: place.team, to: recipient)
-            if end == .complete, let file { try await write(file, place) }
-            try show(counts, complete: end == .complete)
-            if counts.refusedAtExport > 0 {
-                CommandOutput.remark(
-                    "\(counts.refusedAtExport) cannot move: bramley transfer status --to \(recipient.rawValue) --unmoved "
-                        + "lists them.")
-            }
-            try end.check()
+            try await TransferLock.holding("export", place) { try await export(place, client) }
         }
     }
 
+    private func export(_ place: OperatorDatabase, _ client: ClientID) async throws {
+        let (transfer, recipient) = (transfer, recipient)
+        let before = try await place.database.transferCounts(from: place.team, to: recipient)
+        try TransferDirection.checkExport(place, counts: before)
+        let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
+        let end = try await AppleConnection.with(place) { provider in
+            let step = TransferExport(
+                store: place.database, migrator: provider.migration(as: client, clock: place.clock),
+                from: place.team, to: recipient, again: transfer.again, clock: place.clock)
+            return try await TransferProgress.run(step, rate: transfer.rate, total: open)
+        }
+        let counts = try await place.database.transferCounts(from: place.team, to: recipient)
+        let isNobody = Self.exported(counts) == 0
+        if end == .complete, !isNobody, let file { try await write(file, place) }
+        try show(counts, complete: end == .complete)
+        if counts.refusedAtExport > 0 {
+            CommandOutput.remark(
+                "\(counts.refusedAtExport) cannot move: bramley transfer status --to \(recipient.rawValue) --unmoved lists "
+                    + "them; --again asks about them once more.")
+        }
+        try end.check()
+        if isNobody {
+            throw CommandFailure(
+                "Nobody is exported to team \(recipient.rawValue); --again asks about those refused before.")
+        }
+    }
+
+    /// Who has a `transfer_sub`, whatever became of them.
+    private static func exported(_ counts: TransferCounts) -> Int {
+        counts.exported + counts.moved + counts.refusedAtImport
+    }
+
     private func show(_ counts: TransferCounts, complete: Bool) throws {
-        let exported = counts.exported + counts.moved + counts.refusedAtImport
+        let exported = Self.exported(counts)
         if output.json {
             try CommandOutput.json { writer in
                 writer.beginObject()

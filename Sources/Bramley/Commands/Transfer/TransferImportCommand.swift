@@ -9,8 +9,9 @@ package struct TransferImportCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "import", abstract: "New team: ask Apple who each transfer_sub is, and move them.",
         discussion: """
-            Each person is moved in a transaction of their own; a run that was interrupted is simply run again. Without \
-            FILE it moves whom an export into this database named.
+            Each person is moved in a transaction of their own; a run that was interrupted is simply run again. With FILE \
+            it moves the people of FILE and nobody else, and nobody at all as long as a line is refused. Without FILE it \
+            moves everybody whom an export into this database named.
             """)
 
     @OptionGroup package var options: OperatorOptions
@@ -20,38 +21,65 @@ package struct TransferImportCommand: AsyncParsableCommand {
     @Flag(help: "Make one account of two, where somebody signed up anew under the new team.")
     package var joinAccounts = false
 
-    @Argument(help: "The lines of an export made elsewhere; - for standard input.")
+    @Flag(help: "With FILE: move the people of the other lines when some are refused.")
+    package var skipRefused = false
+
+    @Argument(help: "The lines of an export made elsewhere, whose people are to move; - for standard input.")
     package var file: String?
 
     package init() {}
 
+    package func validate() throws {
+        guard file != nil || !skipRefused else { throw ValidationError("--skip-refused is about the lines of FILE.") }
+    }
+
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let (transfer, joins, file) = (transfer, joinAccounts, file)
             let client = try transfer.client(of: place.configuration)
-            let adopted = try await Interruption.cancelling {
-                guard let file else { return TransferAdoption.Report() }
-                var adoption = TransferAdoption(try TransferLine.open(file), place: place)
-                return try await adoption.run()
-            }
-            guard adopted.isComplete else { throw CommandFailure("Interrupted. Run it again: it goes on.") }
-            let before = try await place.database.transferCounts(from: nil, to: place.team)
-            let again = transfer.again || joins
-            let (end, report) = try await AppleConnection.with(place) { provider in
-                let step = TransferImport(
-                    store: place.database, migrator: provider.migration(as: client, clock: place.clock),
-                    to: place.team, again: again, joins: joins, clock: place.clock)
-                let total = before.exported + (again ? before.refusedAtImport : 0)
-                let end = try await TransferProgress.run(step, rate: transfer.rate, total: total)
-                return (end, step.report)
-            }
-            let counts = try await place.database.transferCounts(from: nil, to: place.team)
-            try show(report, adopted, counts, complete: end == .complete)
-            try end.check()
-            if adopted.refused > 0 {
-                throw CommandFailure("\(adopted.refused) lines refused; each has its reason above.")
+            try await TransferLock.holding("import", place) {
+                let adopted = try await adopt(place)
+                if adopted == nil { try await TransferDirection.checkImport(place, again: asksAgain) }
+                try await exchange(place, client, adopted)
             }
         }
+    }
+
+    private var asksAgain: Bool { transfer.again || joinAccounts }
+
+    /// - Returns: nil without a file.
+    private func adopt(_ place: OperatorDatabase) async throws -> TransferAdoption.Report? {
+        guard let file else { return nil }
+        let skipsRefused = skipRefused
+        let adopted = try await Interruption.cancelling {
+            var adoption = TransferAdoption(try TransferLine.open(file), place: place, skipsRefused: skipsRefused)
+            return try await adoption.run()
+        }
+        guard adopted.isComplete else {
+            throw CommandFailure("Interrupted. Nobody was moved; run it again with the same file.")
+        }
+        return adopted
+    }
+
+    private func exchange(
+        _ place: OperatorDatabase, _ client: ClientID, _ adopted: TransferAdoption.Report?
+    ) async throws {
+        let before = try await place.database.transferCounts(from: nil, to: place.team)
+        let (rate, again, joins) = (transfer.rate, asksAgain, joinAccounts)
+        let (end, report) = try await AppleConnection.with(place) { provider in
+            let step = TransferImport(
+                store: place.database, migrator: provider.migration(as: client, clock: place.clock),
+                to: place.team, again: again, joins: joins, only: adopted?.people, clock: place.clock)
+            let waiting = before.exported + (again ? before.refusedAtImport : 0)
+            let end = try await TransferProgress.run(step, rate: rate, total: adopted?.people.count ?? waiting)
+            return (end, step.report)
+        }
+        let counts = try await place.database.transferCounts(from: nil, to: place.team)
+        try show(report, adopted ?? TransferAdoption.Report(), counts, complete: end == .complete)
+        if adopted != nil, end == .complete, counts.exported > 0 {
+            CommandOutput.remark(
+                "\(counts.exported) wait who are not in the file: bramley transfer import without it moves them.")
+        }
+        try end.check()
     }
 
     private func show(
@@ -76,6 +104,7 @@ package struct TransferImportCommand: AsyncParsableCommand {
         } else {
             var text = "\(report.moved) moved, \(report.refused) refused by Apple"
             if report.joined > 0 { text += ", \(report.joined) joined with a second account" }
+            if adopted.alreadyMoved > 0 { text += ", \(adopted.alreadyMoved) of the file had moved before" }
             try CommandOutput.line(
                 "\(text). In all: \(counts.moved) moved, \(unmoved) not, \(counts.exported) waiting.")
         }
@@ -87,7 +116,9 @@ package struct TransferImportCommand: AsyncParsableCommand {
             CommandOutput.remark("\(pair.first) has a second account, \(pair.second), under this team: \(advice)")
         }
         if unmoved > 0 {
-            CommandOutput.remark("\(unmoved) could not move: bramley transfer status --unmoved lists them.")
+            CommandOutput.remark(
+                "\(unmoved) could not move: bramley transfer status --unmoved lists them; --again asks about them once more."
+            )
         }
     }
 }
