@@ -20,10 +20,8 @@ enum TransferDirection {
                 export --to \(team) with the old team's configuration first, or import the file of an export.
                 """)
         }
-        let people =
-            route.waiting > 0
-            ? "\(route.waiting) people wait to move from team \(route.sender.rawValue) to team \(route.recipient.rawValue)"
-            : "\(route.exported) people have moved from team \(route.sender.rawValue) to team \(route.recipient.rawValue)"
+        let way = "from team \(route.sender.rawValue) to team \(route.recipient.rawValue)"
+        let people = route.waiting > 0 ? "\(route.waiting) wait to move \(way)" : "\(route.exported) have moved \(way)"
         throw CommandFailure(
             "This configuration is of team \(team), and nobody waits to move to that one: \(people). "
                 + advice(for: route.recipient))
