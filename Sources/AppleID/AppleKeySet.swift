@@ -136,30 +136,25 @@ package protocol KeySetSource: Sendable {
     func fetch() async throws(KeySetFailure) -> [UInt8]
 }
 
-/// The named limits of the key set; times in seconds.
+/// The named times of the key set, in seconds.
 package struct KeySetPolicy: Hashable, Sendable {
     /// Age at which a set is renewed beside other work.
     package var renewalAge: Int64
     /// Age beyond which a set is no longer trusted.
     package var maximumAge: Int64
-    /// How many fetches unknown kids may cause in a row.
-    package var unknownKeyFetches: Int64
-    /// How long it takes until they may cause one more.
+    /// Unknown kids cost at most one fetch in this time.
     package var unknownKeyCoolDown: Int64
-    /// After a failure: the first pause, doubled with each further one up to the longest.
+    /// After a failure: the first pause, doubled with each further one up to the cool-down.
     package var firstRetryPause: Int64
-    package var longestRetryPause: Int64
 
     package init(
-        renewalAge: Int64 = 3600, maximumAge: Int64 = 7 * 86_400, unknownKeyFetches: Int64 = 3,
-        unknownKeyCoolDown: Int64 = 20, firstRetryPause: Int64 = 1, longestRetryPause: Int64 = 60
+        renewalAge: Int64 = 3600, maximumAge: Int64 = 7 * 86_400, unknownKeyCoolDown: Int64 = 60,
+        firstRetryPause: Int64 = 1
     ) {
         self.renewalAge = renewalAge
         self.maximumAge = maximumAge
-        self.unknownKeyFetches = unknownKeyFetches
         self.unknownKeyCoolDown = unknownKeyCoolDown
         self.firstRetryPause = firstRetryPause
-        self.longestRetryPause = longestRetryPause
     }
 }
 

@@ -47,8 +47,8 @@ struct KeySetState {
     private var fetchedAt = Timestamp(milliseconds: 0)
     private var isArchiveLoaded = false
     private var flight: Flight?
-    /// When all fetches that unknown kids may cause are there again: each that was taken moves it on by a cool-down.
-    private var unknownKeysEvenAt: Timestamp?
+    /// When an unknown kid last caused a fetch.
+    private var unknownKeyFetchAt: Timestamp?
     private var failedAt: Timestamp?
     private var failures: Int64 = 0
     private var tickets: UInt64 = 0
@@ -74,7 +74,10 @@ struct KeySetState {
                 return .refused(.unavailable("the key set could not be fetched a moment ago"))
             }
         } else {
-            guard takeFetchForUnknownKey(policy: policy, at: now) else { return .refused(.coolingDown) }
+            if let last = unknownKeyFetchAt, !hasElapsed(policy.unknownKeyCoolDown, since: last, at: now) {
+                return .refused(.coolingDown)
+            }
+            unknownKeyFetchAt = now
         }
         flight = Flight(work: .fetching)
         return .lead
@@ -83,7 +86,7 @@ struct KeySetState {
     /// Whether the caller is to fetch, because the set is old enough.
     mutating func beginRenewal(policy: KeySetPolicy, at now: Timestamp) -> Bool {
         guard isArchiveLoaded, keys != nil, flight == nil, hasElapsed(policy.renewalAge, since: fetchedAt, at: now),
-            failedAt.map({ hasElapsed(policy.longestRetryPause, since: $0, at: now) }) ?? true
+            failedAt.map({ hasElapsed(policy.unknownKeyCoolDown, since: $0, at: now) }) ?? true
         else { return false }
         flight = Flight(work: .fetching)
         return true
@@ -177,21 +180,8 @@ struct KeySetState {
 
     private func mayRetry(policy: KeySetPolicy, at now: Timestamp) -> Bool {
         guard let failedAt, failures > 0 else { return true }
-        let pause = min(policy.firstRetryPause << (failures - 1), policy.longestRetryPause)
+        let pause = min(policy.firstRetryPause << (failures - 1), policy.unknownKeyCoolDown)
         return hasElapsed(pause, since: failedAt, at: now)
-    }
-
-    /// Anybody can send unknown kids: a few fetches in a row, then one in each cool-down. So whoever floods us makes a
-    /// real new key wait for one cool-down at most, because each fetch brings the whole set.
-    private mutating func takeFetchForUnknownKey(policy: KeySetPolicy, at now: Timestamp) -> Bool {
-        let whole = policy.unknownKeyFetches * policy.unknownKeyCoolDown
-        var even = max(unknownKeysEvenAt ?? now, now)
-        // Further ahead than it can be: the clock was set back.
-        if even > now.adding(seconds: whole) { even = now }
-        let next = even.adding(seconds: policy.unknownKeyCoolDown)
-        guard next <= now.adding(seconds: whole) else { return false }
-        unknownKeysEvenAt = next
-        return true
     }
 
     /// A moment in the future counts as long past: the clock was set back, and waiting for it could take for ever.

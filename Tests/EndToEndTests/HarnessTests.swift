@@ -38,7 +38,8 @@ struct HarnessTests {
         }
         let before = try loops()
         for _ in 0..<15 { try await withSite { (site: Site) async throws in try await site.browser().signIn() } }
-        // Other tests have loops of their own, which come and go; what fifteen leaking sites left would stay: thirty.
-        try await eventually(within: .seconds(240), "the loops are closed") { try loops() < before + 24 }
+        // Other tests have loops of their own, which are gone at the latest when those end; what fifteen leaking sites
+        // left would stay: thirty.
+        try await eventually(within: .seconds(900), "the loops are closed") { try loops() < before + 24 }
     }
 }
