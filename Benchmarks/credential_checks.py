@@ -11,14 +11,13 @@ about again.
 import json
 import os
 import resource
-import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Tests/Browser"))
+from operating import Operator  # noqa: E402
 from programs import SERVICES_ID, Site  # noqa: E402
 
 BATCH = 5_000
@@ -26,23 +25,12 @@ BATCH = 5_000
 STALLED = 120
 
 
-class Run:
+class Run(Operator):
     def __init__(self, binaries: Path, folder: Path, people: int, rate: int):
-        self.binaries, self.folder, self.people = binaries, folder, people
+        super().__init__(binaries, folder)
+        self.people = people
         self.site = Site(binaries, folder, {
             "server.limits.credentialChecks": rate, "log.level": "info", "access.signUp": "closed"})
-
-    def bramley(self, *arguments: str) -> str:
-        command = [str(self.binaries / "bramley"), *arguments, "--config", str(self.folder / "config.json")]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-    def database(self, sql: str, *values):
-        connection = sqlite3.connect(self.folder / "data/bramley.db", timeout=30)
-        try:
-            with connection:
-                return connection.execute(sql, values).fetchall()
-        finally:
-            connection.close()
 
     def move_in(self) -> None:
         """The crowd, imported while no server runs, and due before it starts."""

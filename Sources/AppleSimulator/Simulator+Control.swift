@@ -46,6 +46,7 @@ extension Simulator {
         case (.post, "native", 1): try authorizeNative(body)
         case (.post, "mint", 1): try mint(body)
         case (.post, "consents", 2) where path[1] == "revoke": try await revokeConsent(body)
+        case (.post, "passwords", 1): try changePassword(body)
         case (.post, "transfers", 1): try beginTransfer(body)
         case (.get, "notifications", 1): notificationList()
         case (.post, "notifications", 1): try await notify(body)

@@ -2,8 +2,6 @@
 
 import http.client
 import json
-import sqlite3
-import subprocess
 from http.cookies import SimpleCookie
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
@@ -12,6 +10,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from apple import Account, Apple, Client
+from operating import Operator
 from patience import eventually
 from programs import Program, free_port, write_private
 
@@ -27,9 +26,10 @@ def team_key() -> tuple[bytes, bytes]:
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
 
 
-class AppSite:
+class AppSite(Operator):
     def __init__(self, binaries: Path, folder: Path):
-        self.binaries, self.folder = binaries, folder
+        super().__init__(binaries, folder)
+        self.binaries = binaries
         self.port = free_port()
         self.origin = f"http://localhost:{self.port}"
         private, public = team_key()
@@ -64,22 +64,7 @@ class AppSite:
             self.server.stop()
         self.apple.close()
 
-    # What the operator does
-
-    def bramley(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [str(self.binaries / "bramley"), *arguments, "--config", str(self.folder / "config.json")],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def database(self, sql: str, *values) -> list[tuple]:
-        connection = sqlite3.connect(self.folder / "data/bramley.db", timeout=30)
-        try:
-            with connection:
-                return connection.execute(sql, values).fetchall()
-        finally:
-            connection.close()
+    # What the operator does, besides commands
 
     def a_day_passes(self) -> None:
         """Every credential is asked about, and the answer is in."""

@@ -52,6 +52,24 @@ import Testing
         #expect(try await fixture.refresh("garbage").json["error"] == "invalid_grant")
     }
 
+    @Test func aNewPasswordKillsTheTokensAndNotTheConsent() async throws {
+        let fixture = try Fixture()
+        let refresh = try await tokens(fixture)["refresh_token"]?.string ?? ""
+        _ = try await tokens(fixture)
+        let changed = try await fixture.control(.post, "passwords", ["person": "ada"])
+        #expect(changed.json == ["refreshTokens": 2])
+        #expect(try await fixture.refresh(refresh).json["error"] == "invalid_grant")
+        // Not the first sign-in: there is no name. What it brings lives.
+        let again = try await fixture.signIn()
+        #expect(again["user"] == nil)
+        let fresh = try await fixture.exchange(again["code"]?.string ?? "").json["refresh_token"]?.string ?? ""
+        #expect(try await fixture.refresh(fresh).status == 200)
+        let notified = try await fixture.control(.get, "notifications").json["items"]
+        #expect(notified == [])
+        #expect(try await fixture.control(.post, "passwords", ["person": "nobody"]).status == 404)
+        #expect(try await fixture.control(.post, "passwords", ["person": "ada", "team": "x"]).status == 400)
+    }
+
     @Test func codeOfARevokedConsentIsDead() async throws {
         let fixture = try Fixture()
         let code = try await fixture.signIn()["code"]?.string ?? ""

@@ -11,8 +11,6 @@ import json
 import os
 import random
 import re
-import sqlite3
-import subprocess
 import sys
 import tempfile
 import threading
@@ -20,9 +18,11 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Browser"))
+from expectations import is_alive, kept  # noqa: E402
+from operating import Operator  # noqa: E402
 from patience import eventually  # noqa: E402
-from people import GONE, SESSION, Person  # noqa: E402
-from programs import TEAM_ID, Site  # noqa: E402
+from people import APP_ID, GONE, Person  # noqa: E402
+from programs import TEAM_ID, Site, write_private  # noqa: E402
 from weather import Courier, Weather  # noqa: E402
 
 WORKERS = 6
@@ -30,22 +30,27 @@ WORKERS = 6
 ROUND = 120
 # Until somebody is signed in whose revocation was under way when the server was killed: it waits 30 s.
 TRIES = 120
-# What must not be in the log: the tokens of the simulated Apple, and addresses.
-SECRETS = [".0.sim.", "@example.com", "@privaterelay", "Grace"]
+# What must not be in the log: the tokens of the simulated Apple, sessions, and addresses.
+SECRETS = [".0.sim.", "brs_", "@example.com", "@privaterelay", "Grace"]
+# apple.onAccountDeleted, by round.
+POLICIES = ["erase", "disable"]
 
 
-class Run:
+class Run(Operator):
     def __init__(self, binaries: Path, folder: Path, people: int, seed: int):
-        self.seed, self.folder = seed, folder
+        super().__init__(binaries, folder)
+        self.seed = seed
         self.roll = random.Random(seed)
         self.site = Site(binaries, folder, {
-            "log.level": "info", "server.trustedProxies": ["127.0.0.1"], "server.limits.credentialChecks": 200})
-        self.apple = self.site.apple
+            "log.level": "info", "server.trustedProxies": ["127.0.0.1"], "server.limits.credentialChecks": 200,
+            "apple.bundleIDs": [APP_ID], "apple.onAccountDeleted": POLICIES[0]})
+        self.apple, self.policy = self.site.apple, POLICIES[0]
         self.stop, self.settling, self.round = threading.Event(), False, 0
         self.counts: collections.Counter[str] = collections.Counter()
         self.errors: list[BaseException] = []
         self.site.start()
-        self.key = json.loads(self.bramley("api-keys", "create", "chaos", "--scopes", "users:delete", "--json"))["key"]
+        self.key = json.loads(self.bramley(
+            "api-keys", "create", "chaos", "--scopes", "users:write,users:delete", "--json"))["key"]
         self.courier = Courier(self.deliver, random.Random(f"{seed}/courier"))
         self.weather = Weather(self.apple, random.Random(f"{seed}/weather"))
         self.people = [Person(self, number) for number in range(people)]
@@ -53,20 +58,16 @@ class Run:
     def count(self, what: str) -> None:
         self.counts[what] += 1
 
-    def bramley(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [str(self.site.binaries / "bramley"), *arguments, "--config", str(self.folder / "config.json")],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        assert done.returncode == 0, (arguments, done.stderr)
-        return done.stdout
-
-    def database(self, sql: str, *values) -> list[tuple]:
-        connection = sqlite3.connect(self.folder / "data/bramley.db", timeout=30)
-        try:
-            with connection:
-                return connection.execute(sql, values).fetchall()
-        finally:
-            connection.close()
+    def obey(self, policy: str) -> None:
+        """The operator decides anew about people whose Apple Account is gone."""
+        if policy == self.policy:
+            return
+        self.policy = policy
+        assert self.site.stop() == 0, self.site.server.text()[-3000:]
+        settings = json.loads((self.folder / "config.json").read_text())
+        settings["apple"]["onAccountDeleted"] = policy
+        write_private(self.folder / "config.json", json.dumps(settings, indent=4).encode())
+        self.site.start()
 
     def deliver(self, notification: dict) -> bool:
         try:
@@ -91,13 +92,14 @@ class Run:
             self.database(
                 "UPDATE apple_credential SET next_check_at = 1, checked_at = NULL"
                 " WHERE sealed_refresh_token IS NOT NULL AND abs(random()) % 3 = 0")
-            self.decide(["--accept", "--yes"] if roll.random() < 0.5 else [])
+            self.decide(believes=roll.random() < 0.5)
 
-    def decide(self, how: list[str]) -> None:
+    def decide(self, believes: bool) -> None:
+        """What the daily checks stopped for is so, or is a mistake; a client that Apple refused may try again."""
         state = json.loads(self.bramley("credentials", "status", "--json"))["checks"]
         if state != "running":
             self.count(f"daily checks {state}")
-            self.bramley("credentials", "resume", *how)
+            self.bramley("credentials", "resume", *(["--accept", "--yes"] if believes and state == "stopped" else []))
 
     def kill(self) -> None:
         server = self.site.server.process
@@ -126,6 +128,8 @@ class Run:
 
     def rage(self, seconds: float) -> None:
         self.round += 1
+        self.obey(POLICIES[(self.seed + self.round) % len(POLICIES)])
+        self.count(f"rounds with {self.policy}")
         self.stop.clear()
         self.settling = False
         groups = [self.people[index::WORKERS] for index in range(WORKERS)]
@@ -154,7 +158,7 @@ class Run:
         self.weather.clear()
         # Pauses and back-offs, too, are over.
         assert self.site.stop() == 0, self.site.server.text()[-3000:]
-        self.decide([])
+        self.decide(believes=False)
         self.site.start()
 
         def all_delivered() -> bool:
@@ -164,10 +168,14 @@ class Run:
         eventually(all_delivered, "the notifications", lambda: self.site.server.text()[-2000:])
         for person in self.people:
             for _ in range(TRIES):
-                if not person.unfinished or person.signs_in():
+                if person.pending is not None:
+                    person.tries(person.pending)
+                elif not person.unfinished:
                     break
-                time.sleep(0.5)
-            assert not person.unfinished, f"{person.id} cannot sign in\n{self.site.server.text()[-3000:]}"
+                elif not person.signs_in():
+                    time.sleep(0.5)
+            assert person.pending is None and not person.unfinished, "\n".join(
+                [f"{person.id} cannot finish", *person.diary[-12:], self.site.server.text()[-3000:]])
         # Those that were under way at a kill wait until their half minute is over.
         eventually(self.has_revoked, "the revocations", lambda: self.bramley("credentials", "revocations"))
         self.check_everybody()
@@ -185,17 +193,23 @@ class Run:
             "UPDATE apple_credential SET next_check_at = 1, checked_at = NULL WHERE sealed_refresh_token IS NOT NULL")
 
         def done() -> bool:
-            self.decide(["--accept", "--yes"])
-            return not self.database(
-                "SELECT 1 FROM apple_credential WHERE sealed_refresh_token IS NOT NULL AND checked_at IS NULL LIMIT 1")
+            self.decide(believes=True)
+            return self.are_all_asked_about()
 
         eventually(done, "the daily checks", lambda: self.bramley("credentials", "status"))
         # A check is marked before it is made: those still under way are answered before the process ends.
         assert self.site.stop() == 0, self.site.server.text()[-3000:]
+        # One that was not made, and not one that is held back: then a token stays of which nobody knows.
+        assert self.are_all_asked_about(), self.bramley("credentials", "status")
         self.site.start()
 
+    def are_all_asked_about(self) -> bool:
+        return not self.database(
+            "SELECT 1 FROM apple_credential WHERE sealed_refresh_token IS NOT NULL"
+            " AND (checked_at IS NULL OR held_back_at IS NOT NULL) LIMIT 1")
+
     def differences(self) -> list[str]:
-        """Of each person: what Apple knows, what Bramley has, and what their browser is told."""
+        """Of each person: what they did, what Apple knows, what Bramley has, and what browser and app are told."""
         found: list[str] = []
         apple = {}
         for item in self.apple.call("GET", "people")["items"]:
@@ -218,44 +232,45 @@ class Run:
 
     def of(self, person: Person, team: dict) -> list[str]:
         found = []
+        if team["consented"] != person.consents:
+            found.append(f"Apple: {'allowed' if team['consented'] else 'not allowed'}, and that is not what came of it")
+        if team.get("refreshTokens", 0) < len(person.live_clients()):
+            found.append(f"Apple: {team.get('refreshTokens', 0)} live tokens; Bramley was given {person.live_clients()}")
         rows = self.database(
-            "SELECT i.id, i.credential_state, u.given_name, u.family_name, u.email_forwarding, i.credential_cause"
+            "SELECT i.id, i.credential_state, i.credential_cause, u.state, u.given_name, u.family_name, u.email_forwarding"
             " FROM apple_identity i JOIN user u ON u.id = i.user WHERE i.team = ? AND i.subject = ?", TEAM_ID, team["sub"])
-        identity, state, given, family, forwarding, cause = rows[0] if rows else (None, "none", None, None, None, None)
-        tokens, sessions = self.database(
-            "SELECT (SELECT count(*) FROM apple_credential WHERE identity = ?1 AND sealed_refresh_token IS NOT NULL),"
-            " (SELECT count(*) FROM session WHERE identity = ?1)", identity)[0]
-        shown = f"state {state} ({cause}), {tokens} tokens, {sessions} sessions"
-        if team["consented"]:
-            self.count("people: allowed")
-            if state != "authorized" or tokens != 1 or team["refreshTokens"] < 1:
-                found.append(f"Apple: allowed, {team['refreshTokens']} tokens; Bramley: {shown}")
-            if person.named and (given, family) != person.name:
+        expected = kept(person)
+        self.count(f"people: {'allowed' if person.consents else 'not allowed'}, {expected.state if expected else 'not kept'}"
+                   + (", disabled" if expected and expected.is_disabled else ""))
+        if not rows or expected is None:
+            if rows or expected:
+                found.append(f"expected {expected}; Bramley: {rows[0][1:4] if rows else None}")
+            rows = []
+        for identity, state, cause, user_state, given, family, forwarding in rows:
+            tokens = {client for client, in self.database(
+                "SELECT client_id FROM apple_credential WHERE identity = ? AND sealed_refresh_token IS NOT NULL", identity)}
+            has = (state, tokens, user_state)
+            if has != (expected.state, expected.tokens, "disabled" if expected.is_disabled else "active") or (
+                    expected.cause not in (None, cause)):
+                found.append(f"expected {expected}; Bramley: {cause}, {has}")
+            sessions = self.database("SELECT count(*) FROM session WHERE identity = ?", identity)[0][0]
+            if sessions and (not expected.tokens or expected.is_disabled):
+                found.append(f"{sessions} sessions of somebody who may have none")
+            if person.consents and person.named and (given, family) != person.name:
                 found.append(f"the name is {given} {family}")
             email = person.forwarding
-            if email and email["arrived"] and email["epoch"] == person.epoch and forwarding != team["forwarding"]:
+            if (person.consents and email and email["arrived"] and email["epoch"] == person.epoch
+                    and forwarding != team["forwarding"]):
                 found.append(f"forwarding: Apple {team['forwarding']}, Bramley {forwarding}")
-        else:
-            self.count("people: not allowed, " + ("known" if rows else "unknown"))
-            if state not in ("none", "revoked") or tokens or sessions:
-                found.append(f"Apple: not allowed; Bramley: {shown}")
         for held in list(person.held):
-            is_in = person.is_let_in(held)
-            expected = self.expected(held, person, team)
-            self.count({True: "sessions: alive", False: "sessions: ended", None: "sessions: either"}[expected])
-            if is_in is None or expected not in (is_in, None):
-                found.append(
-                    f"a session of time {held.epoch} of {person.epoch} is {'alive' if is_in else 'dead'}; {shown}")
-            if expected is False:
+            is_in, must_be = person.is_let_in(held), is_alive(held, person)
+            self.count({True: "sessions: alive", False: "sessions: ended", None: "sessions: either"}[must_be])
+            if is_in is None or must_be not in (is_in, None):
+                found.append(f"a session at {held.client} of generation {held.generation} of {person.generation} is"
+                             f" {'alive' if is_in else 'dead'}")
+            if must_be is False:
                 person.held.remove(held)
         return found
-
-    @staticmethod
-    def expected(held, person: Person, team: dict) -> bool | None:
-        if not team["consented"] or held.must_have_ended:
-            return False
-        # Apple never told of the end, and the person was back before the day was over: nobody can know.
-        return True if held.epoch == person.epoch else None
 
     def report(self) -> str:
         counts = self.counts | {
@@ -266,7 +281,7 @@ class Run:
             statuses = counters[endpoint]["statuses"]
             counts[f"requests to {endpoint}"] = counters[endpoint]["requests"]
             counts[f"requests to {endpoint}: not 200"] = sum(n for status, n in statuses.items() if status != "200")
-        reasons = re.findall(r"reason=(\w+) route=/apple/callback", self.site.server.text())
+        reasons = re.findall(r"reason=(\w+) route=/(?:apple/callback|api/v1/native/sessions)", self.site.server.text())
         counts |= {f"  in the log: {reason}": n for reason, n in collections.Counter(reasons).items()}
         return "\n".join(f"{name:40} {counts[name]:>8,}" for name in sorted(counts))
 

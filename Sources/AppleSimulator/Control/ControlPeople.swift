@@ -64,6 +64,20 @@ extension Simulator {
         return answer
     }
 
+    /// What a person does when they suspect something: a new password, after which no refresh token works any more.
+    func changePassword(_ body: JSON) throws(ControlError) -> JSON {
+        for member in body.members ?? [] where member.name != "person" {
+            throw .invalid("A new password has no member \"\(member.name)\".")
+        }
+        let id = body["person"]?.string ?? ""
+        return try change { world, moment throws(ControlError) in
+            guard world.person(id) != nil else { throw .unknown("There is no such person.") }
+            let count = world.changePassword(of: id)
+            world.journal.note("\(id) has a new password", endpoint: "passwords", at: moment.milliseconds)
+            return ["refreshTokens": .integer(Int64(count))]
+        }
+    }
+
     func beginTransfer(_ body: JSON) throws(ControlError) -> JSON {
         let key = try consentKey(body)
         guard let recipient = body["to"]?.string else { throw .invalid("to, the recipient's Team ID, is missing.") }

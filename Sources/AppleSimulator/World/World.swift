@@ -56,6 +56,17 @@ struct World: Sendable {
         }
     }
 
+    /// The person changed their password: their refresh tokens of every team are dead, what they allowed stands.
+    ///
+    /// - Returns: how many died.
+    mutating func changePassword(of person: String) -> Int {
+        let dying = tokens.filter {
+            $0.value.kind == .refresh && !$0.value.isRevoked && $0.value.grant?.person == person
+        }
+        for token in dying.keys { tokens[token]?.isRevoked = true }
+        return dying.count
+    }
+
     /// Keeps what a long run leaves behind from growing without end.
     ///
     /// A sweep that frees little doubles the size at which the next one comes: under load each costs its share.
