@@ -41,6 +41,7 @@ struct AccountAccess: Sendable {
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
         guard request.body.count <= Self.maximumForm else { throw .contentTooLarge }
         let query = Query(request.body)
+        guard query.isWhole else { throw .badRequest("too many parameters") }
         var values: [String: String] = [:]
         for name in names {
             switch query.value(name) {

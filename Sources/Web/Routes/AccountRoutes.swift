@@ -64,7 +64,8 @@ struct AccountRoutes: Sendable {
         case .one(let text) where !text.isEmpty:
             guard targets.validate(text) != nil else { throw .returnToRefused }
             returnTo = text
-        default: returnTo = nil
+        case .several: throw .badRequest("several return_to")
+        case .absent, .one: returnTo = nil
         }
         let page = responses.pages.render(
             "logout", locale: locale, LogoutPage.values(of: signedIn.user, returnTo: returnTo, strings: strings))
@@ -75,9 +76,9 @@ struct AccountRoutes: Sendable {
     func logout(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
         var location = responses.locale(of: request).link(configuration.publicURL.path("/logout"))
-        if MediaType.isForm(request.fields), case .one(let text) = Query(request.body).value("return_to"),
-            !text.isEmpty
-        {
+        // A script may send nothing at all.
+        let form = request.body.isEmpty ? [:] : try access.form(request, ["return_to"])
+        if let text = form["return_to"], !text.isEmpty {
             guard let target = targets.validate(text) else { throw .returnToRefused }
             location = target.location
         }

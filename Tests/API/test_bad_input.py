@@ -1,0 +1,491 @@
+"""Bad input at every route: a documented refusal, in time, and nothing changed.
+
+Each route has a request that is good, and what can be wrong with a request is made of it. When all of that is refused and
+the database is what it was, the good request is made: what was refused was refused for what was wrong with it alone.
+"""
+
+import http.client
+import json
+import re
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from types import SimpleNamespace
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+import yaml
+
+from attacker import FORM, PROXIES, ROUTES, SAME_ORIGIN, Person, cookie, documented, send
+from inhabited import Answer, Inhabited, make_id, make_token
+from programs import Site
+
+APP = "com.example.app"
+OPENAPI = ROUTES.parent / "openapi.yaml"
+JSON = ("Content-Type", "application/json")
+METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
+# server.limits.body and requestLine, by default.
+BODY, LINE = 524_288, 8_192
+SCOPES = {"introspect", "users:read", "users:write", "users:delete", "events:read"}
+# Written beside what is asked for: when a key or a session was used last, who does a job, Apple's public keys.
+WRITTEN = {"api_key": {"last_used_at"}, "session": {"last_seen_at"}, "lease": None, "apple_keys": None}
+
+
+@dataclass(frozen=True)
+class Route:
+    # Who asks: nobody in particular, "page" with a cookie, "session" with a cookie or as an app, "app", or a scope.
+    asker: str = "nobody"
+    # The type of what it takes, its members that have to be there, and those that need not.
+    takes: tuple[str, str] | None = None
+    needs: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()
+    # Members that may be null.
+    null: tuple[str, ...] = ()
+    # No content is good content too.
+    may_be_empty: bool = False
+    # Bytes that it reads.
+    most: int = 0
+    # How content that is no good is refused: statuses, and the code of a problem.
+    refuses: tuple[int, ...] = (400,)
+    code: str = "invalid_request"
+    # A value that is well formed and nobody's is an answer, and no mistake of the request.
+    unknown: tuple[int, ...] = ()
+    # Every type is read: whoever sends it may change it.
+    any_type: bool = False
+    # Members it does not know are ignored.
+    ignores_others: bool = False
+    # Parameters of the address: any other is refused; and those that must not come twice.
+    strict: bool = False
+    once: tuple[str, ...] = ()
+    # Changes something and is for publicURL's own pages.
+    own_pages: bool = False
+    good: int = 200
+
+
+NATIVE = dict(takes=JSON, most=65_536)
+API = dict(strict=True)
+TABLE = {
+    ("GET", "/"): Route("page", good=303),
+    ("GET", "/login"): Route(once=("return_to",)),
+    ("GET", "/login/attempt"): Route(once=("return_to",)),
+    ("GET", "/login/apple"): Route(once=("return_to",), good=303),
+    ("POST", "/apple/callback"): Route(
+        takes=FORM, needs=("state", "code", "id_token"), most=BODY, ignores_others=True, good=303),
+    ("POST", "/apple/notifications"): Route(
+        takes=JSON, needs=("payload",), most=65_536, code="notification_refused", any_type=True, ignores_others=True),
+    ("GET", "/account"): Route("page"),
+    ("POST", "/account/sessions/revoke"): Route(
+        "page", FORM, ("session",), most=4096, ignores_others=True, own_pages=True, good=303),
+    ("POST", "/account/sessions/revoke-all"): Route(
+        "page", FORM, most=4096, ignores_others=True, own_pages=True, good=303),
+    ("GET", "/account/export"): Route("page"),
+    ("GET", "/account/delete"): Route("page"),
+    # Back to the page, which says what is missing.
+    ("POST", "/account/delete"): Route(
+        "page", FORM, ("confirm", "account"), most=4096, refuses=(303, 400), unknown=(303,), ignores_others=True,
+        own_pages=True, good=303),
+    ("GET", "/account/deleted"): Route(),
+    ("GET", "/logout"): Route("page", once=("return_to",)),
+    ("POST", "/logout"): Route(
+        "page", FORM, may=("return_to",), may_be_empty=True, most=4096, ignores_others=True, own_pages=True, good=303),
+    ("GET", "/auth/verify"): Route("session", once=("redirect", "optional", "assertion"), good=204),
+    ("GET", "/auth/forbidden"): Route("page", good=403),
+    ("GET", "/oauth2/auth"): Route("session", once=("assertion",), good=202),
+    ("GET", "/oauth2/sign_in"): Route(once=("rd",), good=303),
+    ("GET", "/oauth2/start"): Route(once=("rd",), good=303),
+    ("GET", "/oauth2/sign_out"): Route(once=("rd",), good=303),
+    ("GET", "/api/v1/session"): Route("session"),
+    ("DELETE", "/api/v1/session"): Route("session", own_pages=True, good=204),
+    ("GET", "/api/v1/session/assertion"): Route("session"),
+    ("GET", "/.well-known/jwks.json"): Route(),
+    ("DELETE", "/api/v1/account"): Route(
+        "app", needs=("authorizationCode",), may=("identityToken", "nonce"), null=("identityToken", "nonce"),
+        may_be_empty=True, good=202, **NATIVE, **API),
+    ("POST", "/api/v1/native/challenge"): Route(may_be_empty=True, **NATIVE, **API),
+    ("POST", "/api/v1/native/sessions"): Route(
+        needs=("identityToken", "authorizationCode", "nonce"), may=("user",), null=("user",), **NATIVE, **API),
+    ("GET", "/.well-known/apple-app-site-association"): Route(),
+    ("POST", "/api/v1/introspect"): Route(
+        "introspect", FORM, ("token",), most=16_384, unknown=(200,), ignores_others=True, **API),
+    ("GET", "/api/v1/users"): Route("users:read", once=("state", "group", "limit", "cursor"), **API),
+    ("GET", "/api/v1/users/{id}"): Route("users:read", **API),
+    ("PATCH", "/api/v1/users/{id}"): Route(
+        "users:write", JSON, may=("externalID", "groups", "state"), null=("externalID",), most=16_384, **API),
+    ("DELETE", "/api/v1/users/{id}"): Route("users:delete", good=202, **API),
+    ("GET", "/api/v1/users/{id}/credential"): Route("users:read", **API),
+    ("GET", "/api/v1/users/{id}/sessions"): Route("users:read", once=("limit", "cursor"), **API),
+    ("DELETE", "/api/v1/users/{id}/sessions"): Route("users:write", good=204, **API),
+    ("DELETE", "/api/v1/users/{id}/sessions/{session}"): Route("users:write", good=204, **API),
+    ("GET", "/api/v1/events"): Route("events:read", once=("user", "after", "limit"), **API),
+    ("GET", "/assets/{path...}"): Route(),
+    ("GET", "/healthz"): Route(),
+    ("GET", "/readyz"): Route(),
+}
+ADMIN = {"/healthz", "/readyz"}
+
+
+def test_every_documented_route_is_in_the_table():
+    """A test elsewhere holds the document against the program."""
+    rows = re.findall(r"^\| `([A-Z]+) (/[^`]*)` \|", ROUTES.read_text(), re.MULTILINE)
+    assert set(rows) == set(TABLE) and len(rows) == len(TABLE)
+    askers = {(method, path): asker for method, path, asker in documented()}
+    for place, route in TABLE.items():
+        if (scope := re.fullmatch(r"a backend, `([a-z:]+)`", askers.get(place, ""))) or route.asker in SCOPES:
+            assert scope and route.asker == scope[1], place
+
+
+# A place where everything good can be done
+
+@pytest.fixture(scope="module")
+def site(binaries, tmp_path_factory):
+    site = Site(binaries, tmp_path_factory.mktemp("bad"), {
+        "log.level": "info", "server.trustedProxies": PROXIES, "assertion.audience": "backend", "apple.bundleIDs": [APP],
+        "apple.nativeNonce": "raw"})
+    yield site.start()
+    site.end()
+
+
+@pytest.fixture(scope="module")
+def keys(inhabited):
+    return {scope: inhabited.make_key(scope) for scope in SCOPES}
+
+
+def tap(site, person: str) -> dict:
+    nonce = json.loads(send(site, "POST", "/api/v1/native/challenge").body)["nonce"]
+    given = site.apple.call("POST", "native", {"person": person, "client_id": APP, "nonce": nonce})
+    return {name: given[name] for name in ("identityToken", "authorizationCode")} | {"nonce": nonce}
+
+
+def sign_in_app(site, person: str) -> str:
+    answer = send(site, "POST", "/api/v1/native/sessions", [JSON], json.dumps(tap(site, person)))
+    assert answer.status == 200, answer.body
+    return answer.json()["token"]
+
+
+class Request:
+    """The good request of a route."""
+
+    def __init__(self, site, inhabited: Inhabited, keys: dict, method: str, path: str):
+        self.route = route = TABLE[method, path]
+        self.method, self.place = method, path
+        self.server = site
+        if path in ADMIN:
+            port = json.loads((site.folder / "config.json").read_text())["admin"]["port"]
+            self.server = SimpleNamespace(port=port, origin=f"http://127.0.0.1:{port}")
+        self.person = Person(inhabited)
+        self.target = self.person.fill(path)
+        self.fields: list[tuple[str, str]] = []
+        self.content: dict = {}
+        if route.own_pages:
+            self.fields.append(SAME_ORIGIN)
+        if route.asker in ("page", "session"):
+            self.credential = cookie(self.person.token)
+        elif route.asker in SCOPES:
+            self.credential = ("Authorization", f"Bearer {keys[route.asker]}")
+        elif route.asker == "app":
+            self.credential = ("Authorization", f"Bearer {sign_in_app(site, 'chie')}")
+        else:
+            self.credential = None
+        self.fill(site)
+
+    def fill(self, site) -> None:
+        person = self.person
+        match self.place:
+            case "/apple/callback":
+                start = send(site, "GET", "/login/apple")
+                form = site.apple.call(
+                    "POST", "authorize", {"person": "boris", "authorize_url": start.headers["Location"]})["form"]
+                self.content = dict(parse_qsl(form))
+                self.credential = ("Cookie", start.headers["Set-Cookie"].split(";")[0])
+            case "/apple/notifications":
+                sign_in_app(site, "dana")
+                made = site.apple.call("POST", "notifications", {
+                    "type": "email-disabled", "person": "dana", "deliver": False})
+                self.content = {"payload": made["payload"]}
+            case "/account/sessions/revoke": self.content = {"session": person.elsewhere}
+            case "/account/delete": self.content = {"confirm": "yes", "account": person.user}
+            case "/logout" if self.method == "POST": self.content = {"return_to": "/account"}
+            case "/api/v1/account":
+                tapped = tap(site, "chie")
+                self.content = {name: tapped[name] for name in ("authorizationCode", "nonce")}
+            case "/api/v1/native/sessions": self.content = tap(site, "ada")
+            case "/api/v1/introspect": self.content = {"token": person.token}
+            case "/api/v1/users/{id}" if self.method == "PATCH":
+                self.content = {"externalID": person.user, "groups": ["staff"], "state": "active"}
+        if self.place == "/assets/{path...}":
+            self.target = "/assets/bramley.css"
+
+    def encode(self, content: dict) -> bytes:
+        return (urlencode(content) if self.route.takes == FORM else json.dumps(content)).encode()
+
+    def send(self, content=None, *, method=None, target=None, kind=True, credential=True, fields=None) -> Answer:
+        """The good request, but for what is named."""
+        route = self.route
+        if content is None:
+            content = self.encode(self.content) if route.takes else b""
+        sent = list(self.fields if fields is None else fields)
+        if route.takes and kind is not None:
+            sent += [route.takes] if kind is True else kind
+        if credential is True and self.credential:
+            sent.append(self.credential)
+        elif credential not in (True, None):
+            sent.append(credential)
+        return send(self.server, method or self.method, target or self.target, sent, content)
+
+
+# What the database is, and what refusals are
+
+def everything(site) -> dict:
+    with closing(sqlite3.connect(site.folder / "data/bramley.db", timeout=30)) as database:
+        tables = [name for name, in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        assert set(WRITTEN) <= set(tables)
+        found = {}
+        for table in tables:
+            if (passed := WRITTEN.get(table, set())) is not None:
+                columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[1] not in passed]
+                found[table] = sorted(database.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall(), key=repr)
+        return found
+
+
+def described(method: str, path: str) -> dict[int, set[str]]:
+    """Codes by status: what docs/openapi.yaml says of an operation; for other routes, what docs/api.md says of all."""
+    document = yaml.safe_load(OPENAPI.read_text())
+    operation = document["paths"].get(path, {}).get(method.lower())
+    if operation is None:
+        rows = re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|", ROUTES.read_text(), re.MULTILINE)
+        return {int(status): {code for code, other in rows if other == status} for _, status in rows}
+    found: dict[int, set[str]] = {}
+    for status, answer in operation["responses"].items():
+        if "$ref" in answer:
+            answer = document["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+        if problem := answer.get("content", {}).get("application/problem+json"):
+            found[int(status)] = set(problem["schema"]["allOf"][1]["properties"]["code"]["enum"])
+    return found
+
+
+# Of every route: docs/api.md.
+ALWAYS = {(405, "method_not_allowed"), (501, "method_not_allowed"), (404, "not_found"), (400, "bad_request")}
+
+
+# No request that a route would see.
+IN_ONE_LINE = ("too much for any", "an endless address")
+
+
+class Refusals:
+    """Collects what was not refused as it should have been, so that one run shows all of it."""
+
+    def __init__(self, request: Request):
+        self.request, self.wrong = request, []
+        self.described = described(request.method, request.place)
+
+    def expect(self, what: str, answer: Answer, *statuses: int, code: str | None = None) -> None:
+        if answer.status not in statuses:
+            self.wrong.append(f"{what}: {answer.status} and not {statuses}: {answer.body[:200]!r}")
+            return
+        # What a proxy passes on has its fields alone.
+        if answer.status < 400 or answer.status == 401 and self.request.place in ("/auth/verify", "/oauth2/auth"):
+            return
+        kind = answer.headers.get("Content-Type", "")
+        if kind == "application/problem+json":
+            problem = answer.json()
+            pair = answer.status, problem["code"]
+            if pair not in ALWAYS and problem["code"] not in self.described.get(answer.status, ()):
+                self.wrong.append(f"{what}: {pair} is not documented")
+            if problem["status"] != answer.status or not problem["errorID"] or code not in (None, problem["code"]):
+                self.wrong.append(f"{what}: {problem} and not {code}")
+        elif self.request.place.startswith("/api/") and what not in IN_ONE_LINE:
+            self.wrong.append(f"{what}: {kind}")
+        elif not kind.startswith(("text/html", "text/plain")) or not answer.body:
+            self.wrong.append(f"{what}: {kind}, {answer.body[:100]!r}")
+
+
+# What can be wrong
+
+def methods(request: Request, expect) -> None:
+    allowed = {method for method, path in TABLE if path == request.place}
+    allowed |= {"OPTIONS"} | ({"HEAD"} if "GET" in allowed else set())
+    for method in sorted(METHODS - allowed - {"HEAD"}):
+        answer = request.send(method=method)
+        expect(f"the method {method}", answer, 405, code="method_not_allowed")
+        said = {name.strip() for name in answer.headers.get("Allow", "").split(",")}
+        if said != allowed:
+            expect(f"Allow for {method} is {said}", answer)
+    expect("no method", request.send(method="BREW"), 501)
+
+
+def addresses(request: Request, expect) -> None:
+    route, target = request.route, request.target
+    for more in ("%00", "%ff", "/%2e%2e/", "//", "/%2F", "%"):
+        expect(f"the path with {more}", request.send(target=target + more), 400, 404)
+    expect("an endless address", request.send(target=f"{target}?x={'x' * LINE}"), 414)
+    if route.strict:
+        for query in ("x=1", "%00=1", "%ff=1", "state", "=&=", "token=x", "_method=DELETE"):
+            expect(f"the parameter {query}", request.send(target=f"{target}?{query}"), 400, code="invalid_request")
+    for name in route.once:
+        expect(f"{name} twice", request.send(target=f"{target}?{name}=true&{name}=true"), 400)
+        if route.strict:
+            for value in ("%00", "%ff", "x" * 3000, ""):
+                expect(f"{name}={value[:9]}", request.send(target=f"{target}?{name}={value}"), 400, 404, 410)
+    if "{id}" in request.place and "PATCH" != request.method:
+        for part in (make_id("usr_"), "usr_", "x" * 300, "%00", "%F0%9F%8D%8E", "'"):
+            expect(f"the id {part}", request.send(target=target.replace(request.person.user, part)), 404, 400)
+
+
+def credentials(request: Request, expect, keys: dict, inhabited: Inhabited) -> None:
+    route, person = request.route, request.person
+    if route.asker == "nobody":
+        return
+    expired = Person(inhabited)
+    inhabited.write("UPDATE session SET expires_at = 1 WHERE user = ?", [(expired.user,)])
+    (_, native), = inhabited.make_sessions([person.user], "native")
+    unknown, key = make_token("brs_")[0], make_token("brk_")[0]
+    anybody = next(iter(keys.values()))
+    cookies = [cookie(token) for token in (unknown, "brs_", "", "x" * 4000, expired.token, native, anybody)]
+    bearers = [("Authorization", f"{scheme} {token}") for scheme, token in [
+        ("Bearer", unknown), ("Bearer", "brs_"), ("Bearer", key), ("Bearer", "brk_"), ("Bearer", "x" * 4000),
+        ("Bearer", expired.token), ("Bearer", person.token), ("Basic", "x"), ("Digest", "x"), ("Bearer", "")]]
+    if route.asker in SCOPES:
+        for credential in [None, *cookies, *bearers]:
+            expect(f"as {credential}", request.send(credential=credential), 401)
+        for scope in SCOPES - {route.asker}:
+            answer = request.send(credential=("Authorization", f"Bearer {keys[scope]}"))
+            expect(f"with the key for {scope}", answer, 403, code="insufficient_scope")
+        return
+    # A page leads to the login page; signing out again is no mistake. Where an app is expected, a cookie from nowhere is
+    # another site's.
+    lost = (401, 403) if route.asker == "app" else (401,) if request.place.startswith(("/api/", "/auth/verify", "/oauth2/")) else (200, 303, 403)
+    # A Bearer that is not ours is the application's own.
+    own = bearers[:2] + bearers[5:7]
+    for credential in [None, *cookies, *own]:
+        expect(f"as {credential}", request.send(credential=credential), *lost)
+
+
+def origins(request: Request, expect) -> None:
+    # Of an app nobody asks where it is.
+    if not request.route.own_pages:
+        return
+    for fields in ([], [("Sec-Fetch-Site", "cross-site")], [("Sec-Fetch-Site", "same-site")], [("Origin", "https://evil.example")],
+                   [("Origin", "null")], [SAME_ORIGIN, ("Sec-Fetch-Site", "cross-site")]):
+        expect(f"from {fields}", request.send(fields=fields), 403, code="cross_site")
+
+
+def contents(request: Request, expect) -> None:
+    route = request.route
+    too_much(request, expect)
+    if not route.takes:
+        return
+    good, code = request.encode(request.content), route.code
+    other = "application/json" if route.takes == FORM else FORM[1]
+    if not route.any_type:
+        for kind in ([], [("Content-Type", other)], [("Content-Type", "text/plain")], [("Content-Type", "")],
+                     [("Content-Type", "multipart/form-data; boundary=x")], [("Content-Type", route.takes[1] + "x")],
+                     [("Content-Type", "\x80\xff")]):
+            expect(f"the type {kind}", request.send(good or b"{}", kind=kind), 415, 400)
+        for pair in ([route.takes, ("Content-Type", other)], [("Content-Type", other), route.takes]):
+            expect(f"the types {pair}", request.send(good or b"{}", kind=pair), 415, 400)
+    if route.most < BODY:
+        filler = b"x=" + b"y" * route.most if route.takes == FORM else json.dumps({"x": "y" * route.most}).encode()
+        expect("too much", request.send(filler), 413, code="content_too_large")
+    if route.takes == FORM:
+        forms(request, expect)
+        return
+
+    def refused(what: str, body: bytes) -> None:
+        expect(what, request.send(body), *route.refuses, code=code)
+
+    if not route.may_be_empty:
+        refused("nothing", b"")
+    for body in (b"[]", b'"x"', b"null", b"true", b"1", b"{", b"}", b"{}x", b"{}{}", b"\xef\xbb\xbf{}", b"\x00", b"{}\x00", b"x=1",
+                 b'{"\xff":1}', b'{"x\x00":1}', b"{'x':1}", b"{\"x\":1,}", b"[" * 9_000, b'{"x":' * 900, b"<x/>", b'{"x":NaN}'):
+        refused(repr(body[:20]), body)
+    if good:
+        for cut in (1, len(good) // 2, len(good) - 1):
+            refused(f"cut after {cut}", good[:cut])
+    if not route.ignores_others:
+        refused("a member more", json.dumps(request.content | {"x": 1}).encode())
+        refused("a member in other letters", json.dumps({name.upper(): "x" for name in route.needs or ("x",)}).encode())
+    for name in route.needs:
+        refused(f"without {name}", json.dumps({key: value for key, value in request.content.items() if key != name}).encode())
+    for name in (*route.needs, *route.may):
+        wrong = [1, 1.5, True, [1], [[]], [None], {"x": 1}, "", "\x00", "\ud800", "x" * 17_000] + ([] if name in route.null else [None])
+        if name == "user":
+            wrong = [1, True, [], "x", {"givenName": 1}, {"familyName": ["x"]}, {"x": 1}, {"givenName": "\ud800"}]
+        for value in wrong:
+            spoilt = request.content | {name: value}
+            if name == "identityToken" and value == "" and name in route.may:
+                continue
+            # With a nonce that is good, a code that reads as one is Apple's to refuse; and the nonce is used up.
+            if (name, value, request.place) == ("authorizationCode", "\x00", "/api/v1/account"):
+                continue
+            statuses = (*route.refuses, 413) if value == "x" * 17_000 else route.refuses
+            answer = request.send(json.dumps(spoilt).encode())
+            # A text is read, and then it is no token, no code and no nonce.
+            is_read = isinstance(value, str) and name in ("identityToken", "authorizationCode", "nonce")
+            expect(f"{name} is {str(value)[:20]!r}", answer, *statuses,
+                   code=None if is_read or answer.status == 413 else code)
+        value = json.dumps(request.content.get(name, "x")).encode()
+        quoted = json.dumps(name).encode()
+        rest = good[1:] if request.content else b"}"
+        doubled = b"{" + quoted + b":" + value + b"," + (rest if name in request.content else quoted + b":" + value + b"," + rest)
+        refused(f"{name} twice", doubled)
+        refused(f"{name} twice, spelt otherwise", doubled.replace(quoted, b'"\\u%04x' % ord(name[0]) + quoted[2:], 1))
+        refused(f"{name} is no UTF-8", b"{" + quoted + b':"\xff\xfe"}')
+
+
+def forms(request: Request, expect) -> None:
+    route = request.route
+    for name in (*route.needs, *route.may):
+        rest = {key: value for key, value in request.content.items() if key != name}
+        both = urlencode(request.content).encode() + b"&" + urlencode({name: request.content[name]}).encode()
+        # Even where nothing is missing: nobody knows which is meant.
+        expect(f"{name} twice", request.send(both), 400, code=route.code)
+        if name in route.needs:
+            for what, body in (("without", urlencode(rest)), ("empty", urlencode(rest | {name: ""})), ("upper", urlencode(rest | {name.upper(): "x"}))):
+                expect(f"{name}: {what}", request.send(body.encode()), *route.refuses, code=route.code)
+        for value in (b"%00", b"%ff%fe", b"\xff", b"%", b"%zz", b"\x00", b"x" * 3000, b"[]", b"//evil.example", b"%0d%0aSet-Cookie:x=1"):
+            body = urlencode(rest).encode() + b"&" + name.encode() + b"=" + value
+            expect(f"{name}={value[:12]}", request.send(body), *(route.unknown or route.refuses), code=route.code)
+    many = "&".join(f"x{number}=1" for number in range(100))
+    expect("many fields", request.send(many.encode()), 400, *route.refuses, code=route.code)
+    if route.needs:
+        for body in (b"", b"&", b"=", b"\x00", b"\xff", b'{"x":1}', b"[]"):
+            expect(repr(body), request.send(body), *route.refuses, code=route.code)
+
+
+def too_much(request: Request, expect) -> None:
+    """More than the server takes from anybody, announced: it is not waited for."""
+    connection = http.client.HTTPConnection("127.0.0.1", request.server.port, timeout=10)
+    try:
+        connection.putrequest(request.method, request.target, skip_host=True)
+        for name, value in (("Host", urlsplit(request.server.origin).netloc), ("Content-Length", str(BODY + 1))):
+            connection.putheader(name, value)
+        connection.endheaders()
+        expect("too much for any", Answer(connection.getresponse()), 413)
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("method, path", TABLE, ids=lambda value: value)
+def test_bad_input_is_refused_and_changes_nothing(site, inhabited, keys, method, path):
+    request = Request(site, inhabited, keys, method, path)
+    refusals = Refusals(request)
+    before = everything(site)
+    for way in (methods, addresses, origins, contents):
+        way(request, refusals.expect)
+    assert not refusals.wrong, "\n".join(refusals.wrong)
+    assert everything(site) == before
+    # These make sessions of their own, to be refused.
+    credentials_are_refused(request, site, keys, inhabited)
+    good = request.send()
+    assert good.status == request.route.good, (good.status, good.body)
+
+
+def credentials_are_refused(request: Request, site, keys: dict, inhabited: Inhabited) -> None:
+    refusals = Refusals(request)
+    credentials(request, refusals.expect, keys, inhabited)
+    assert not refusals.wrong, "\n".join(refusals.wrong)
+    if request.method != "GET" and request.route.asker != "nobody":
+        # What the request would have ended is there.
+        kept = request.person.kept()
+        assert (request.person.session,) in kept[1] and (request.person.elsewhere,) in kept[1]
+        assert kept[0] and kept[0][0][0] == "active" and kept[0][0][1] is None
