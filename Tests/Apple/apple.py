@@ -32,6 +32,10 @@ FIELDS = {
 }
 
 
+# In place of an answer: none at all, or the half of one.
+HANG, CUT = (0, "hang", b""), (0, "cut", b"")
+
+
 class Refused(Exception):
     """An OAuth error: RFC 6749 §5.2."""
 
@@ -82,7 +86,7 @@ class Apple:
     migration_tokens: dict[str, str] = field(default_factory=dict)
     transfers: dict[str, tuple[Account, str, str]] = field(default_factory=dict)
     consents: set[tuple[str, str]] = field(default_factory=set)
-    # What the next request to a path is answered with instead: status, type, content.
+    # What the next request to a path is answered with instead: status, type, content; HANG or CUT.
     instead: dict[str, list[tuple[int, str, bytes]]] = field(default_factory=dict)
     # Seconds by which its clock is ahead of ours, in identity tokens.
     ahead: int = 0
@@ -90,6 +94,7 @@ class Apple:
 
     def __post_init__(self):
         self.keys = [signing_key("AppleKey01"), signing_key("AppleKey02")]
+        self.closing = threading.Event()
         apple = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -111,6 +116,7 @@ class Apple:
         self.thread.start()
 
     def close(self) -> None:
+        self.closing.set()
         self.server.shutdown()
         self.server.server_close()
         self.thread.join()
@@ -121,6 +127,13 @@ class Apple:
         path = request.path
         with self.lock:
             status, kind, content = self.reply(request, path, body)
+        if (status, kind, content) in (HANG, CUT):
+            request.close_connection = True
+            if kind == "hang":
+                self.closing.wait()
+            else:
+                request.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nContent-Type: application/json\r\n\r\n{")
+            return
         request.send_response(status)
         if kind:
             request.send_header("Content-Type", kind)
