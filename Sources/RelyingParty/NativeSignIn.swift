@@ -42,6 +42,8 @@ package enum NativeSignInOutcome: SharedAnswer {
     case pending(UserID)
     case disabled(UserID)
     case closed
+    /// What the identical request before was told; it used the code up.
+    case refusedBefore(SignInRefusal)
     case failed(SignInFailure)
 
     /// Never: the store knows what became of a challenge, for every process and after a restart.
@@ -122,7 +124,7 @@ extension SignIn {
         }
     }
 
-    /// What an identical request has made; nil when the challenge is unused.
+    /// What an identical request has made, or why it made nothing; nil when the challenge is unused.
     /// - Throws: `.replayed` when another request used it, or when its session has ended.
     private func renewed(
         _ request: NativeSignInRequest, _ challenge: SignInAttempt
@@ -130,9 +132,9 @@ extension SignIn {
         let now = clock.now()
         let used = try await storing { () throws(StoreError) in try await store.usedAttempt(challenge.id, at: now) }
         guard let used else { return nil }
-        guard constantTimeEquals(used.bindingHash.bytes, request.digest.bytes), used.sessionIsLive else {
-            throw .replayed
-        }
+        guard constantTimeEquals(used.bindingHash.bytes, request.digest.bytes) else { throw .replayed }
+        if let refusal = used.refusal { return .refusedBefore(refusal) }
+        guard used.sessionIsLive else { throw .replayed }
         for token in nativeTokens(request, challenge) {
             let found = try await storing { () throws(StoreError) in
                 try await store.signedIn(token: token.hash, at: now)
@@ -196,7 +198,7 @@ extension SignIn {
         case .pending(let user): log(.pending(user) as SignInOutcome)
         case .disabled(let user): log(.disabled(user) as SignInOutcome)
         case .closed: log(.closed as SignInOutcome)
-        case .failed:
+        case .refusedBefore, .failed:
             // Whoever answers the app writes this line.
             break
         }

@@ -152,15 +152,25 @@ package enum SignInResult: Hashable, Sendable {
     case revoked
 }
 
+/// Why a sign-in that Apple vouches for made no session, as it is kept with the attempt.
+package enum SignInRefusal: String, Sendable, CaseIterable {
+    case pending, disabled, closed, revoked
+}
+
 package struct UsedAttempt: Hashable, Sendable {
     package var bindingHash: Digest256
     package var session: SessionID?
     package var sessionIsLive: Bool
+    /// Nil when there was a session, and for attempts of before this was kept.
+    package var refusal: SignInRefusal?
 
-    package init(bindingHash: Digest256, session: SessionID?, sessionIsLive: Bool) {
+    package init(
+        bindingHash: Digest256, session: SessionID?, sessionIsLive: Bool, refusal: SignInRefusal? = nil
+    ) {
         self.bindingHash = bindingHash
         self.session = session
         self.sessionIsLive = sessionIsLive
+        self.refusal = refusal
     }
 }
 

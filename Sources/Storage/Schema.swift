@@ -24,6 +24,7 @@ enum Schema {
         SchemaStep(name: "0009-credential-state", sql: credentialState),
         SchemaStep(name: "0010-native", sql: native),
         SchemaStep(name: "0011-transfer", sql: transfer),
+        SchemaStep(name: "0012-refusals", sql: refusals),
     ]
 
     private static let people = """
@@ -310,6 +311,11 @@ enum Schema {
             expires_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX code_exchange_end ON code_exchange (expires_at);
+        """
+
+    private static let refusals = """
+        -- Why the attempt made no session although Apple vouched for the person; an identical retry is told the same.
+        ALTER TABLE used_attempt ADD COLUMN refusal TEXT;
         """
 
     private static let transfer = """

@@ -32,22 +32,22 @@ extension Database: SignInStore {
             {
                 // The name stays. The end may have come just before this consent, in the same second or with an answer
                 // that was lost: then the consent stands, and Apple does not send the name again.
-                try connection.markUsed(record, session: nil)
+                try connection.markUsed(record, refusal: .revoked)
                 return .revoked
             }
             guard
                 let person = try connection.admit(record, identifiers: identifiers, effects: &effects)
             else {
-                try connection.markUsed(record, session: nil)
+                try connection.markUsed(record, refusal: .closed)
                 return .closed
             }
             if person.isNew { try connection.cancelRevocations(hashes) }
             switch person.user.state {
             case .pending:
-                try connection.markUsed(record, session: nil)
+                try connection.markUsed(record, refusal: .pending)
                 return .pending(person.user.id)
             case .disabled:
-                try connection.markUsed(record, session: nil)
+                try connection.markUsed(record, refusal: .disabled)
                 return .disabled(person.user.id)
             case .active:
                 let session = try connection.makeSession(
@@ -71,7 +71,7 @@ extension SQLiteConnection {
         guard
             let row = try firstRow(
                 """
-                SELECT a.binding_hash, a.session, s.last_seen_at, s.expires_at FROM used_attempt a
+                SELECT a.binding_hash, a.session, s.last_seen_at, s.expires_at, a.refusal FROM used_attempt a
                 LEFT JOIN session s ON s.id = a.session WHERE a.attempt = ?
                 """, [blob(id)])
         else { return nil }
@@ -82,7 +82,7 @@ extension SQLiteConnection {
         }
         return UsedAttempt(
             bindingHash: try row.digest(0), session: (row[1] as String?).map { SessionID(unchecked: $0) },
-            sessionIsLive: isLive)
+            sessionIsLive: isLive, refusal: row.hasNull(atIndex: 4) ? nil : try row.value(4))
     }
 
     /// Whether Apple has told, since the attempt began, of the end of this person's consent at or after this sign-in's
@@ -100,11 +100,13 @@ extension SQLiteConnection {
         }
     }
 
-    fileprivate func markUsed(_ record: SignInRecord, session: SessionID?) throws {
+    fileprivate func markUsed(
+        _ record: SignInRecord, session: SessionID? = nil, refusal: SignInRefusal? = nil
+    ) throws {
         try run(
-            "INSERT INTO used_attempt (attempt, binding_hash, session, expires_at) VALUES (?, ?, ?, ?)",
+            "INSERT INTO used_attempt (attempt, binding_hash, session, refusal, expires_at) VALUES (?, ?, ?, ?, ?)",
             [
-                blob(record.attempt), blob(record.bindingHash), session?.rawValue,
+                blob(record.attempt), blob(record.bindingHash), session?.rawValue, refusal?.rawValue,
                 record.attemptExpiresAt.milliseconds,
             ])
     }

@@ -27,7 +27,7 @@ package final class MemoryStore: Sendable {
     struct State {
         var people: [IdentityKey: Person] = [:]
         var sessions: [Digest256: Session] = [:]
-        var usedAttempts: [Digest256: (bindingHash: Digest256, session: SessionID?)] = [:]
+        var usedAttempts: [Digest256: (bindingHash: Digest256, session: SessionID?, refusal: SignInRefusal?)] = [:]
         var firstConsents: [IdentityKey: PersonName] = [:]
         var credentials: [IdentityKey: [ClientID: Credential]] = [:]
         var exchanges: [Digest256: (claim: ExchangeClaim, isSpent: Bool)] = [:]

@@ -21,23 +21,28 @@ extension MemoryStore: SignInStore {
         let session = state.sessions.values.first { $0.id == used.session }
         return UsedAttempt(
             bindingHash: used.bindingHash, session: used.session,
-            sessionIsLive: session.map { isLive($0, at: now) } ?? false)
+            sessionIsLive: session.map { isLive($0, at: now) } ?? false, refusal: used.refusal)
     }
 
     package func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {
         try write { state, effects in
             if let used = used(record.attempt, at: record.now, in: state) { return .alreadyUsed(used) }
-            state.usedAttempts[record.attempt] = (record.bindingHash, nil)
+            func refuse(_ refusal: SignInRefusal, _ result: SignInResult) -> SignInResult {
+                state.usedAttempts[record.attempt] = (record.bindingHash, nil, refusal)
+                return result
+            }
             let key = IdentityKey(team: record.team, subject: record.claims.subject)
             if let revoked = state.revocations[key.subject], revoked.eventTime >= record.claims.issuedAt,
                 revoked.receivedAt >= record.attemptIssuedAt
             {
-                return .revoked
+                return refuse(.revoked, .revoked)
             }
-            guard let (user, isNew) = admit(record, key: key, in: &state, effects: &effects) else { return .closed }
+            guard let (user, isNew) = admit(record, key: key, in: &state, effects: &effects) else {
+                return refuse(.closed, .closed)
+            }
             switch user.state {
-            case .pending: return .pending(user.id)
-            case .disabled: return .disabled(user.id)
+            case .pending: return refuse(.pending, .pending(user.id))
+            case .disabled: return refuse(.disabled, .disabled(user.id))
             case .active: break
             }
             if let replaced = record.replacing {
@@ -50,7 +55,7 @@ extension MemoryStore: SignInStore {
                 clientID: record.claims.clientID, device: new.device, issuedAt: record.claims.issuedAt,
                 createdAt: record.now, lastSeenAt: record.now, expiresAt: new.expiresAt)
             state.sessions[session.tokenHash] = session
-            state.usedAttempts[record.attempt] = (record.bindingHash, session.id)
+            state.usedAttempts[record.attempt] = (record.bindingHash, session.id, nil)
             self.record(.sessionCreated, user: user.id, session: session.id, at: record.now, in: &state)
             return .signedIn(user: user, session: session, isNewUser: isNew)
         }

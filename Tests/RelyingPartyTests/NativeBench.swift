@@ -25,6 +25,7 @@ extension NativeSignInOutcome {
         case .pending: "pending"
         case .disabled: "disabled"
         case .closed: "closed"
+        case .refusedBefore(let refusal): refusal.rawValue
         case .failed(let failure): failure.reason
         }
     }

@@ -38,9 +38,10 @@ struct NativeAPI: Sendable {
         switch outcome {
         case .signedIn(let token, let signedIn):
             return responses.json(SessionDocument.encode(signedIn, token: token))
-        case .pending: throw .userPending
-        case .disabled: throw .userDisabled
-        case .closed: throw .signUpClosed
+        case .pending, .refusedBefore(.pending): throw .userPending
+        case .disabled, .refusedBefore(.disabled): throw .userDisabled
+        case .closed, .refusedBefore(.closed): throw .signUpClosed
+        case .refusedBefore(.revoked): throw .nativeSignIn(.revoked)
         case .failed(let failure): throw .nativeSignIn(failure)
         }
     }
