@@ -95,6 +95,11 @@ package struct AccountRecord: Hashable, Sendable {
     }
 }
 
+extension [AccountRecord.Identity] {
+    /// Whether a deletion can be told to Apple: a refresh token is there to be revoked.
+    package var holdToken: Bool { contains { $0.credentials.contains(where: \.holdsToken) } }
+}
+
 /// Reads what is kept about a person.
 package protocol AccountRecords: Sendable {
     /// nil when the user is unknown.

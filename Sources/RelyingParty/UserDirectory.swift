@@ -64,6 +64,11 @@ package enum UserDeletion: Hashable, Sendable {
     case unknown
     /// Gone, with so many refresh tokens queued to be revoked. With none, Apple is not told.
     case deleted(revocations: Int)
+
+    /// Whether Apple is told of it; nil for `unknown`.
+    package var appleIsTold: Bool? {
+        if case .deleted(let revocations) = self { revocations > 0 } else { nil }
+    }
 }
 
 /// Limits of what an application stores with a user.
@@ -97,7 +102,7 @@ package enum UserLimits {
 /// Users as the operator's commands and the API find and change them. Writes are one durable transaction each, with
 /// their events; after return every look-up in this process sees them, and within a second those of other processes.
 package protocol UserDirectory: AccountRecords {
-    /// The user with the identity they were created by; nil when unknown.
+    /// The user with the identity they were created by, or have moved to since; nil when unknown.
     func user(_ id: UserID) async throws(StoreError) -> User?
     func user(externalID: String) async throws(StoreError) -> User?
     func user(team: TeamID, subject: AppleSubject) async throws(StoreError) -> User?

@@ -64,8 +64,10 @@ struct WebResponses: Sendable {
         return ServerResponse(status: status, fields: fields)
     }
 
-    func json(_ bytes: [UInt8], cookies: [String] = []) -> ServerResponse {
-        var response = empty(.ok, fields: [.contentType: "application/json"], cookies: cookies)
+    func json(
+        _ bytes: [UInt8], status: HTTPResponse.Status = .ok, cookies: [String] = []
+    ) -> ServerResponse {
+        var response = empty(status, fields: [.contentType: "application/json"], cookies: cookies)
         response.body = .bytes(bytes)
         return response
     }

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,14 @@ def plain(text: str) -> str:
 def reader(make_own_visitor, site):
     """A visitor whose browser asks for these languages."""
     return lambda accepted: make_own_visitor(site, {"intl.accept_languages": accepted})
+
+
+def forget_tokens(site) -> None:
+    """As after an import, or once Apple has ended the tokens there were."""
+    connection = sqlite3.connect(site.folder / "data/bramley.db", timeout=10)
+    connection.execute("UPDATE apple_credential SET sealed_refresh_token = NULL")
+    connection.commit()
+    connection.close()
 
 
 def apple_script(visitor) -> str:
@@ -205,15 +214,22 @@ def test_sessions_and_deletion_fit_and_read_well(visitor, site, gallery, languag
     assert [plain(item.text) for item in visitor.all(".what li")] == [
         filled(f"deletion.{key}") for key in ("whatProfile", "whatSessions", "whatApple")]
     look(visitor, f"{language}-account-delete", gallery)
+    forget_tokens(site)
+    visitor.open(f"/account/delete?{chosen}")
+    assert [plain(item.text) for item in visitor.all(".what li")] == [
+        filled(f"deletion.{key}") for key in ("whatProfile", "whatSessions")]
+    assert plain(visitor.find("#untold p").text) == f"{filled('deletion.untold')} {filled('deletion.deletedCheck')}"
+    look(visitor, f"{language}-account-delete-untold", gallery)
     visitor.find("[name=confirm]").click()
     visitor.press("button.danger")
     visitor.arrives("/account/deleted")
     visitor.reads(words["deletion"]["deletedTitle"])
-    assert plain(visitor.find(".lead").text) == filled("deletion.deletedWhat")
-    look(visitor, f"{language}-account-deleted", gallery)
-    visitor.open(f"/account/deleted?apple=untold&{chosen}")
     assert words["deletion"]["deletedUntold"] in visitor.text()
+    assert plain(visitor.find(".lead").text) == filled("deletion.deletedWhat")
     look(visitor, f"{language}-account-deleted-untold", gallery)
+    visitor.open(f"/account/deleted?apple=told&{chosen}")
+    assert words["deletion"]["deletedTold"] in visitor.text()
+    look(visitor, f"{language}-account-deleted-told", gallery)
 
 
 @pytest.fixture

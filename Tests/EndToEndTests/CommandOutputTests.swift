@@ -43,7 +43,7 @@ import Testing
             #expect(try await place.run(delete + " --yes").code == 1)
             #expect(try await place.run("users delete \(ids[1])", input: ids[1] + "\n", onTerminal: true).code == 0)
             let last = try await place.run("users delete \(ids[2]) --yes --json")
-            #expect(try last.json.names == ["id", "deleted", "revocationsQueued"])
+            #expect(try last.json.names == ["id", "deleted", "appleNotified", "revocationsQueued"])
 
             #expect(try await place.run("sessions revoke --all").code == 64)
             #expect(try await place.run("users disable \(ids[0]) \(ids[1])").code == 64)

@@ -28,10 +28,10 @@ struct Scripted {
                 return "done"
             case "delete":
                 let request = try JSONDecoder().decode([String: String].self, from: content)
-                try await client.deleteAccount(
+                let isTold = try await client.deleteAccount(
                     token: request["token"] ?? "", authorizationCode: request["authorizationCode"] ?? "",
                     nonce: request["nonce"] ?? "")
-                return "done"
+                return isTold.map { "done, Apple is told: \($0)" } ?? "done before"
             default: return "unknown command"
             }
         } catch let problem as Problem {

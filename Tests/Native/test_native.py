@@ -297,7 +297,8 @@ def test_without_a_stored_token_a_fresh_code_lets_apple_be_told(site):
         answer = send(site, "DELETE", "/api/v1/account", content, token=app["token"])
         assert (answer.status, answer.code) == (400, code), (content, answer.body)
     assert database(site, "SELECT count(*) FROM user")[0][0] == 1
-    assert delete(site, app["token"], authorizationCode=fresh["authorizationCode"], nonce=nonce).status == 202
+    deleted = delete(site, app["token"], authorizationCode=fresh["authorizationCode"], nonce=nonce)
+    assert (deleted.status, deleted.json()) == (202, {"appleNotified": True})
     assert people(site)[:2] == (0, 0)
     # Apple is told: the consent is gone there too.
     def consented():
@@ -305,6 +306,35 @@ def test_without_a_stored_token_a_fresh_code_lets_apple_be_told(site):
         return any(team["consented"] for team in teams)
     eventually(lambda: not consented())
     assert delete(site, app["token"], authorizationCode=fresh["authorizationCode"], nonce=nonce).status == 401
+
+
+def test_an_app_learns_that_apple_cannot_be_told(site):
+    app = sign_in(site)
+    database(site, "UPDATE apple_credential SET sealed_refresh_token = NULL")
+    deleted = delete(site, app["token"])
+    assert (deleted.status, deleted.json()) == (202, {"appleNotified": False})
+    assert people(site)[:2] == (0, 0)
+    assert database(site, "SELECT count(*) FROM revocation WHERE sealed_refresh_token IS NOT NULL") == [(0,)]
+
+
+def test_a_lost_refusal_is_told_again_to_the_same_request_alone(binaries, tmp_path):
+    site = make_site(binaries, tmp_path, access_signUp="approval")
+    try:
+        content = request(site)
+        assert (post(site, content).status, post(site, content).code) == (403, "user_pending")
+        site.stop()
+        site.start()
+        assert post(site, content).code == "user_pending"
+        assert post(site, content | {"user": {"givenName": "Eve"}}).code == "nonce_used"
+        assert exchanges(site) == 1
+        database(site, "UPDATE user SET state = 'disabled'")
+        # The answer is that of the first time; a fresh request has the present one.
+        assert post(site, content).code == "user_pending"
+        shut_out = request(site)
+        assert [post(site, shut_out).code for _ in range(2)] == ["user_disabled"] * 2
+        assert exchanges(site) == 2
+    finally:
+        site.end()
 
 
 def test_one_address_asks_so_often_and_no_more(site):

@@ -10,6 +10,24 @@ import Web
 @Suite struct AccountAPITests {
     private func people(_ site: Site) -> Int { site.store.state.withLock { $0.users.count } }
 
+    @Test("The answer says whether Apple is told, so that an app can say what else to do", arguments: [1, 0])
+    func saysWhetherAppleIsTold(tokens: Int) async throws {
+        let site = try Site()
+        site.store.state.withLock { $0.tokens = tokens }
+        let expected = "{\"appleNotified\":\(tokens > 0)}"
+        site.signIn()
+        let page: HTTPFields = [.cookie: site.cookie, .secFetchSite: "same-origin"]
+        let response = await site.send(.delete, "/api/v1/account", page)
+        #expect(response.status == .accepted)
+        #expect(response.fields[.contentType] == "application/json")
+        #expect(response.text == expected)
+        site.addUser(2)
+        let key = site.bearer(site.makeKey([.usersDelete]))
+        let byBackend = await site.send(.delete, "/api/v1/users/\(Site.userID(2))", key)
+        #expect(byBackend.status == .accepted)
+        #expect(byBackend.text == expected)
+    }
+
     @Test func appDeletesTheAccountItIsSignedInTo() async throws {
         let site = try Site()
         site.signIn(kind: .native)

@@ -62,6 +62,20 @@ import Web
     }
 
     @Test(
+        "Before it is deleted the page says what Apple can be told, and without a token how to do it oneself",
+        arguments: [2, 0])
+    func saidBeforehand(tokens: Int) async throws {
+        let site = try Site()
+        site.signIn()
+        site.store.state.withLock { $0.tokens = tokens }
+        let page = await site.get("/account/delete", fields(site)).text
+        #expect(page.contains("we tell Apple that you no longer use it here") == (tokens > 0))
+        #expect(page.contains("We cannot tell Apple") == (tokens == 0))
+        #expect(page.contains("Sign-In and Security") == (tokens == 0))
+        #expect(page.contains("href=\"https://account.apple.com/\"") == (tokens == 0))
+    }
+
+    @Test(
         "A sign-in within ten minutes is needed",
         arguments: [(0, true), (599, true), (600, false), (86_400, false)] as [(Int64, Bool)])
     func freshness(_ age: Int64, passes: Bool) async throws {

@@ -95,7 +95,12 @@ extension FakeStore: AccountRecords {
             guard let user = state.users[id] else { return nil }
             let identity = AccountRecord.Identity(
                 team: TeamID("TEAM123456"), subject: user.appleSubject, credential: user.credential,
-                lastSignInAt: user.createdAt, createdAt: user.createdAt)
+                lastSignInAt: user.createdAt, createdAt: user.createdAt,
+                credentials: (0..<state.tokens).map { number in
+                    AccountRecord.Credential(
+                        clientID: ClientID("com.example.\(number)"), state: "authorized", cause: nil,
+                        issuedAt: user.createdAt, holdsToken: true)
+                })
             return AccountRecord(
                 user: user, identities: [identity], sessions: sessions, notifications: [],
                 events: state.events.filter { $0.user == id })

@@ -16,7 +16,7 @@ struct AccountAPI: Sendable {
     let gate: RateGate
     let clock: any WallClock
 
-    /// 202: gone here, durably, when this answers; Apple is told afterwards.
+    /// 202: gone here, durably, when this answers; Apple is told afterwards, if it can be.
     func delete(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let credential = try reader.changing(request.fields, configuration.publicURL)
@@ -36,14 +36,16 @@ struct AccountAPI: Sendable {
         } else {
             guard RecentSignIn.holds(signedIn.session, at: clock.now()) else { throw .freshSignInRequired }
         }
+        let deletion: UserDeletion
         do {
             // Unknown when another request was quicker: gone all the same.
-            _ = try await users.deleteUser(signedIn.user.id, at: clock.now())
+            deletion = try await users.deleteUser(signedIn.user.id, at: clock.now())
         } catch {
             throw .store(error)
         }
         bounces.forget(signedIn.session, request.fields, cookies)
-        if case .cookie = credential { return responses.empty(.accepted, cookies: [cookies.clearSession]) }
-        return responses.empty(.accepted)
+        var cleared: [String] = []
+        if case .cookie = credential { cleared.append(cookies.clearSession) }
+        return responses.json(DeletionDocument.encode(deletion), status: .accepted, cookies: cleared)
     }
 }

@@ -119,7 +119,10 @@ struct UsersAPI: Sendable {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
         do throws(StoreError) {
-            if try await users.deleteUser(id, at: clock.now()) != .unknown { return responses.empty(.accepted) }
+            let deletion = try await users.deleteUser(id, at: clock.now())
+            if deletion != .unknown {
+                return responses.json(DeletionDocument.encode(deletion), status: .accepted)
+            }
         } catch {
             throw .store(error)
         }

@@ -21,17 +21,20 @@ enum AccountPage {
 enum AccountDeletionPage {
     /// - Parameters:
     ///   - isFresh: whether the sign-in is young enough to go on.
+    ///   - tellsApple: whether there is a token by which Apple can be told.
     ///   - again: the link to a fresh sign-in.
     ///   - minutes: how old a sign-in may be.
     static func values(
-        of user: User, isFresh: Bool, again: String, minutes: Int64, notice: String?, scriptNonce: String,
+        of user: User, isFresh: Bool, tellsApple: Bool, again: String, minutes: Int64, notice: String?,
+        scriptNonce: String,
         strings: Strings?
     ) -> PageValue {
         [
             "page": ["nonce": .text(scriptNonce)],
             "user": PersonText.values(of: user, strings: strings),
             "deletion": [
-                "isFresh": .flag(isFresh), "account": .text(user.id.rawValue), "again": .text(again),
+                "isFresh": .flag(isFresh), "tellsApple": .flag(tellsApple), "account": .text(user.id.rawValue),
+                "again": .text(again),
                 "notice": .optional(notice),
                 "againLead": .text(strings?.text("deletion.againLead", ["count": String(minutes)]) ?? ""),
             ],
@@ -49,7 +52,7 @@ enum AccountDeletionPage {
         init(_ deletion: UserDeletion) {
             switch deletion {
             case .unknown: self = .unknown
-            case .deleted(let revocations): self = revocations > 0 ? .told : .untold
+            case .deleted: self = deletion.appleIsTold == true ? .told : .untold
             }
         }
     }

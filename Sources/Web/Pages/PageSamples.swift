@@ -28,6 +28,7 @@ enum PageSamples {
                 [
                     account(of: person, isAlone: false, strings), account(of: person, isAlone: true, strings),
                     deletion(of: person, isFresh: true, notice: nil, strings),
+                    deletion(of: person, isFresh: true, tellsApple: false, notice: nil, strings),
                     deletion(of: person, isFresh: true, notice: "account.done.unconfirmed", strings),
                     deletion(of: person, isFresh: false, notice: nil, strings),
                     deletion(of: person, isFresh: false, notice: "account.done.otherAccount", strings),
@@ -62,13 +63,16 @@ enum PageSamples {
 
     /// - Parameter notice: the key of what is said about a try that deleted nothing.
     private static func deletion(
-        of person: Person, isFresh: Bool, notice: String?, _ strings: Strings
+        of person: Person, isFresh: Bool, tellsApple: Bool = true, notice: String?, _ strings: Strings
     ) -> PageSample {
-        let name = [person.name, isFresh ? "fresh" : "stale"] + (notice == nil ? [] : ["tried"])
+        let name =
+            [person.name, isFresh ? "fresh" : "stale"] + (tellsApple ? [] : ["no token"])
+            + (notice == nil ? [] : ["tried"])
         return PageSample(
             template: "account_delete", name: "account_delete (\(name.joined(separator: ", ")))",
             values: AccountDeletionPage.values(
-                of: person.user, isFresh: isFresh, again: "/login/apple?return_to=%2Faccount%2Fdelete", minutes: 10,
+                of: person.user, isFresh: isFresh, tellsApple: tellsApple,
+                again: "/login/apple?return_to=%2Faccount%2Fdelete", minutes: 10,
                 notice: notice.map { strings[$0] }, scriptNonce: scriptNonce, strings: strings))
     }
 

@@ -31,11 +31,21 @@ struct AccountDeletionRoutes: Sendable {
         let page = responses.pages.render(
             "account_delete", locale: locale,
             AccountDeletionPage.values(
-                of: signedIn.user, isFresh: isFresh(signedIn.session), again: again, minutes: RecentSignIn.seconds / 60,
+                of: signedIn.user, isFresh: isFresh(signedIn.session), tellsApple: try await holdsToken(signedIn.user),
+                again: again, minutes: RecentSignIn.seconds / 60,
                 notice: AccountNotice(request, among: AccountNotice.ofDeletion)?.text(strings), scriptNonce: nonce,
                 strings: strings))
         return responses.page(
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
+    }
+
+    /// Whether Apple can be told, as far as is known before: a token may go until then.
+    private func holdsToken(_ user: User) async throws(WebFailure) -> Bool {
+        do {
+            return try await users.identities(of: user.id)?.holdToken ?? false
+        } catch {
+            throw .store(error)
+        }
     }
 
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {

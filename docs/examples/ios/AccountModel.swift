@@ -77,14 +77,17 @@ final class AccountModel {
     }
 
     /// Deletes the account. The person confirms it at Apple's sheet.
-    func deleteAccount(from anchor: ASPresentationAnchor) async throws {
-        guard let session = savedSession else { return }
+    /// - Returns: false when nobody can tell Apple: show how the app is removed in Settings.
+    @discardableResult
+    func deleteAccount(from anchor: ASPresentationAnchor) async throws -> Bool? {
+        guard let session = savedSession else { return nil }
         let challenge = try await client.challenge()
         let credential = try await AppleAuthorization(anchor: anchor).request(challenge, scopes: [])
         let request = try SignInRequest(credential, challenge: challenge)
-        try await client.deleteAccount(
+        let isTold = try await client.deleteAccount(
             token: session.token, authorizationCode: request.authorizationCode, nonce: request.nonce)
         forget()
+        return isTold
     }
 
     // MARK: Requests of your own

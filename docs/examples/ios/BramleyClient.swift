@@ -107,12 +107,18 @@ struct BramleyClient: Sendable {
     }
 
     /// Deletes the account with what Apple has just given: it proves the person, and lets the server tell Apple.
-    func deleteAccount(token: String, authorizationCode: String, nonce: String) async throws {
+    /// - Returns: whether Apple is told. False: say to the person that they can remove the app in Settings, under their
+    ///   name, Sign in with Apple. Nil: the account was gone before.
+    @discardableResult
+    func deleteAccount(token: String, authorizationCode: String, nonce: String) async throws -> Bool? {
         let content = try JSONEncoder().encode(["authorizationCode": authorizationCode, "nonce": nonce])
         do {
-            _ = try await sendPersistently("DELETE", "api/v1/account", token: token, content: content)
+            let answer = try await sendPersistently("DELETE", "api/v1/account", token: token, content: content)
+            struct Deletion: Decodable { var appleNotified: Bool? }
+            return try decode(Deletion.self, from: answer).appleNotified
         } catch let problem as Problem where problem.status == 401 {
             // The answer of an earlier try was lost, or the session had ended: either way it is gone for this app.
+            return nil
         }
     }
 

@@ -40,6 +40,7 @@ package struct UsersDeleteCommand: AsyncParsableCommand {
                     writer.beginObject()
                     writer.member("id", id.rawValue)
                     writer.member("deleted", true)
+                    writer.member("appleNotified", tokens > 0)
                     writer.member("revocationsQueued", Int64(tokens))
                     writer.endObject()
                 }

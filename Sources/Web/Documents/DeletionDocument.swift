@@ -1,0 +1,14 @@
+import Coding
+import RelyingParty
+
+/// What the API answers to a deletion: whether Apple learns of it, or the person has to remove the app there themselves.
+enum DeletionDocument {
+    /// `appleNotified` is null when another request has deleted the account, and only that one knows.
+    static func encode(_ deletion: UserDeletion) -> [UInt8] {
+        var writer = JSONWriter(reserving: 32)
+        writer.beginObject()
+        writer.member("appleNotified", deletion.appleIsTold)
+        writer.endObject()
+        return writer.bytes
+    }
+}
