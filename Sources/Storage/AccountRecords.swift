@@ -8,12 +8,7 @@ extension Database {
         return try await read { connection in
             guard let user = try connection.user(id) else { return nil }
             let identities = try connection.identities(of: id)
-            let sessions = try connection.rows(
-                """
-                SELECT \(SessionColumns.list) FROM session s WHERE s.user = ?
-                ORDER BY s.created_at DESC, s.id DESC
-                """, [id.rawValue]
-            ).map { try Session(row: $0) }.filter { now < limits.end(of: $0) }
+            let sessions = try connection.sessions(of: id, limits: limits, at: now)
             // One more than is shown tells whether that is all.
             let notifications = try connection.notifications(of: id, limit: AccountRecord.limit + 1)
             let events = try connection.events(of: id, limit: AccountRecord.limit + 1)

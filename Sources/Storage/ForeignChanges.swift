@@ -27,7 +27,7 @@ final class ForeignChanges: Sendable {
         self.logger = logger
         // The version first: what is committed between the two reads is looked at again.
         let start = try connection.unsafeRead { connection in
-            State(version: try Self.version(connection), sequence: try Self.lastSequence(connection))
+            State(version: try Self.version(connection), sequence: try connection.lastEventSequence())
         }
         state = Mutex(start)
         // Nothing has been looked at for a running clock yet; the first look begins the trust.
@@ -81,16 +81,11 @@ final class ForeignChanges: Sendable {
         try connection.integer("PRAGMA data_version") ?? 0
     }
 
-    private static func lastSequence(_ connection: SQLiteConnection) throws -> Int64 {
-        // Not max(sequence): the table may have been emptied by retention.
-        try connection.integer("SELECT seq FROM sqlite_sequence WHERE name = 'event'") ?? 0
-    }
-
     /// What the entries after `sequence` tell. Our own are among them; evicting twice costs little.
     private static func changes(
         after sequence: Int64, _ connection: SQLiteConnection
     ) throws -> (Int64, Changes) {
-        let last = try lastSequence(connection)
+        let last = try connection.lastEventSequence()
         guard last != sequence else { return (sequence, Changes()) }
         let first = try connection.integer("SELECT min(sequence) FROM event") ?? last + 1
         // Some were deleted before they were seen, or a backup was restored: what changed is not known.

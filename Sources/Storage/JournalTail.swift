@@ -21,8 +21,7 @@ extension Database: JournalTail {
                 SELECT \(JournalEntry.columns) FROM event e WHERE \(conditions.joined(separator: " AND "))
                 ORDER BY e.sequence DESC LIMIT ?
                 """, arguments)
-            // Not max(sequence): the table may have been emptied by retention.
-            let end = try connection.integer("SELECT seq FROM sqlite_sequence WHERE name = 'event'") ?? 0
+            let end = try connection.lastEventSequence()
             return JournalPart(
                 entries: try rows.reversed().map { try JournalEntry(row: $0) }, end: JournalPosition(sequence: end))
         }

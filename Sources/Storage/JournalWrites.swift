@@ -81,13 +81,18 @@ extension Database: EventJournal {
 }
 
 extension SQLiteConnection {
+    /// Of the newest entry there ever was; 0 before the first.
+    func lastEventSequence() throws -> Int64 {
+        try integer("SELECT \(WebhookQuery.lastSequence)") ?? 0
+    }
+
     /// The place as a sequence; nil when events behind it may have been deleted. The oldest go first, and the newest
     /// never goes: the counter of AUTOINCREMENT and the first row left tell what is missing.
     fileprivate func sequence(of place: EventPlace) throws -> Int64? {
         switch place {
         case .event(let id): return try integer("SELECT sequence FROM event WHERE id = ?", [id.rawValue])
         case .sequence(let sequence):
-            let last = try integer("SELECT seq FROM sqlite_sequence WHERE name = 'event'") ?? 0
+            let last = try lastEventSequence()
             let first = try integer("SELECT min(sequence) FROM event") ?? last + 1
             return sequence >= first - 1 && sequence <= last ? sequence : nil
         }

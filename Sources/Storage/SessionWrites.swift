@@ -25,6 +25,20 @@ extension SQLiteConnection {
     }
 }
 
+extension SQLiteConnection {
+    /// The user's live sessions, newest first.
+    func sessions(of user: UserID, limits: SessionLimits, at now: Timestamp) throws -> [Session] {
+        try rows(
+            """
+            SELECT \(SessionColumns.list) FROM session s WHERE s.user = ?
+            ORDER BY s.created_at DESC, s.id DESC
+            """, [user.rawValue]
+        )
+        .map { try Session(row: $0) }
+        .filter { now < limits.end(of: $0) }
+    }
+}
+
 extension Database: SessionStore {
     package func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
         let limits = options.sessionLimits
@@ -37,16 +51,7 @@ extension Database: SessionStore {
 
     package func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session] {
         let limits = options.sessionLimits
-        return try await read { connection in
-            try connection.rows(
-                """
-                SELECT \(SessionColumns.list) FROM session s WHERE s.user = ?
-                ORDER BY s.created_at DESC, s.id DESC
-                """, [user.rawValue]
-            )
-            .map { try Session(row: $0) }
-            .filter { now < limits.end(of: $0) }
-        }
+        return try await read { connection in try connection.sessions(of: user, limits: limits, at: now) }
     }
 
     package func endSession(

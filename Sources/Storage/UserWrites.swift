@@ -20,12 +20,7 @@ extension SQLiteConnection {
 
     /// The user with the identity they were created by, or the one they have moved to since.
     func user(_ id: UserID) throws -> User? {
-        try firstRow(
-            """
-            SELECT \(UserColumns.list) FROM user u JOIN apple_identity i ON i.user = u.id
-            WHERE u.id = ? ORDER BY i.moved_to IS NOT NULL, i.id LIMIT 1
-            """, [id.rawValue]
-        ).map { try User(row: $0) }
+        try firstRow("\(UserQuery.one) WHERE u.id = ?", [id.rawValue]).map { try User(row: $0) }
     }
 
     /// Sets the state, with its event; ends every session of one who is disabled.

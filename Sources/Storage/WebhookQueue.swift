@@ -19,6 +19,7 @@ enum WebhookQuery {
         ORDER BY d.sequence LIMIT 1), \(Int64.max))
         """
 
+    /// Of the newest entry of the journal. Not max(sequence): the table may have been emptied by retention.
     static let lastSequence = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)"
 
     /// An earlier row of the line of `d` is not dead. The index is named: SQLite would go through all that waits for the
@@ -74,7 +75,7 @@ extension Database: WebhookStore {
     ) async throws(StoreError) -> Bool {
         let types = StringList.encode(kinds.map(\.rawValue).sorted())
         return try await commits.write { connection, _ in
-            let last = try connection.integer("SELECT \(WebhookQuery.lastSequence)") ?? 0
+            let last = try connection.lastEventSequence()
             var isMore = false
             for row in try connection.rows(
                 "SELECT id, cursor FROM webhook_endpoint WHERE stopped_at IS NULL AND cursor < ?", [last])
