@@ -13,13 +13,15 @@ package struct AccountRecord: Hashable, Sendable {
         package var lastSignInAt: Timestamp
         package var createdAt: Timestamp
         package var credentials: [Credential]
+        /// Whether another identity of the person stands for it since a transfer to another team.
+        package var hasMoved: Bool
         /// A name given at a consent whose sign-in was never finished.
         package var unfinishedName: PersonName?
 
         package init(
             team: TeamID, subject: AppleSubject, transferSubject: String? = nil,
             credential: CredentialStatus, lastSignInAt: Timestamp, createdAt: Timestamp,
-            credentials: [Credential] = [], unfinishedName: PersonName? = nil
+            credentials: [Credential] = [], hasMoved: Bool = false, unfinishedName: PersonName? = nil
         ) {
             self.team = team
             self.subject = subject
@@ -28,6 +30,7 @@ package struct AccountRecord: Hashable, Sendable {
             self.lastSignInAt = lastSignInAt
             self.createdAt = createdAt
             self.credentials = credentials
+            self.hasMoved = hasMoved
             self.unfinishedName = unfinishedName
         }
     }
@@ -96,6 +99,13 @@ package struct AccountRecord: Hashable, Sendable {
 }
 
 extension [AccountRecord.Identity] {
+    /// What is said of the person who has these, as `User.credential` says it; nil without any.
+    package var credential: CredentialStatus? {
+        let present = filter { !$0.hasMoved }
+        let counted: [CredentialStatus] = (present.isEmpty ? self : present).map { $0.credential }
+        return counted.first.map { .ofPerson($0, [CredentialStatus](counted.dropFirst())) }
+    }
+
     /// Whether a deletion can be told to Apple: a refresh token is there to be revoked.
     package var holdToken: Bool { contains { $0.credentials.contains(where: \.holdsToken) } }
 }

@@ -37,6 +37,19 @@ extension CredentialStatus {
         }
     }
 
+    /// What is said of a person with several identities: authorized while any identity is; of several that say as much,
+    /// what changed last. An unknown time is the oldest. In whatever order they come, the answer is the same.
+    package static func ofPerson(_ first: CredentialStatus, _ others: [CredentialStatus]) -> CredentialStatus {
+        others.reduce(first) { $0.outweighs($1) ? $0 : $1 }
+    }
+
+    private func outweighs(_ other: CredentialStatus) -> Bool {
+        if (state == .authorized) != (other.state == .authorized) { return state == .authorized }
+        let (mine, theirs) = (changedAt?.milliseconds ?? .min, other.changedAt?.milliseconds ?? .min)
+        if mine != theirs { return mine > theirs }
+        return (state.rawValue, cause.rawValue) <= (other.state.rawValue, other.cause.rawValue)
+    }
+
     /// The events that make an identity.
     private static func beginning(_ event: CredentialEvent) -> CredentialStatus? {
         switch event {

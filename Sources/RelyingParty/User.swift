@@ -18,17 +18,22 @@ package struct User: Hashable, Sendable {
     package var emailForwarding: Bool?
     package var realUserStatus: RealUserStatus?
     package var appleSubject: AppleSubject
-    /// Whether Apple still knows of the person's consent, and since when.
-    package var credential: CredentialStatus
+    /// What Apple said last of the identity that `appleSubject` names.
+    package var identityCredential: CredentialStatus
+    /// The same of each other identity of the person, those aside that moved on to one of these.
+    package var otherCredentials: [CredentialStatus]
     package var createdAt: Timestamp
 
+    /// Whether Apple still knows of the person's consent, by whichever identity, and since when.
+    package var credential: CredentialStatus { .ofPerson(identityCredential, otherCredentials) }
     package var credentialState: CredentialState { credential.state }
 
-    /// - Parameter credential: authorized by a sign-in at `createdAt` when nil.
+    /// - Parameter credential: of the identity; authorized by a sign-in at `createdAt` when nil.
     package init(
         id: UserID, state: State, externalID: String? = nil, groups: [String] = [], name: PersonName = PersonName(),
         email: EmailAddress? = nil, emailForwarding: Bool? = nil, realUserStatus: RealUserStatus? = nil,
-        appleSubject: AppleSubject, credential: CredentialStatus? = nil, createdAt: Timestamp
+        appleSubject: AppleSubject, credential: CredentialStatus? = nil, otherCredentials: [CredentialStatus] = [],
+        createdAt: Timestamp
     ) {
         self.id = id
         self.state = state
@@ -39,8 +44,9 @@ package struct User: Hashable, Sendable {
         self.emailForwarding = emailForwarding
         self.realUserStatus = realUserStatus
         self.appleSubject = appleSubject
-        self.credential =
+        self.identityCredential =
             credential ?? CredentialStatus(state: .authorized, changedAt: createdAt, cause: .signIn)
+        self.otherCredentials = otherCredentials
         self.createdAt = createdAt
     }
 }

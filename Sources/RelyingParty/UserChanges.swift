@@ -26,8 +26,9 @@ extension User {
         if let firstConsent { name.fill(from: firstConsent) }
         let event = CredentialEvent.signIn(issuedAt: claims.issuedAt)
         // No sign-in takes an identity away.
-        credential =
-            CredentialStatus.transition(from: credential, on: event, lastSignIn: claims.issuedAt) ?? credential
+        identityCredential =
+            CredentialStatus.transition(from: identityCredential, on: event, lastSignIn: claims.issuedAt)
+            ?? identityCredential
         return before.changedFields(comparedWith: self)
     }
 
@@ -46,6 +47,7 @@ extension User {
         if email?.isPrivate != other.email?.isPrivate { fields.append("isPrivateEmail") }
         if emailForwarding != other.emailForwarding { fields.append("emailForwarding") }
         if realUserStatus != other.realUserStatus { fields.append("realUserStatus") }
+        if appleSubject.rawValue.isExactly(other.appleSubject.rawValue) == false { fields.append("appleSubject") }
         if credential.state != other.credential.state { fields.append("credentialState") }
         return fields
     }

@@ -34,7 +34,7 @@ extension SQLiteConnection {
         try rows(
             """
             SELECT i.id, i.team, i.subject, i.transfer_subject, \(CredentialColumns.list), i.last_sign_in_issued_at,
-            i.created_at, f.saved_at, f.given_name, f.family_name FROM apple_identity i
+            i.created_at, f.saved_at, f.given_name, f.family_name, i.moved_to IS NOT NULL FROM apple_identity i
             LEFT JOIN first_consent f ON f.team = i.team AND f.subject = i.subject WHERE i.user = ? ORDER BY i.id
             """, [user.rawValue]
         ).map { row in
@@ -46,7 +46,7 @@ extension SQLiteConnection {
                 team: TeamID(try row.text(1)), subject: AppleSubject(try row.text(2)),
                 transferSubject: row[3] as String?, credential: try CredentialStatus(row: row, from: 4),
                 lastSignInAt: try row.moment(7), createdAt: try row.moment(8),
-                credentials: try credentials(of: row[0] as Int64? ?? 0),
+                credentials: try credentials(of: row[0] as Int64? ?? 0), hasMoved: row[12] as Bool? ?? false,
                 unfinishedName: unfinishedName)
         }
     }

@@ -93,7 +93,7 @@ final class ForeignChanges: Sendable {
         var changes = Changes()
         for row in try connection.rows(
             """
-            SELECT user, max(type = 'account.deleted') FROM event
+            SELECT user, max(type = 'account.deleted' OR fields LIKE '%"identities"%') FROM event
             WHERE sequence > ? AND sequence <= ? AND type NOT IN ('user.created', 'session.created') GROUP BY user
             """, [sequence, last])
         {

@@ -76,7 +76,7 @@ private struct ImportWriter: Sendable {
         }
         // A token of somebody who has since withdrawn their consent is worth nothing.
         let tookToken =
-            user.credential.state == .authorized
+            user.identityCredential.state == .authorized
             ? try insert(person.credential, identity: identity, on: connection) : false
         return fields.isEmpty && !tookToken ? .unchanged(user.id) : .updated(user.id)
     }

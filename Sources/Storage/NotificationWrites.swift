@@ -135,20 +135,33 @@ struct NotificationChanges {
     ) throws {
         let user = subject.user.id
         effects.invalidations.append(.user(user))
-        try connection.record(
-            cause == .consentRevoked ? .consentRevoked : .accountDeleted, user: user, at: now,
-            identifiers: identifiers)
         switch loss {
         case .revoked:
+            try connection.record(.consentRevoked, user: user, at: now, identifiers: identifiers)
             try apply(.consentRevoked(at: notification.eventTime), subject, on: connection, effects: &effects)
         case .disabled:
+            let isLast = try !connection.hasOthers(subject.identity, of: user)
+            try recordDeletion(of: user, isLast: isLast, on: connection)
             try apply(
                 .accountDeleted(at: notification.eventTime, policy), subject, on: connection, effects: &effects)
+            guard isLast else { return }
             try connection.setState(
                 .disabled, of: subject.user, cause: cause, at: now, identifiers: identifiers, effects: &effects)
         case .erased:
             erases = true
             try erase(subject, cause: cause, on: connection, effects: &effects)
+        }
+    }
+
+    /// Gone is the person with their last identity alone; else they have one less to sign in by.
+    private func recordDeletion(
+        of user: UserID, isLast: Bool, fields: [String] = [], on connection: SQLiteConnection
+    ) throws {
+        if isLast {
+            try connection.record(.accountDeleted, user: user, at: now, identifiers: identifiers)
+        } else {
+            try connection.record(
+                .userUpdated, user: user, fields: ["identities"] + fields, at: now, identifiers: identifiers)
         }
     }
 
@@ -164,6 +177,7 @@ struct NotificationChanges {
     private func erase(
         _ subject: Subject, cause: SessionEndCause, on connection: SQLiteConnection, effects: inout WriteEffects
     ) throws {
+        let before = try connection.user(subject.user.id)
         let linked = try connection.leavingIdentities(where: "i.id = ?1 OR i.moved_to = ?1", [subject.identity])
         for identity in linked {
             try connection.queueRevocations(identity, hashes: subjectHashes, at: now)
@@ -175,8 +189,24 @@ struct NotificationChanges {
             try connection.noteEnd(hashes, upTo: notification.eventTime, at: now)
         }
         try connection.run("DELETE FROM apple_identity WHERE id IN \(Self.linked)", [subject.identity])
-        let user = subject.user.id.rawValue
-        guard try connection.integer("SELECT 1 FROM apple_identity WHERE user = ?", [user]) == nil else { return }
-        try connection.run("DELETE FROM user WHERE id = ?", [user])
+        let user = subject.user.id
+        if let before, let after = try connection.user(user) {
+            let fields = before.changedFields(comparedWith: after)
+            try recordDeletion(of: user, isLast: false, fields: fields, on: connection)
+        } else {
+            try recordDeletion(of: user, isLast: true, on: connection)
+            try connection.run("DELETE FROM user WHERE id = ?", [user.rawValue])
+        }
+    }
+}
+
+extension SQLiteConnection {
+    /// Whether the user has, beside this identity and those it stands for, another whose Apple Account is not gone.
+    fileprivate func hasOthers(_ identity: Int64, of user: UserID) throws -> Bool {
+        try integer(
+            """
+            SELECT 1 FROM apple_identity WHERE user = ? AND id <> ? AND moved_to IS NULL AND credential_state <> ?
+            LIMIT 1
+            """, [user.rawValue, identity, CredentialState.notFound.rawValue]) != nil
     }
 }

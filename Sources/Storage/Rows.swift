@@ -62,9 +62,9 @@ enum UserColumns {
     static let list = """
         u.id, u.state, u.external_id, u.groups, u.given_name, u.family_name, u.email, u.email_verified, \
         u.email_private, u.email_forwarding, u.real_user_status, u.created_at, i.subject, \
-        \(CredentialColumns.list)
+        \(CredentialColumns.list), \(CredentialColumns.others)
         """
-    static let count = 16
+    static let count = 17
 }
 
 extension User {
@@ -85,6 +85,7 @@ extension User {
             emailForwarding: row[offset + 9] as Bool?, realUserStatus: status,
             appleSubject: AppleSubject(try row.text(offset + 12)),
             credential: try CredentialStatus(row: row, from: offset + 13),
+            otherCredentials: try CredentialStatus.others(row[offset + 16] as String?),
             createdAt: try row.moment(offset + 11))
     }
 }

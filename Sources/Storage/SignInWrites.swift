@@ -138,7 +138,12 @@ extension SQLiteConnection {
         var person: Person
         if let known {
             person = Person(user: try User(row: known), identity: known[UserColumns.count] as Int64? ?? 0, isNew: false)
+            let before = person.user.identityCredential
             let fields = person.user.absorb(record.claims, firstConsent: consent)
+            if person.user.identityCredential != before {
+                try write(person.user.identityCredential, toIdentity: person.identity)
+                effects.invalidations.append(.user(person.user.id))
+            }
             try update(person, fields: fields, record: record, identifiers: identifiers, effects: &effects)
         } else {
             let state: User.State = record.policy == .approval ? .pending : .active
@@ -170,8 +175,8 @@ extension SQLiteConnection {
             """,
             [
                 user.id.rawValue, record.team.rawValue, record.claims.subject.rawValue, record.claims.transferSubject,
-                user.credential.state.rawValue, user.credential.changedAt?.milliseconds,
-                user.credential.cause.rawValue, record.claims.issuedAt.milliseconds, record.now.milliseconds,
+                user.identityCredential.state.rawValue, user.identityCredential.changedAt?.milliseconds,
+                user.identityCredential.cause.rawValue, record.claims.issuedAt.milliseconds, record.now.milliseconds,
             ])
         return lastInsertedRowID
     }
@@ -187,7 +192,6 @@ extension SQLiteConnection {
             last_sign_in_issued_at = max(last_sign_in_issued_at, ?) WHERE id = ?
             """, [record.claims.transferSubject, record.claims.issuedAt.milliseconds, person.identity])
         guard !fields.isEmpty else { return }
-        try write(person.user.credential, toIdentity: person.identity)
         try write(person.user, at: record.now)
         try self.record(
             .userUpdated, user: person.user.id, fields: fields, at: record.now, identifiers: identifiers)

@@ -204,9 +204,9 @@ extension MemoryStore: NotificationStore {
 
     private func apply(_ event: CredentialEvent, to key: IdentityKey, at now: Timestamp, in state: inout State) {
         guard let person = state.people[key] else { return }
-        let before = person.user.credential
+        let before = person.user.identityCredential
         let after = CredentialStatus.transition(from: before, on: event, lastSignIn: person.lastSignIn) ?? before
-        state.people[key]?.user.credential = after
+        state.people[key]?.user.identityCredential = after
         if after.state != before.state {
             record(.userUpdated, user: person.user.id, fields: ["credentialState"], at: now, in: &state)
         }

@@ -13,7 +13,7 @@ import Web
         site.addUser(1)
         let withdrawn = CredentialStatus(
             state: .revoked, changedAt: site.clock.now().adding(milliseconds: 7), cause: .consentRevoked)
-        site.store.state.withLock { $0.users[Site.userID(1)]?.credential = withdrawn }
+        site.store.state.withLock { $0.users[Site.userID(1)]?.identityCredential = withdrawn }
         let key = site.bearer(site.makeKey([.usersRead]))
         let path = "/api/v1/users/\(Site.userID(1))/credential"
         let members =
@@ -26,7 +26,7 @@ import Web
                 + #""transferSubject":null,"# + members + #""lastSignInAt":"2026-09-21T14:13:20.000Z","#
                 + #""createdAt":"2026-09-21T14:13:20.000Z","credentials":[]}]}"#)
         // The time is null when it was so before it was kept.
-        site.store.state.withLock { $0.users[Site.userID(1)]?.credential.changedAt = nil }
+        site.store.state.withLock { $0.users[Site.userID(1)]?.identityCredential.changedAt = nil }
         #expect(await site.get(path, key).json?["credentialChangedAt"] == .null)
     }
 
@@ -74,6 +74,6 @@ import Web
 
 extension FakeStore {
     fileprivate func setCredential(_ status: CredentialStatus, of user: UserID) {
-        state.withLock { $0.users[user]?.credential = status }
+        state.withLock { $0.users[user]?.identityCredential = status }
     }
 }

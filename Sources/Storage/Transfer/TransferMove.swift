@@ -76,7 +76,7 @@ struct TransferMove {
             UPDATE apple_identity SET moved_to = NULL, transfer_target = NULL, transfer_subject = NULL,
             transfer_failure = NULL WHERE id = ?
             """, [target])
-        if second.credential.state == .transferred, let status = arrival(of: origin) {
+        if second.identityCredential.state == .transferred, let status = arrival(of: origin) {
             try connection.write(status, toIdentity: target)
         }
         try link(origin, to: target, on: connection)
@@ -161,7 +161,7 @@ struct TransferMove {
         try connection.run("UPDATE apple_identity SET transfer_failure = NULL WHERE id = ?", [origin.row])
         // No user.updated: the person is known by the new identity, and that one's state.
         let status = CredentialStatus.transition(
-            from: origin.user.credential, on: .transferredOut(at: now), lastSignIn: origin.lastSignIn)
+            from: origin.user.identityCredential, on: .transferredOut(at: now), lastSignIn: origin.lastSignIn)
         if let status { try connection.write(status, toIdentity: origin.row) }
     }
 

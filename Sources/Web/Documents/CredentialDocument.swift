@@ -3,12 +3,11 @@ import RelyingParty
 
 /// What a person allowed at Apple as JSON: the same members wherever it is shown. Never a token, sealed or not.
 enum CredentialDocument {
-    /// What the API answers about one user: the state of the identity they were created by, as their document has it, and
-    /// each identity.
+    /// What the API answers about one user: their state, as their document has it, and each identity.
     static func encode(_ identities: [AccountRecord.Identity]) -> [UInt8] {
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()
-        if let first = identities.first { members(of: first.credential, to: &writer) }
+        if let credential = identities.credential { members(of: credential, to: &writer) }
         writer.name("identities")
         writer.beginArray()
         for identity in identities {
