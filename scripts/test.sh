@@ -21,6 +21,29 @@ fi
 
 echo "== tests in Python: commands, API, webhooks, apps, a second Apple, chaos, browser, proxies, examples =="
 python=$(scripts/venv.sh)
-for folder in Tests/Commands Tests/API Tests/Webhooks Tests/Native Tests/Apple Tests/Chaos Tests/Browser Tests/Proxies Tests/Examples; do
-    "$python" -B -m pytest "$folder" -q -p no:cacheprovider
-done
+
+# run_line NUMBER FOLDER...: one suite after another. What they printed is shown when all are done.
+run_line() {
+    local line=$1 folder rc=0
+    shift
+    for folder in "$@"; do
+        echo "-- $folder --"
+        "$python" -B -m pytest "Tests/$folder" -q -p no:cacheprovider || rc=1
+        echo "$folder: done" >&3
+    done >".build/python-tests-$line.log" 2>&1
+    return $rc
+}
+exec 3>&1
+
+# Most of them wait for a browser or a server, so that two at once take little more than half the time.
+failed=0
+run_line 1 Browser Commands Chaos &
+first=$!
+run_line 2 API Webhooks Native Apple Proxies Examples || failed=1
+wait "$first" || failed=1
+cat .build/python-tests-1.log .build/python-tests-2.log
+if [ $failed != 0 ]; then
+    echo "== what failed =="
+    grep -aE '^(-- |FAILED|ERROR)|^[0-9]+ failed|error' .build/python-tests-1.log .build/python-tests-2.log | cut -c1-300 | tail -60
+    exit 1
+fi

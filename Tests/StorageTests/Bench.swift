@@ -52,7 +52,7 @@ struct Bench {
 
     func options(
         directory: String? = nil, origin: DatabaseOrigin = .real, onAccountDeleted: AccountDeletionPolicy = .erase,
-        busyTimeout: Int = 50
+        busyTimeout: Int = 20_000
     ) -> DatabaseOptions {
         DatabaseOptions(
             directory: directory ?? folder.path, origin: origin, sessionLimits: Self.limits,
