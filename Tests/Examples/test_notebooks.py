@@ -277,6 +277,8 @@ def test_without_bramley_nobody_is_let_in(binaries, tmp_path, make_visitor, name
                      and is_serving(entry, example.data)]
         os.kill(server, signal.SIGSTOP)
         try:
+            # One thread takes the signal and stops the others, when it is its turn to run; until then they answer.
+            eventually(lambda: is_stopped(server), "the server to stop")
             status, fields, text = example.ask("/", {"Cookie": cookie})
             assert status == 503
             assert "private" not in text
@@ -287,6 +289,12 @@ def test_without_bramley_nobody_is_let_in(binaries, tmp_path, make_visitor, name
         assert "private" in example.ask("/", {"Cookie": cookie})[2]
     finally:
         assert example.stop() == 0, example.logs()
+
+
+def is_stopped(process: int) -> bool:
+    states = [(thread / "stat").read_text().rpartition(")")[2].split()[0]
+              for thread in Path(f"/proc/{process}/task").iterdir()]
+    return all(state == "T" for state in states)
 
 
 def is_serving(process: Path, data: Path) -> bool:
