@@ -15,6 +15,8 @@ internal import Synchronization
         var jobs: [UnownedJob] = []
         var operations: [@Sendable () -> Void] = []
         var isWoken = false
+        /// The thread is over: operations that come later have nobody to run them.
+        var hasEnded = false
     }
 
     private struct Slot {
@@ -79,9 +81,14 @@ internal import Synchronization
         assert(isOnLoop, "a channel was touched off its loop")
     }
 
-    /// Runs `operation` on the loop's thread, soon. From the loop's own thread: at once.
+    /// Runs `operation` on the loop's thread, soon. From the loop's own thread: at once. Once the loop has stopped, it
+    /// is dropped: most operations hold the loop, and kept by it they would hold each other.
     package func execute(_ operation: @escaping @Sendable () -> Void) {
-        if isOnLoop { operation() } else { wake { $0.operations.append(operation) } }
+        if isOnLoop {
+            operation()
+        } else {
+            wake { if !$0.hasEnded { $0.operations.append(operation) } }
+        }
     }
 
     private func wake(_ change: (inout Remote) -> Void) {
@@ -129,6 +136,14 @@ internal import Synchronization
         for slot in slots { slot.channel?.token = nil }
         slots.removeAll()
         free.removeAll()
+        // Taken out under the lock and released behind it: the end of an operation may be the end of what it holds.
+        _ = remote.withLock { remote in
+            remote.hasEnded = true
+            defer { remote.operations.removeAll() }
+            return remote.operations
+        }
+        // Another thread may get the same name.
+        thread = 0
     }
 
     /// Ends the thread after the jobs at hand. Only when no task of this loop is left.

@@ -36,6 +36,22 @@ import Testing
         #expect(ran.withLock { $0 } == count)
     }
 
+    /// Whoever stops a server drains it and then aborts it; on a busy machine its thread is over before the second.
+    @Test func whatIsAskedOfAStoppedLoopDoesNotKeepIt() async throws {
+        weak var loop: EventLoop?
+        do {
+            let group = try EventLoopGroup(count: 1)
+            loop = group.loops[0]
+            try await group.run { loop in
+                group.beginDrain()
+                await loop.runRoot { $0.close() }
+            }
+            group.abort()
+            group.loops[0].spawn {}
+        }
+        #expect(loop == nil)
+    }
+
     @Test func sleepersWakeInOrderOfTheirDeadlines() async throws {
         let order = try await onLoop { loop, _ in
             let start = Deadline.now
