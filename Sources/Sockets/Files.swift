@@ -94,6 +94,12 @@ package struct FileLock: ~Copyable, Sendable {
         descriptor = opened
     }
 
+    deinit {
+        // Given up by name: closing alone would leave it with a child that this process forked a moment ago and that
+        // has yet to execute its program.
+        _ = flock(descriptor.number, LOCK_UN)
+    }
+
     /// Leaves a word in the file, with the number of this process in it, for whoever finds the lock taken. It stays there
     /// when the lock goes.
     /// - Parameter text: given the number of this process.

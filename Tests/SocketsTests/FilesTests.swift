@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Sockets
 import Testing
 
@@ -56,5 +57,31 @@ import Testing
             try Files.create(folder + "/key", mode: 0o600, bytes: [1])
             #expect(FileManager.default.contents(atPath: folder + "/key") == Data([1]))
         }
+    }
+
+    /// A child has copies of all descriptors from its fork until it executes its program.
+    @Test func aLockThatWasGivenUpIsFreeAlsoWhileACopyOfItsDescriptorIsOpen() throws {
+        try inFolder { folder in
+            let path = folder + "/serve.lock"
+            func lockAndCopy() throws -> Descriptor {
+                let lock = try FileLock(path: path)
+                #expect(throws: SystemError.self) { _ = try FileLock(path: path) }
+                let copy = try copyOfDescriptor(of: path)
+                _ = consume lock
+                return copy
+            }
+            let copy = try lockAndCopy()
+            _ = try FileLock(path: path)
+            _ = consume copy
+        }
+    }
+
+    private func copyOfDescriptor(of path: String) throws -> Descriptor {
+        let file = URL(filePath: path).resolvingSymlinksInPath().path
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)
+            if target == file, let number = Int32(name) { return Descriptor(owning: dup(number)) }
+        }
+        throw CocoaError(.fileNoSuchFile)
     }
 }
