@@ -17,6 +17,10 @@ package enum APIScope: String, Sendable, CaseIterable {
     case usersWrite = "users:write"
     case usersDelete = "users:delete"
     case eventsRead = "events:read"
+    /// Tying Apple identities to the application's accounts.
+    case links
+    /// The same, also when somebody else has the account.
+    case linksReplace = "links:replace"
 }
 
 /// An application's key to the API, without its secret.

@@ -24,6 +24,8 @@ struct SealedAttempt: Hashable, Sendable {
     var replacing: SessionID?
     /// The language chosen for the page that began it, when that is not simply the browser's; for words alone.
     var language: String?
+    /// The link that Apple's answer is for, instead of a sign-in.
+    var link: LinkKey?
 
     static let nonceByteCount = 32
     /// The longest `state` worth opening, in characters: the largest return target and session id, sealed.
@@ -60,11 +62,11 @@ struct SealedAttempt: Hashable, Sendable {
 }
 
 // The plaintext: version · issuedAt (8) · nonce (32) · binding hash (32) · session id, length (1) · return target,
-// length (2) · in version 2 alone the language, length (1). Integers are big-endian. Version 1 is written when there is
-// no language, so that a process of the release before opens what it can.
+// length (2) · from version 2 on the language, length (1) · in version 3 the link, length (1). Integers are big-endian.
+// The lowest version that holds it all is written, so that a process of the release before opens what it can.
 extension SealedAttempt {
     private func encoded() -> [UInt8] {
-        var bytes: [UInt8] = [language == nil ? 1 : 2]
+        var bytes: [UInt8] = [link != nil ? 3 : language != nil ? 2 : 1]
         bytes += Self.bigEndian(UInt64(bitPattern: issuedAt.milliseconds))
         bytes += nonce
         bytes += bindingHash.bytes
@@ -74,10 +76,15 @@ extension SealedAttempt {
         let target = Array(returnTo.utf8.prefix(Int(UInt16.max)))
         bytes += Self.bigEndian(UInt16(target.count))
         bytes += target
-        if let language {
-            let tag = Array(language.utf8.prefix(35))
+        if language != nil || link != nil {
+            let tag = Array((language ?? "").utf8.prefix(35))
             bytes.append(UInt8(tag.count))
             bytes += tag
+        }
+        if let link {
+            let key = Array(link.rawValue.utf8.prefix(255))
+            bytes.append(UInt8(key.count))
+            bytes += key
         }
         return bytes
     }
@@ -89,15 +96,21 @@ extension SealedAttempt {
             defer { rest = rest.dropFirst(count) }
             return rest.prefix(count)
         }
-        guard let version = take(1)?.first, version == 1 || version == 2,
+        guard let version = take(1)?.first, (1...3).contains(version),
             let issuedAt = take(8), let nonce = take(Self.nonceByteCount), let binding = take(32),
             let bindingHash = Digest256(bytes: Array(binding)),
             let sessionLength = take(1)?.first, let session = take(Int(sessionLength)),
             let targetLength = take(2), let target = take(targetLength.reduce(0) { $0 << 8 | Int($1) })
         else { return nil }
-        if version == 2 {
+        if version >= 2 {
             guard let length = take(1)?.first, let tag = take(Int(length)) else { return nil }
-            language = String(decoding: tag, as: UTF8.self)
+            language = tag.isEmpty && version > 2 ? nil : String(decoding: tag, as: UTF8.self)
+        }
+        if version >= 3 {
+            guard let length = take(1)?.first, let text = take(Int(length)),
+                let key = LinkKey(parsing: String(decoding: text, as: UTF8.self))
+            else { return nil }
+            link = key
         }
         guard rest.isEmpty else { return nil }
         self.nonce = Array(nonce)

@@ -140,7 +140,10 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
 extension SignInOutcome: SharedAnswer {
     /// Whether a reload gets this answer again. After a failure that may pass, it tries again instead.
     package var isKept: Bool {
-        if case .failed(let failure, _) = self { return !failure.isTemporary }
-        return true
+        switch self {
+        case .failed(let failure, _): !failure.isTemporary
+        case .linkFailed(let failure, _, _): !failure.isTemporary
+        default: true
+        }
     }
 }

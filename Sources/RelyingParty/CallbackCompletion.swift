@@ -54,6 +54,7 @@ extension SignIn {
             }) {
                 return outcome(of: used, opened: opened)
             }
+            if let person = try await waitingPerson(of: opened) { return .asksExisting(person) }
             let callback = try ValidatedCallback(form: form, opened: opened, servicesID: provider.servicesID)
             let claims = try await verify(callback)
             let kept = callback.name == nil ? name(keptAs: keptName, for: claims.subject) : nil
@@ -64,10 +65,14 @@ extension SignIn {
                         team: consent.team, subject: consent.subject, name: consent.name, at: clock.now())
                 }
             }
+            let name = callback.name ?? kept
             let identity = try await exchange(callback, claims)
             let attempt = SignInAttempt(
                 id: opened.id, issuedAt: opened.attempt.issuedAt, bindingHash: opened.attempt.bindingHash,
                 replacing: opened.attempt.replacing)
+            if let person = try await keepWaiting(identity, name: name, attempt: attempt, opened, device) {
+                return .asksExisting(person)
+            }
             let token = SessionToken.make(random: random)
             let result = try await complete(identity, attempt: attempt, kind: .browser, token: token, device: device)
             return try outcome(of: result, token: token, opened: opened)
@@ -76,7 +81,7 @@ extension SignIn {
         }
     }
 
-    private func outcome(
+    func outcome(
         of result: SignInResult, token: SessionToken, opened: OpenedState
     ) throws(SignInFailure) -> SignInOutcome {
         switch result {

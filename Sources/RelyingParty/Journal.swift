@@ -12,6 +12,10 @@ package struct JournalEntry: Hashable, Sendable {
         case emailDisabled = "email.disabled"
         case emailEnabled = "email.enabled"
         case userTransferred = "user.transferred"
+        /// Apple was added to an account of the application.
+        case accountLinked = "account.linked"
+        /// Apple took the place of an account's password.
+        case accountUpgraded = "account.upgraded"
     }
 
     package var id: EventID

@@ -10,6 +10,8 @@ package enum LeasedJob: String, Sendable, CaseIterable {
     case webhooks
     /// Asking Apple whether credentials still stand.
     case credentialChecks
+    /// Asking the application to drop passwords.
+    case conversions
 }
 
 /// Who does a job, among overlapping processes: one holder at a time, until its lease ends.

@@ -208,7 +208,7 @@ extension SignIn {
 extension SignInFailure {
     /// Whether Apple has certainly not redeemed the code, so that the same one may be sent again: it was never sent, or
     /// Apple answered that it did nothing.
-    fileprivate var leavesCodeUnused: Bool {
+    var leavesCodeUnused: Bool {
         switch self {
         case .providerUnavailable, .clientRefused: true
         default: false

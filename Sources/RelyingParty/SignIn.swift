@@ -17,10 +17,18 @@ package final class SignIn: Sendable {
     let logger: Logger
     let answers: CallbackAnswers<SignInOutcome>
     let nativeAnswers: CallbackAnswers<NativeSignInOutcome>
+    let links: (any LinkStore)?
+    let verifier: (any AccountVerifier)?
+    let linkAnswers: CallbackAnswers<LinkAnswer>
+    let usernameLimit: UsernameLimit
 
+    /// - Parameters:
+    ///   - links: the same store; without it nobody is linked to anything.
+    ///   - verifier: nil unless `upgrade.verifierURL` is set.
     package init(
         provider: any IdentityProvider, store: any SignInStore & SessionStore, keyring: SealingKeyring,
-        configuration: SignInConfiguration, clock: any WallClock, random: any RandomSource, logger: Logger
+        configuration: SignInConfiguration, clock: any WallClock, random: any RandomSource, logger: Logger,
+        links: (any LinkStore)? = nil, verifier: (any AccountVerifier)? = nil
     ) {
         self.provider = provider
         self.store = store
@@ -31,6 +39,10 @@ package final class SignIn: Sendable {
         self.logger = logger
         self.answers = CallbackAnswers(clock: clock)
         self.nativeAnswers = CallbackAnswers(clock: clock)
+        self.links = links
+        self.verifier = verifier
+        self.linkAnswers = CallbackAnswers(clock: clock)
+        self.usernameLimit = UsernameLimit(maximum: configuration.upgradesPerAccount, keyring: keyring)
     }
 
     /// A fresh attempt for one login page or one tap. Nothing is stored; many may be open at once.
@@ -42,11 +54,18 @@ package final class SignIn: Sendable {
     package func begin(
         binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?, language: String? = nil
     ) -> Attempt {
+        begin(binding: binding, returnTo: returnTo, replacing: replacing, language: language, link: nil)
+    }
+
+    /// - Parameter link: what Apple's answer is for, instead of a sign-in.
+    func begin(
+        binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?, language: String?, link: LinkKey?
+    ) -> Attempt {
         let now = clock.now()
         let nonce = random.bytes(SealedAttempt.nonceByteCount)
         let sealed = SealedAttempt(
             nonce: nonce, issuedAt: now, bindingHash: binding.hash, returnTo: returnTo.location, replacing: replacing,
-            language: language)
+            language: language, link: link)
         return Attempt(
             state: sealed.seal(with: keyring), nonce: Base64URL.encode(nonce),
             expiresAt: now.adding(seconds: configuration.attemptLifetime),
@@ -83,6 +102,12 @@ package final class SignIn: Sendable {
         return outcome
     }
 
+    /// A failure of an attempt whose state opened.
+    private func failed(_ failure: SignInFailure, _ opened: OpenedState) -> SignInOutcome {
+        guard let link = opened.attempt.link else { return .failed(failure, retry: opened.returnTo) }
+        return .linkFailed(.signIn(failure), link: link, returnTo: opened.returnTo)
+    }
+
     private func outcome(
         of body: [UInt8], binding: BindingCookie, sameOrigin: Bool, device: Device, keptName: String?
     ) async -> SignInOutcome {
@@ -99,13 +124,13 @@ package final class SignIn: Sendable {
         }
         let browser: BrowserBinding
         switch binding {
-        case .absent where opened.isStale: return .failed(.staleState, retry: opened.returnTo)
-        case .absent where form.isRepost: return .failed(.missingBinding, retry: opened.returnTo)
+        case .absent where opened.isStale: return failed(.staleState, opened)
+        case .absent where form.isRepost: return failed(.missingBinding, opened)
         case .absent: return .repost(form)
         case .value(let value) where constantTimeEquals(value.hash.bytes, opened.attempt.bindingHash.bytes):
             browser = value
         case .value, .invalid:
-            return .failed(opened.isStale ? .staleState : .wrongBrowser, retry: opened.returnTo)
+            return failed(opened.isStale ? .staleState : .wrongBrowser, opened)
         }
         if opened.isStale {
             // A completed callback reloaded late is still its browser's own.
@@ -114,11 +139,14 @@ package final class SignIn: Sendable {
         if let error = form.error {
             // RFC 6749 §4.1.2.1; the only one Apple is known to send is the visitor's own choice.
             let cancelled = error == "user_cancelled_authorize"
-            return .failed(cancelled ? .cancelled : .providerError(error), retry: opened.returnTo)
+            return failed(cancelled ? .cancelled : .providerError(error), opened)
         }
         let key = Self.key(of: form, binding: browser)
         let (outcome, isRemembered) = await answers.answer(for: key) {
-            await self.work(form: form, opened: opened, device: device, keptName: keptName)
+            guard let link = opened.attempt.link else {
+                return await self.work(form: form, opened: opened, device: device, keptName: keptName)
+            }
+            return await self.linkWork(link, form: form, opened: opened, device: device, keptName: keptName)
         }
         if isRemembered, case .signedIn = outcome {
             // The session may have ended since: then its cookie is not handed out again.
@@ -175,7 +203,7 @@ package final class SignIn: Sendable {
     private func replayOutcome(_ opened: OpenedState, otherwise failure: SignInFailure) async -> SignInOutcome {
         do {
             guard let used = try await store.usedAttempt(opened.id, at: clock.now()) else {
-                return .failed(failure, retry: opened.returnTo)
+                return failed(failure, opened)
             }
             return outcome(of: used, opened: opened)
         } catch {

@@ -11,15 +11,21 @@ package struct SignInConfiguration: Sendable {
     package var returnTargets: ReturnTargets
     /// `apple.nativeNonce`.
     package var nativeNonce: NativeNonce
+    /// `login.askExistingAccount`: a person not seen before is asked whether they have an account.
+    package var asksExisting: Bool
+    /// `server.limits.upgradesPerAccount`: passwords tried at one account in 15 minutes.
+    package var upgradesPerAccount: Int
 
     package init(
         attemptLifetime: Int64 = 600, sessionLimits: SessionLimits, signUp: SignUpPolicy, returnTargets: ReturnTargets,
-        nativeNonce: NativeNonce = .sha256
+        nativeNonce: NativeNonce = .sha256, asksExisting: Bool = false, upgradesPerAccount: Int = 10
     ) {
         self.attemptLifetime = attemptLifetime
         self.sessionLimits = sessionLimits
         self.signUp = signUp
         self.returnTargets = returnTargets
         self.nativeNonce = nativeNonce
+        self.asksExisting = asksExisting
+        self.upgradesPerAccount = upgradesPerAccount
     }
 }

@@ -16,7 +16,12 @@ extension SignIn {
             logger.info("sign-in refused", metadata: ["reason": "user_disabled", "user": "\(user)"])
         case .closed:
             logger.info("sign-in refused", metadata: ["reason": "sign_up_closed"])
-        case .failed:
+        case .linkAuthorized:
+            // Written where it happened: apps authorize links too.
+            break
+        case .asksExisting(let person):
+            logger.info("asked for an existing account", metadata: ["waiting": "\(person.id)"])
+        case .failed, .linkFailed:
             // Whoever answers the visitor writes this line: it carries the error ID of their page.
             break
         }

@@ -14,6 +14,13 @@ package enum SignInOutcome: Sendable {
     /// The error page; `retry` is where a new attempt should lead, known once the state opened. 400, or 503 when
     /// `isTemporary`.
     case failed(SignInFailure, retry: ReturnTarget?)
+    /// The attempt was a link's, and its identity waits for the application's backend: 303 to this address.
+    case linkAuthorized(location: String)
+    /// The attempt was a link's, and came to nothing. `returnTo` is where the link, or the upgrade, would have led. An
+    /// upgrade that succeeds is `signedIn`.
+    case linkFailed(LinkFailure, link: LinkKey, returnTo: ReturnTarget)
+    /// Nobody has this identity, and its person is asked whether they have an account: a page.
+    case asksExisting(WaitingPerson)
 }
 
 extension SignInFailure {

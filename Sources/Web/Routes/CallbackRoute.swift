@@ -33,6 +33,9 @@ struct CallbackRoute: Sendable {
         case .pending: return message("pending", request)
         case .disabled: return message("disabled", request)
         case .closed: return message("closed", request)
+        case .linkAuthorized(let location): return responses.redirect(to: location)
+        case .linkFailed, .asksExisting:
+            throw .signIn(.malformedCallback("links have no pages yet"), retry: nil)
         case .failed(let failure, let retry):
             let name = await signIn.nameToKeep(of: failure, body: request.body, binding: binding)
             throw .signIn(

@@ -1,0 +1,49 @@
+import Coding
+package import Crypto
+package import Logging
+
+/// Asks the application again about conversions it has not answered: after a crash, a time-out, a night of it being down.
+/// Until it answers, the password works, and Apple does too.
+package final class Conversions: Sendable {
+    /// Pauses between attempts, in seconds; the last one repeats.
+    package static let pauses: [Int64] = [5, 20, 80, 320, 1_280, 5_120, 21_600]
+    /// How long the lease is held without a word, in seconds.
+    static let leaseTime: Int64 = 60
+    /// The most of one round.
+    static let batch = 50
+
+    private let signIn: SignIn
+    private let lease: LeaseHold
+    private let clock: any WallClock
+    private let logger: Logger
+
+    package init(
+        signIn: SignIn, leases: any LeaseStore, clock: any WallClock, random: any RandomSource, logger: Logger
+    ) {
+        self.signIn = signIn
+        self.clock = clock
+        self.logger = logger
+        lease = LeaseHold(.conversions, in: leases, seconds: Self.leaseTime, random: random)
+    }
+
+    /// Does what is due, unless another process does; returns when it is done or the store does not answer.
+    /// - Parameter goesOn: asked before each request; false ends the round.
+    package func round(while goesOn: () -> Bool = { true }) async {
+        guard let links = signIn.links, signIn.verifier != nil else { return }
+        do throws(StoreError) {
+            let due = try await links.dueConversions(at: clock.now(), limit: Self.batch)
+            if due.isEmpty { return }
+            for link in due where goesOn() {
+                guard try await lease.take(at: clock.now()) else { return }
+                _ = try await signIn.convert(link.key, onlyIfDue: true)
+            }
+        } catch {
+            logger.error("the queue of conversions does not answer", metadata: ["cause": "\(error.text)"])
+        }
+    }
+
+    /// Lets another process do it.
+    package func stop() async { await lease.release() }
+
+    static func pause(after attempts: Int) -> Int64 { pauses[min(max(0, attempts), pauses.count - 1)] }
+}

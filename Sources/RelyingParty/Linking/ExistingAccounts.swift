@@ -1,0 +1,153 @@
+import Coding
+import Crypto
+
+/// Somebody nobody knows, who is asked whether they have an account: what the page shows and sends back.
+package struct WaitingPerson: Hashable, Sendable {
+    package var id: WaitingID
+    /// Given at this consent.
+    package var name: PersonName?
+    package var email: EmailAddress?
+}
+
+package enum ExistingAccountChoice: String, Sendable, CaseIterable {
+    /// To `login.passwordURL`, with a ticket.
+    case connect
+    /// A new user.
+    case new
+}
+
+package enum ExistingAccountAnswer: Sendable {
+    case connect(LinkTicket)
+    case signIn(SignInOutcome)
+}
+
+// Point of the question: no second account by accident. The identity waits sealed, for its browser alone.
+extension SignIn {
+    /// Lets the identity of a browser's sign-in wait when nobody has it; nil when it is known, or nobody asks.
+    func keepWaiting(
+        _ identity: VerifiedIdentity, name: PersonName?, attempt: SignInAttempt, _ opened: OpenedState,
+        _ device: Device
+    ) async throws(SignInFailure) -> WaitingPerson? {
+        guard configuration.asksExisting, let links else { return nil }
+        let now = clock.now()
+        let id: WaitingID = RandomIdentifier(random: random).make()
+        let linked = LinkedIdentity(
+            identity: identity, name: name, attempt: attempt, kind: .browser, device: device,
+            returnTo: opened.returnTo.location)
+        let waiting = WaitingIdentity(
+            id: id, attempt: attempt.id, bindingHash: attempt.bindingHash, ticketHash: tickets(of: id)[0].hash,
+            sealedIdentity: linked.seal(for: id, with: keyring), team: provider.team,
+            subject: identity.claims.subject, expiresAt: now.adding(seconds: LinkLifetime.seconds))
+        let kept = try await storing { () throws(StoreError) in try await links.keepWaiting(waiting, at: now) }
+        return kept.flatMap(person)
+    }
+
+    /// Who waits from an earlier post of this attempt.
+    func waitingPerson(of opened: OpenedState) async throws(SignInFailure) -> WaitingPerson? {
+        guard configuration.asksExisting, let links else { return nil }
+        let now = clock.now()
+        let found = try await storing { () throws(StoreError) in
+            try await links.waiting(attempt: opened.id, at: now)
+        }
+        return found.flatMap(person)
+    }
+
+    private func person(_ waiting: WaitingIdentity) -> WaitingPerson? {
+        guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: waiting.id, with: keyring) else {
+            return nil
+        }
+        return WaitingPerson(id: waiting.id, name: linked.name, email: linked.identity.claims.email)
+    }
+
+    /// What the person answered. Only in the browser that brought the identity.
+    /// - Throws: `.unknown` in another one, `.expired` when too late.
+    package func answerExisting(
+        _ id: WaitingID, _ choice: ExistingAccountChoice, binding: BindingCookie, device: Device
+    ) async throws(LinkFailure) -> ExistingAccountAnswer {
+        let waiting = try await waiting(id, binding: binding)
+        guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring) else {
+            throw .expired
+        }
+        switch choice {
+        case .connect:
+            guard let ticket = tickets(of: id).first(where: { $0.hash == waiting.ticketHash }) else {
+                throw .expired
+            }
+            return .connect(ticket)
+        case .new:
+            let key = SHA256.hash(utf8: "existing|\(id)")
+            let outcome = await answers.answer(for: key) { await self.finishNew(linked, device) }.outcome
+            log(outcome)
+            return .signIn(outcome)
+        }
+    }
+
+    private func finishNew(_ linked: LinkedIdentity, _ device: Device) async -> SignInOutcome {
+        let targets = configuration.returnTargets
+        let attempt = linked.attempt
+        let target = targets.validate(linked.returnTo) ?? targets.defaultTarget
+        let opened = OpenedState(
+            id: attempt.id,
+            attempt: SealedAttempt(
+                nonce: [], issuedAt: attempt.issuedAt, bindingHash: attempt.bindingHash, returnTo: target.location,
+                replacing: attempt.replacing),
+            isStale: false, returnTo: target)
+        do throws(SignInFailure) {
+            let token = SessionToken.make(random: random)
+            let result = try await complete(
+                linked.identity, attempt: attempt, kind: .browser, token: token, device: device)
+            return try outcome(of: result, token: token, opened: opened)
+        } catch {
+            return .failed(error, retry: target)
+        }
+    }
+
+    // MARK: Connecting
+
+    /// The identity that waits in this browser for this link; nil in every other browser, and when there is none.
+    package func waitingPerson(
+        for link: Link, binding: BindingCookie
+    ) async throws(LinkFailure) -> WaitingPerson? {
+        guard let id = link.waiting else { return nil }
+        do throws(LinkFailure) {
+            return person(try await waiting(id, binding: binding))
+        } catch .unknown {
+            return nil
+        } catch .expired {
+            return nil
+        }
+    }
+
+    /// Authorizes a link with the identity that waits in this browser, without a second trip to Apple.
+    /// - Returns: where the browser goes with the code.
+    /// - Throws: `.unknown` in a browser in which nothing waits for this link.
+    package func connectWaiting(_ id: LinkID, binding: BindingCookie) async throws(LinkFailure) -> String {
+        let link = try await found(LinkKey(id))
+        guard let waitingID = link.waiting else { throw .unknown }
+        let waiting = try await waiting(waitingID, binding: binding)
+        let request = SHA256.hash(utf8: "waiting|\(waitingID)")
+        if let before = try authorized(link, by: request) { return try location(of: before) }
+        guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: waitingID, with: keyring) else {
+            throw .expired
+        }
+        let after = try await authorize(link, linked, request: request, waiting: waitingID)
+        return try location(of: after)
+    }
+
+    private func waiting(_ id: WaitingID, binding: BindingCookie) async throws(LinkFailure) -> WaitingIdentity {
+        let links = try linkStore()
+        let now = clock.now()
+        guard case .value(let browser) = binding else { throw .unknown }
+        let found = try await keeping { () throws(StoreError) in try await links.waiting(id, at: now) }
+        guard let found else { throw .expired }
+        guard constantTimeEquals(found.bindingHash, browser.hash) else { throw .unknown }
+        return found
+    }
+
+    /// Derived, so that who asks twice is given the same one.
+    private func tickets(of id: WaitingID) -> [LinkTicket] {
+        keyring.keyedHashes(of: Array(id.rawValue.utf8), purpose: .other("waiting-ticket")).map {
+            LinkTicket(unchecked: LinkTicket.prefix + Base64URL.encode($0))
+        }
+    }
+}

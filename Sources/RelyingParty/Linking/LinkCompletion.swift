@@ -1,0 +1,179 @@
+import Coding
+import Crypto
+import Logging
+
+/// What became of a conversion.
+enum ConversionOutcome: Sendable {
+    case done(Link)
+    /// The application refused, and the link is removed.
+    case refused
+    /// No answer yet; seconds until the next try.
+    case waiting(retryAfter: Int64)
+    /// The user, and with them the link, was deleted.
+    case gone
+}
+
+// From the identity that waits to the link that stands: commit, convert, done.
+extension SignIn {
+    /// How long one call of `convert` may be under way, in seconds: longer than the HTTP client lets it.
+    static var conversionFlightTime: Int64 { 30 }
+
+    /// The committed link; at once when it was committed before.
+    func commit(_ link: Link) async throws(LinkFailure) -> Link {
+        let links = try linkStore()
+        switch link.state {
+        case .converting, .done: return link
+        case .failed: throw LinkFailure(stored: link.failure)
+        case .challenged, .open: throw .ended
+        case .authorized: break
+        }
+        let now = clock.now()
+        if link.isOver(at: now) { throw .expired }
+        guard let identity = LinkedIdentity.open(link.sealedIdentity, for: link.key, with: keyring) else {
+            // Sealed by a key that is not in the ring any more.
+            try await keeping { () throws(StoreError) in
+                try await links.failLink(link.key, reason: "unreadable", at: now)
+            }
+            throw .ended
+        }
+        let commit = LinkCommit(
+            key: link.key, record: record(of: identity, link, at: now),
+            conversionDueAt: now.adding(seconds: Self.conversionFlightTime))
+        let result = try await keeping { () throws(StoreError) in try await links.commitLink(commit) }
+        switch result {
+        case .committed(let link):
+            log(link)
+            return link
+        case .refused(let failure):
+            logger.notice("link refused", metadata: ["link": "\(link.key)", "reason": "\(failure.reason)"])
+            throw failure
+        case .other(let link):
+            guard link.state == .converting || link.state == .done else { throw LinkFailure(stored: link.failure) }
+            return link
+        case .unknown: throw .unknown
+        }
+    }
+
+    /// The link when it is `done`, after the application was asked if need be.
+    func settle(_ link: Link) async throws(LinkFailure) -> Link {
+        guard link.state == .converting else { return link }
+        let outcome = try await keeping { () throws(StoreError) in try await convert(link.key, onlyIfDue: false) }
+        switch outcome {
+        case .done(let link): return link
+        case .refused: throw .conversionFailed(retryAfter: nil)
+        case .waiting(let seconds): throw .conversionFailed(retryAfter: seconds)
+        case .gone: throw .unknown
+        }
+    }
+
+    /// Asks the application to convert, and does what its answer asks for. The job calls it too.
+    func convert(_ key: LinkKey, onlyIfDue: Bool) async throws(StoreError) -> ConversionOutcome {
+        guard let links, let verifier else { return .waiting(retryAfter: Conversions.pauses[0]) }
+        let now = clock.now()
+        let begun = try await links.beginConversion(
+            key, at: now, until: now.adding(seconds: Self.conversionFlightTime), onlyIfDue: onlyIfDue)
+        guard let link = begun, let conversion = link.conversion else {
+            return outcome(of: try await links.link(key))
+        }
+        let answer: ConversionAnswer
+        do throws(VerifierFailure) {
+            answer = try await verifier.convert(conversion)
+        } catch {
+            let pause = Conversions.pause(after: link.attempts)
+            try await links.postponeConversion(
+                key, until: clock.now().adding(seconds: pause), failure: "verifier_unavailable")
+            logger.warning(
+                "conversion not answered",
+                metadata: ["link": "\(key)", "detail": "\(error.detail)", "attempts": "\(link.attempts + 1)"])
+            return .waiting(retryAfter: pause)
+        }
+        switch answer {
+        case .converted:
+            let finished = try await links.finishLink(finish(link))
+            if let finished, finished.state == .done { log(finished) }
+            return finished.map { outcome(of: $0) } ?? .gone
+        case .refused:
+            let undone = try await links.undoLink(key, at: clock.now())
+            logger.error("conversion refused by the application: the link is removed", metadata: ["link": "\(key)"])
+            return undone.map { outcome(of: $0) } ?? .gone
+        }
+    }
+
+    private func outcome(of link: Link?) -> ConversionOutcome {
+        guard let link else { return .gone }
+        switch link.state {
+        case .done: return .done(link)
+        case .converting: return .waiting(retryAfter: Conversions.pauses[0])
+        case .challenged, .open, .authorized, .failed: return .refused
+        }
+    }
+
+    private func finish(_ link: Link) -> LinkFinish {
+        let now = clock.now()
+        let identity = LinkedIdentity.open(link.sealedIdentity, for: link.key, with: keyring)
+        return LinkFinish(
+            key: link.key, record: identity.map { record(of: $0, link, at: now) },
+            makesSession: link.style == .password && !link.isOver(at: now), now: now)
+    }
+
+    /// As a sign-in of this identity would be stored.
+    private func record(of linked: LinkedIdentity, _ link: Link, at now: Timestamp) -> SignInRecord {
+        let identifiers = RandomIdentifier(random: random)
+        let (identity, attempt) = (linked.identity, linked.attempt)
+        let token = sessionTokens(of: link)[0]
+        return SignInRecord(
+            attempt: attempt.id, bindingHash: attempt.bindingHash, attemptIssuedAt: attempt.issuedAt,
+            attemptExpiresAt: rowEnd(of: attempt), team: provider.team, claims: identity.claims,
+            sealedRefreshToken: seal(identity.refreshToken, claims: identity.claims),
+            // The application vouches for its user.
+            policy: .open, newUser: identifiers.make(),
+            session: NewSession(
+                id: identifiers.make(), tokenHash: token.hash, kind: linked.kind, device: linked.device,
+                expiresAt: now.adding(seconds: configuration.sessionLimits.lifetime)),
+            replacing: attempt.replacing, now: now,
+            firstCheckAt: CheckSchedule(random: random).afterSignIn(at: now))
+    }
+
+    // MARK: The session of an upgrade
+
+    /// The session that an upgrade has made, for whoever sent the request that authorized it.
+    func session(of link: Link) async throws(LinkFailure) -> (SessionToken, SignedIn) {
+        let links = try linkStore()
+        let now = clock.now()
+        // After it the token is given to nobody again.
+        if link.isOver(at: now) { throw .expired }
+        guard let session = link.session else {
+            let user = try await keeping { () throws(StoreError) in try await links.user(of: link.key) }
+            switch user?.state {
+            case nil: throw .unknown
+            case .disabled: throw .userDisabled
+            case .pending: throw .userPending
+            // Apple ended the consent while the application converted.
+            case .active: throw .signIn(.revoked)
+            }
+        }
+        for token in sessionTokens(of: link) {
+            let found = try await keeping { () throws(StoreError) in
+                try await store.signedIn(token: token.hash, at: now)
+            }
+            if let found, found.session.id == session { return (token, found) }
+        }
+        throw .ended
+    }
+
+    /// The token of the session an upgrade makes: derived from the request, so that a retry is given the very token whose
+    /// SHA-256 the database holds. Under the current key first, then under each older one.
+    private func sessionTokens(of link: Link) -> [SessionToken] {
+        let request = link.request ?? SHA256.hash([])
+        return keyring.keyedHashes(of: joint(link.key, request).bytes, purpose: .other("upgrade-session-token")).map {
+            SessionToken(unchecked: SessionToken.prefix + Base64URL.encode($0))
+        }
+    }
+
+    private func log(_ link: Link) {
+        var metadata: Logger.Metadata = ["link": "\(link.key)", "kind": "\(link.kind.rawValue)"]
+        if let user = link.user { metadata["user"] = "\(user)" }
+        if let session = link.session { metadata["session"] = "\(session)" }
+        logger.info(link.state == .done ? "link completed" : "link committed", metadata: metadata)
+    }
+}

@@ -1,0 +1,86 @@
+/// Why a step of a link did not succeed. `reason` is the code of the answer and of the operator's log line.
+package enum LinkFailure: Error, Hashable, Sendable {
+    /// What the application or the app sent cannot be; the text is for its developer.
+    case invalid(String)
+    /// No such link, or not this ticket's: one answer for both.
+    case unknown
+    /// Its time is over.
+    case expired
+    /// Refused, removed, or past that step.
+    case ended
+    /// Not the code of this link. Five of them end it.
+    case codeInvalid
+    /// The second factor is outstanding.
+    case secondFactorRequired
+    /// The tries at the second factor are used up.
+    case upgradeEnded
+    /// The Apple identity's user has another external ID.
+    case identityLinkedElsewhere
+    /// Another user has this external ID, or is about to.
+    case accountAlreadyLinked
+    /// The application refused (`retryAfter` is nil; the link is removed), or has not answered: it is asked on, and the
+    /// same request may be sent again after so many seconds.
+    case conversionFailed(retryAfter: Int64?)
+    /// The verifier did not answer, or nonsense; the text is for the operator.
+    case verifierUnavailable(String)
+    /// No verifier is configured.
+    case notConfigured
+    /// Too many tries at one account; seconds until the next one.
+    case tooMany(retryAfter: Int64)
+    case userPending
+    case userDisabled
+    /// Apple's part failed, as it does at a sign-in.
+    case signIn(SignInFailure)
+    case storage(String)
+
+    /// A stable code. The three with hyphens are named by Apple's extension's guide of ours.
+    package var reason: String {
+        switch self {
+        case .invalid: "invalid_request"
+        case .unknown: "link_unknown"
+        case .expired: "link_expired"
+        case .ended: "link_ended"
+        case .codeInvalid: "code_invalid"
+        case .secondFactorRequired: "second_factor_required"
+        case .upgradeEnded: "upgrade_ended"
+        case .identityLinkedElsewhere: "identity-linked-elsewhere"
+        case .accountAlreadyLinked: "account-already-linked"
+        case .conversionFailed: "conversion-failed"
+        case .verifierUnavailable: "verifier_unavailable"
+        case .notConfigured: "upgrades_not_configured"
+        case .tooMany: "too_many_requests"
+        case .userPending: "user_pending"
+        case .userDisabled: "user_disabled"
+        case .signIn(let failure): failure.reason
+        case .storage: "storage"
+        }
+    }
+
+    /// What only the operator reads.
+    package var detail: String? {
+        switch self {
+        case .invalid(let text), .verifierUnavailable(let text), .storage(let text): text
+        case .signIn(let failure): failure.detail
+        default: nil
+        }
+    }
+
+    /// Whether the same request may succeed later.
+    package var isTemporary: Bool {
+        switch self {
+        case .conversionFailed(let retryAfter): retryAfter != nil
+        case .verifierUnavailable, .tooMany, .storage: true
+        case .signIn(let failure): failure.isTemporary
+        default: false
+        }
+    }
+
+    /// What a failed link answers to whoever asks again: why it failed, as it is stored.
+    init(stored reason: String?) {
+        let known: [LinkFailure] = [
+            .identityLinkedElsewhere, .accountAlreadyLinked, .conversionFailed(retryAfter: nil), .userPending,
+            .userDisabled, .upgradeEnded, .signIn(.revoked),
+        ]
+        self = known.first { $0.reason == reason } ?? .ended
+    }
+}

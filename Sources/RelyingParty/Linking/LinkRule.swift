@@ -1,0 +1,67 @@
+import Coding
+
+/// Who wins when an Apple identity and an application's account meet: the one place that decides it, for every store.
+package enum LinkRule {
+    /// The user who has the identity.
+    package struct Holder: Hashable, Sendable {
+        package var user: UserID
+        package var state: User.State
+        package var externalID: String?
+
+        package init(user: UserID, state: User.State, externalID: String?) {
+            self.user = user
+            self.state = state
+            self.externalID = externalID
+        }
+    }
+
+    package enum Decision: Hashable, Sendable {
+        /// Nobody has the identity: a user is made, with the external ID.
+        /// - Parameter from: who has it now, and loses it.
+        case create(takenFrom: UserID?)
+        /// The identity's user gets the external ID.
+        case set(UserID, takenFrom: UserID?)
+        /// They have it.
+        case present(UserID)
+        case refused(Refusal)
+    }
+
+    package enum Refusal: String, Hashable, Sendable, CaseIterable {
+        case identityLinkedElsewhere, accountAlreadyLinked, userPending, userDisabled
+
+        package var failure: LinkFailure {
+            switch self {
+            case .identityLinkedElsewhere: .identityLinkedElsewhere
+            case .accountAlreadyLinked: .accountAlreadyLinked
+            case .userPending: .userPending
+            case .userDisabled: .userDisabled
+            }
+        }
+    }
+
+    /// - Parameters:
+    ///   - holder: nil when the identity is unknown.
+    ///   - owner: who has the external ID.
+    ///   - isConverting: another link has committed this external ID, and the application has not answered: whether it
+    ///     stays is not known.
+    ///   - mayReplace: the external ID may be taken from its owner.
+    package static func decide(
+        holder: Holder?, owner: UserID?, externalID: String, isConverting: Bool, mayReplace: Bool
+    ) -> Decision {
+        if let holder {
+            switch holder.state {
+            case .disabled: return .refused(.userDisabled)
+            case .pending: return .refused(.userPending)
+            case .active: break
+            }
+            if let present = holder.externalID, !present.isExactly(externalID) {
+                return .refused(.identityLinkedElsewhere)
+            }
+        }
+        if isConverting { return .refused(.accountAlreadyLinked) }
+        if let holder, holder.externalID != nil { return .present(holder.user) }
+        if owner != nil, !mayReplace { return .refused(.accountAlreadyLinked) }
+        guard let holder else { return .create(takenFrom: owner) }
+        return .set(holder.user, takenFrom: owner)
+    }
+}

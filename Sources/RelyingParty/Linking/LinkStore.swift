@@ -1,0 +1,127 @@
+package import Coding
+package import Crypto
+
+/// An identity with which a link is authorized.
+package struct LinkAuthorization: Sendable {
+    package var key: LinkKey
+    package var request: Digest256
+    package var codeHash: Digest256
+    /// `LinkedIdentity`, sealed for this link.
+    package var sealedIdentity: [UInt8]
+    package var team: TeamID
+    package var subject: AppleSubject
+    /// Where the identity waited: from now on it waits for this link alone.
+    package var waiting: WaitingID?
+    package var now: Timestamp
+}
+
+package enum LinkCodeResult: Hashable, Sendable {
+    case right(Link)
+    /// Also when it was one too many and ended the link.
+    case wrong
+    case unknown
+}
+
+/// What the committing transaction needs.
+package struct LinkCommit: Sendable {
+    package var key: LinkKey
+    /// As a sign-in of this identity would be stored; its session is not made.
+    package var record: SignInRecord
+    /// When the job may take the conversion over.
+    package var conversionDueAt: Timestamp
+}
+
+package enum LinkCommitResult: Hashable, Sendable {
+    /// The user has the external ID; the link is `converting`, or with kind `link` `done`.
+    case committed(Link)
+    /// The rule refused, or Apple ended the consent: the link is over, and nothing else changed.
+    case refused(LinkFailure)
+    /// It is not `authorized` (any more).
+    case other(Link)
+    case unknown
+}
+
+/// What the finishing transaction needs.
+package struct LinkFinish: Sendable {
+    package var key: LinkKey
+    /// The identity that waited, with the session planned; nil when it cannot be opened any more.
+    package var record: SignInRecord?
+    package var makesSession: Bool
+    package var now: Timestamp
+}
+
+/// An identity whose person is asked whether they have an account.
+package struct WaitingIdentity: Hashable, Sendable {
+    package var id: WaitingID
+    package var attempt: Digest256
+    package var bindingHash: Digest256
+    package var ticketHash: Digest256
+    package var sealedIdentity: [UInt8]
+    package var team: TeamID
+    package var subject: AppleSubject
+    package var expiresAt: Timestamp
+}
+
+/// Links and waiting identities. Each method is one transaction, durable when it returns.
+package protocol LinkStore: Sendable {
+    func createLink(_ link: Link) async throws(StoreError)
+    func link(_ key: LinkKey) async throws(StoreError) -> Link?
+    /// The user of a committed link.
+    func user(of key: LinkKey) async throws(StoreError) -> User?
+
+    /// Counts a try at the second factor before it is made.
+    /// - Returns: the link; nil when it is not `challenged`, or when the tries are used up: then it is over.
+    func takeSecondFactorTry(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link?
+    /// From `challenged` to `open`; or, with a new challenge, on to the next factor. False when it was not `challenged`.
+    func passSecondFactor(_ key: LinkKey, externalID: String, at now: Timestamp) async throws(StoreError) -> Bool
+    func renewChallenge(
+        _ key: LinkKey, sealedChallenge: [UInt8], methods: [String]
+    ) async throws(StoreError) -> Bool
+
+    /// From `open` to `authorized`, unless its time is over.
+    /// - Returns: the link as it is then, whoever authorized it; nil when there is none.
+    func authorizeLink(_ authorization: LinkAuthorization) async throws(StoreError) -> Link?
+    /// Whether this is the link's code. A wrong one is counted while it waits, and the fifth ends it.
+    func tryCode(_ hash: Digest256, of key: LinkKey, at now: Timestamp) async throws(StoreError) -> LinkCodeResult
+    /// Applies `LinkRule`, sets the external ID, makes the user where there is none.
+    func commitLink(_ commit: LinkCommit) async throws(StoreError) -> LinkCommitResult
+    /// Ends a link that is not committed.
+    func failLink(_ key: LinkKey, reason: String, at now: Timestamp) async throws(StoreError)
+
+    /// The application is about to be asked, until `deadline` by nobody else.
+    /// - Parameter onlyIfDue: false asks also before its time, unless somebody asks already.
+    /// - Returns: nil when there is nothing to ask, or somebody else does.
+    func beginConversion(
+        _ key: LinkKey, at now: Timestamp, until deadline: Timestamp, onlyIfDue: Bool
+    ) async throws(StoreError) -> Link?
+    func postponeConversion(_ key: LinkKey, until next: Timestamp, failure: String) async throws(StoreError)
+    /// The application converted: `done`, with what the identity brought, the session and the event.
+    /// - Returns: the link as it is then; nil when the user was deleted meanwhile.
+    func finishLink(_ finish: LinkFinish) async throws(StoreError) -> Link?
+    /// The application refused: what the commit changed is as it was before.
+    /// - Returns: the link as it is then; nil when the user was deleted meanwhile.
+    func undoLink(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link?
+    /// At most `limit` conversions that are due, oldest first.
+    func dueConversions(at now: Timestamp, limit: Int) async throws(StoreError) -> [Link]
+
+    /// Lets an identity wait that no user has.
+    /// - Returns: what waits for this attempt, also when it did before; nil when the identity has a user, or its attempt
+    ///   is used.
+    func keepWaiting(_ identity: WaitingIdentity, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?
+    /// Nil when its time is over.
+    func waiting(_ id: WaitingID, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?
+    func waiting(ticket: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?
+    func waiting(attempt: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?
+}
+
+/// Links as the operator sees and hurries them.
+package protocol LinkReports: Sendable {
+    /// At most `limit` links, in the order they were begun, after the one named.
+    /// - Parameter states: empty means all.
+    func links(
+        in states: Set<LinkState>, after place: (createdAt: Timestamp, key: LinkKey)?, limit: Int
+    ) async throws(StoreError) -> [Link]
+    /// Makes a conversion due now, or all that wait, unless the application is being asked already.
+    /// - Returns: how many.
+    func retryConversions(_ key: LinkKey?, at now: Timestamp) async throws(StoreError) -> Int
+}

@@ -1,0 +1,112 @@
+import Coding
+import Crypto
+
+/// A verified identity that waits, sealed: for a link's completion, or for its person's word on an existing account.
+struct LinkedIdentity: Sendable {
+    var identity: VerifiedIdentity
+    /// Given at this consent; for a page.
+    var name: PersonName?
+    /// What a session made of it would use up and replace.
+    var attempt: SignInAttempt
+    var kind: SessionKind
+    var device: Device
+    /// Of a waiting identity: where the sign-in leads.
+    var returnTo: String?
+
+    private static let purpose = SealingPurpose.other("linked-identity")
+
+    /// Sealed for one link alone.
+    func seal(for key: LinkKey, with keyring: SealingKeyring) -> [UInt8] {
+        keyring.seal(encoded, purpose: Self.purpose, context: Self.context(of: key.rawValue))
+    }
+
+    func seal(for id: WaitingID, with keyring: SealingKeyring) -> [UInt8] {
+        keyring.seal(encoded, purpose: Self.purpose, context: Self.context(of: id.rawValue))
+    }
+
+    /// Nil when no key of the ring opens it.
+    static func open(_ sealed: [UInt8]?, for key: LinkKey, with keyring: SealingKeyring) -> LinkedIdentity? {
+        open(sealed, id: key.rawValue, with: keyring)
+    }
+
+    static func open(_ sealed: [UInt8]?, for id: WaitingID, with keyring: SealingKeyring) -> LinkedIdentity? {
+        open(sealed, id: id.rawValue, with: keyring)
+    }
+
+    private static func open(_ sealed: [UInt8]?, id: String, with keyring: SealingKeyring) -> LinkedIdentity? {
+        guard let sealed,
+            let plaintext = try? keyring.open(sealed, purpose: purpose, context: context(of: id)),
+            let object = (try? JSONReader.parse(plaintext))?.objectValue
+        else { return nil }
+        return LinkedIdentity(object)
+    }
+
+    private static func context(of id: String) -> [UInt8] { Array(id.utf8) }
+}
+
+extension LinkedIdentity {
+    private var encoded: [UInt8] {
+        let claims = identity.claims
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("issuer", claims.issuer)
+        writer.member("client", claims.clientID.rawValue)
+        writer.member("subject", claims.subject.rawValue)
+        writer.member("issuedAt", claims.issuedAt.milliseconds)
+        if let email = claims.email {
+            writer.member("email", email.address)
+            writer.member("emailVerified", email.isVerified)
+            writer.member("emailPrivate", email.isPrivate)
+        }
+        writer.member("realUserStatus", claims.realUserStatus?.rawValue)
+        writer.member("transferSubject", claims.transferSubject)
+        writer.member("refreshToken", identity.refreshToken?.value)
+        writer.member("given", name?.given)
+        writer.member("family", name?.family)
+        writer.member("attempt", attempt.id.hexadecimal)
+        writer.member("attemptIssuedAt", attempt.issuedAt.milliseconds)
+        writer.member("binding", attempt.bindingHash.hexadecimal)
+        writer.member("replacing", attempt.replacing?.rawValue)
+        writer.member("kind", kind.rawValue)
+        writer.member("userAgent", device.userAgent)
+        writer.member("address", device.address)
+        writer.member("returnTo", returnTo)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private init?(_ object: JSONObject) {
+        func text(_ name: String) -> String? { object[name]?.stringValue }
+        func moment(_ name: String) -> Timestamp? {
+            object[name]?.int64Value.map { Timestamp(milliseconds: $0) }
+        }
+        func digest(_ name: String) -> Digest256? {
+            text(name).flatMap { Hexadecimal.decode($0) }.flatMap { Digest256(bytes: $0) }
+        }
+        guard let issuer = text("issuer"), let client = text("client"), let subject = text("subject"),
+            let issuedAt = moment("issuedAt"), let attempt = digest("attempt"),
+            let attemptIssuedAt = moment("attemptIssuedAt"), let binding = digest("binding"),
+            let kind = text("kind").flatMap(SessionKind.init), let userAgent = text("userAgent"),
+            let address = text("address")
+        else { return nil }
+        var email: EmailAddress?
+        if let address = text("email") {
+            email = EmailAddress(
+                address: address, isVerified: object["emailVerified"]?.boolValue ?? false,
+                isPrivate: object["emailPrivate"]?.boolValue ?? false)
+        }
+        let claims = IdentityClaims(
+            issuer: issuer, clientID: ClientID(client), subject: AppleSubject(subject), issuedAt: issuedAt,
+            email: email, realUserStatus: text("realUserStatus").flatMap(RealUserStatus.init),
+            transferSubject: text("transferSubject"))
+        identity = VerifiedIdentity(claims: claims, refreshToken: text("refreshToken").map { RefreshToken($0) })
+        let name = PersonName(given: text("given"), family: text("family"))
+        self.name = name.isEmpty ? nil : name
+        self.attempt = SignInAttempt(
+            id: attempt, issuedAt: attemptIssuedAt, bindingHash: binding,
+            replacing: text("replacing").map { SessionID(unchecked: $0) })
+        self.kind = kind
+        device = Device(userAgent: userAgent, address: address)
+        returnTo = text("returnTo")
+    }
+}

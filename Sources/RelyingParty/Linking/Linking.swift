@@ -1,0 +1,318 @@
+package import Coding
+import Crypto
+import Logging
+
+/// What an app brings from Apple to a link: parsed and bounded, nothing of it trusted. The nonce is the link's.
+package struct LinkRequest: Sendable {
+    package var identityToken: String
+    package var authorizationCode: String
+    package var givenName: String?
+    package var familyName: String?
+
+    package init(
+        identityToken: String, authorizationCode: String, givenName: String? = nil, familyName: String? = nil
+    ) {
+        self.identityToken = identityToken
+        self.authorizationCode = authorizationCode
+        self.givenName = givenName
+        self.familyName = familyName
+    }
+
+    func native(_ link: Link) -> NativeSignInRequest {
+        NativeSignInRequest(
+            identityToken: identityToken, authorizationCode: authorizationCode, nonce: link.nonce,
+            givenName: givenName, familyName: familyName)
+    }
+}
+
+/// A link just begun, with the secret that is shown once.
+package struct NewLink: Sendable {
+    package var id: LinkID
+    package var ticket: LinkTicket
+    package var nonce: String
+    package var expiresAt: Timestamp
+}
+
+// Tying an Apple identity to an account that the application has signed its user in to. The application begins a link,
+// Apple's answer authorizes it, and the application's backend completes it with the code that its own user brought.
+extension SignIn {
+    /// Begins a link.
+    /// - Parameters:
+    ///   - returnTo: nil means the default target.
+    ///   - mayReplace: the caller may take the external ID from another user.
+    ///   - waiting: the ticket `login.passwordURL` was given; without effect when it is none of ours or too old.
+    package func createLink(
+        externalID: String, kind: LinkKind, displayName: String, returnTo: String?, mayReplace: Bool,
+        waiting: LinkTicket? = nil
+    ) async throws(LinkFailure) -> NewLink {
+        let links = try linkStore()
+        if kind == .upgrade, verifier == nil { throw .notConfigured }
+        guard UserLimits.accepts(externalID: externalID) else { throw .invalid("externalID") }
+        guard LinkLimits.accepts(displayName: displayName) else { throw .invalid("displayName") }
+        guard let target = configuration.returnTargets.validate(returnTo) else { throw .invalid("returnTo") }
+        let now = clock.now()
+        let id: LinkID = RandomIdentifier(random: random).make()
+        let ticket = LinkTicket.make(random: random)
+        var identity: WaitingIdentity?
+        if let waiting {
+            identity = try await keeping { () throws(StoreError) in
+                try await links.waiting(ticket: waiting.hash, at: now)
+            }
+        }
+        let link = Link(
+            key: LinkKey(id), style: .ticket, kind: kind, state: .open, tokenHash: ticket.hash,
+            externalID: externalID, displayName: displayName, returnTo: target.location, mayReplace: mayReplace,
+            nonce: makeNonce(), createdAt: now, waiting: identity?.id)
+        try await keeping { () throws(StoreError) in try await links.createLink(link) }
+        logger.info("link begun", metadata: ["link": "\(id)", "kind": "\(kind.rawValue)"])
+        return NewLink(id: id, ticket: ticket, nonce: link.nonce, expiresAt: link.expiresAt)
+    }
+
+    /// The link for its page, while it waits for Apple's answer.
+    /// - Throws: `.expired`, `.ended` and what else there is to say of a link that does not.
+    package func link(_ id: LinkID) async throws(LinkFailure) -> Link {
+        let link = try await found(LinkKey(id))
+        try checkOpen(link)
+        return link
+    }
+
+    /// A fresh attempt for the page of a link: Apple's answer to it authorizes the link, in this browser alone.
+    package func beginLink(
+        _ id: LinkID, binding: BrowserBinding, language: String? = nil
+    ) async throws(LinkFailure) -> Attempt {
+        let link = try await link(id)
+        return begin(
+            binding: binding, returnTo: target(of: link), replacing: nil, language: language, link: link.key)
+    }
+
+    /// Authorizes a link from an app. An identical request is given the same code.
+    package func authorizeLink(
+        _ id: LinkID, ticket: LinkTicket, _ request: LinkRequest, device: Device
+    ) async throws(LinkFailure) -> LinkCode {
+        let link = try await found(LinkKey(id), token: ticket.hash)
+        let native = request.native(link)
+        let answer = await linkAnswers.answer(for: joint(link.key, native.digest)) {
+            await LinkAnswer.code { () throws(LinkFailure) in
+                let after = try await self.authorize(link, native, device: device)
+                return try self.code(of: after)
+            }
+        }.outcome
+        guard case .code(let code) = answer else { throw answer.failure }
+        return code
+    }
+
+    /// Completes a link with the code that the application's user brought: its backend has seen that it is still that
+    /// user. A second time with the right code answers the same.
+    package func completeLink(_ id: LinkID, code: String) async throws(LinkFailure) -> User {
+        let key = LinkKey(id)
+        let hash = SHA256.hash(utf8: code)
+        let answer = await linkAnswers.answer(for: joint(key, hash)) {
+            await LinkAnswer.user { () throws(LinkFailure) in try await self.complete(key, code: hash) }
+        }.outcome
+        guard case .user(let user) = answer else { throw answer.failure }
+        return user
+    }
+
+    private func complete(_ key: LinkKey, code: Digest256) async throws(LinkFailure) -> User {
+        let links = try linkStore()
+        let now = clock.now()
+        let result = try await keeping { () throws(StoreError) in try await links.tryCode(code, of: key, at: now) }
+        switch result {
+        case .unknown: throw .unknown
+        case .wrong:
+            logger.notice("wrong code at a link's completion", metadata: ["link": "\(key)"])
+            throw .codeInvalid
+        case .right(let link):
+            let done = try await settle(try await commit(link))
+            let user = try await keeping { () throws(StoreError) in try await links.user(of: done.key) }
+            guard let user else { throw .unknown }
+            return user
+        }
+    }
+
+    // MARK: Authorizing
+
+    /// Authorizes with what an app brought, unless this very request did before.
+    func authorize(
+        _ link: Link, _ request: NativeSignInRequest, device: Device
+    ) async throws(LinkFailure) -> Link {
+        if let before = try authorized(link, by: request.digest) { return before }
+        let callback = ValidatedCallback(
+            request, nonceClaim: configuration.nativeNonce.claim(for: link.nonce), clients: provider.bundleIDs,
+            name: provider.displayName(given: request.givenName, family: request.familyName))
+        let attempt = SignInAttempt(
+            id: joint(link.key, request.digest), issuedAt: link.createdAt, bindingHash: request.digest)
+        return try await authorize(
+            link, callback, request: request.digest, attempt: attempt, kind: .native, device: device, kept: nil)
+    }
+
+    /// - Parameter kept: a name the browser kept, to be trusted for this person only.
+    func authorize(
+        _ link: Link, _ callback: consuming ValidatedCallback, request: Digest256, attempt: SignInAttempt,
+        kind: SessionKind, device: Device, kept: String?
+    ) async throws(LinkFailure) -> Link {
+        let claims: IdentityClaims
+        let identity: VerifiedIdentity
+        let name: PersonName?
+        do throws(SignInFailure) {
+            claims = try await verify(callback)
+            name = callback.name ?? self.name(keptAs: kept, for: claims.subject)
+            let consent = consent(of: callback, claims, kept: name)
+            guard try await claimCode(request, attempt, consent: consent) else {
+                throw .providerUnavailable("the code is being exchanged, or was when a process ended")
+            }
+            do throws(SignInFailure) {
+                identity = try await exchange(callback, claims)
+            } catch {
+                throw await settled(attempt.id, after: error)
+            }
+        } catch {
+            throw .signIn(error)
+        }
+        let linked = LinkedIdentity(identity: identity, name: name, attempt: attempt, kind: kind, device: device)
+        return try await authorize(link, linked, request: request, waiting: nil)
+    }
+
+    func authorize(
+        _ link: Link, _ identity: LinkedIdentity, request: Digest256, waiting: WaitingID?
+    ) async throws(LinkFailure) -> Link {
+        let links = try linkStore()
+        let authorization = LinkAuthorization(
+            key: link.key, request: request, codeHash: codes(of: link.key, request)[0].hash,
+            sealedIdentity: identity.seal(for: link.key, with: keyring), team: provider.team,
+            subject: identity.identity.claims.subject, waiting: waiting, now: clock.now())
+        let after = try await keeping { () throws(StoreError) in try await links.authorizeLink(authorization) }
+        guard let after else { throw .unknown }
+        guard let ours = try authorized(after, by: request) else { throw .expired }
+        if after.endedAt == nil {
+            logger.info("link authorized", metadata: ["link": "\(link.key)", "kind": "\(link.kind.rawValue)"])
+        }
+        return ours
+    }
+
+    /// The link when this very request has authorized it before; nil while it waits for one.
+    func authorized(_ link: Link, by request: Digest256) throws(LinkFailure) -> Link? {
+        switch link.state {
+        case .failed: throw LinkFailure(stored: link.failure)
+        case .challenged, .open:
+            try checkOpen(link)
+            return nil
+        case .authorized, .converting, .done:
+            guard let first = link.request, constantTimeEquals(first, request) else { throw .signIn(.replayed) }
+            if link.state == .authorized, link.isOver(at: clock.now()) { throw .expired }
+            return link
+        }
+    }
+
+    func checkOpen(_ link: Link) throws(LinkFailure) {
+        switch link.state {
+        case .failed: throw LinkFailure(stored: link.failure)
+        case .converting, .done: throw .ended
+        case .challenged, .open, .authorized:
+            if link.isOver(at: clock.now()) { throw .expired }
+            if link.state == .challenged { throw .secondFactorRequired }
+            if link.state == .authorized { throw .ended }
+        }
+    }
+
+    // MARK: Codes and look-ups
+
+    /// What the link is completed with: derived, so that an identical request is given it again, after a restart too.
+    func code(of link: Link) throws(LinkFailure) -> LinkCode {
+        guard let request = link.request, let hash = link.codeHash,
+            let code = codes(of: link.key, request).first(where: { $0.hash == hash })
+        else { throw .ended }
+        return code
+    }
+
+    /// Under the current key first, then under each older one.
+    private func codes(of key: LinkKey, _ request: Digest256) -> [LinkCode] {
+        keyring.keyedHashes(of: joint(key, request).bytes, purpose: .other("link-code")).map {
+            LinkCode(unchecked: LinkCode.prefix + Base64URL.encode($0))
+        }
+    }
+
+    /// `returnTo?link=…&code=…`, its own query and fragment kept.
+    func location(of link: Link) throws(LinkFailure) -> String {
+        let code = try code(of: link)
+        let target = target(of: link).location
+        let fragment = target.firstIndex(of: "#") ?? target.endIndex
+        let (address, rest) = (target[..<fragment], target[fragment...])
+        let separator = !address.contains("?") ? "?" : address.hasSuffix("?") || address.hasSuffix("&") ? "" : "&"
+        return "\(address)\(separator)link=\(link.key)&code=\(code.reveal())\(rest)"
+    }
+
+    func target(of link: Link) -> ReturnTarget {
+        configuration.returnTargets.validate(link.returnTo) ?? configuration.returnTargets.defaultTarget
+    }
+
+    func found(_ key: LinkKey) async throws(LinkFailure) -> Link {
+        let links = try linkStore()
+        guard let link = try await keeping({ () throws(StoreError) in try await links.link(key) }) else {
+            throw .unknown
+        }
+        return link
+    }
+
+    /// - Throws: `.unknown` also for another link's token: nobody learns which ids there are.
+    func found(_ key: LinkKey, token: Digest256) async throws(LinkFailure) -> Link {
+        let link = try await found(key)
+        guard constantTimeEquals(link.tokenHash, token) else { throw .unknown }
+        return link
+    }
+
+    func linkStore() throws(LinkFailure) -> any LinkStore {
+        guard let links else { throw .notConfigured }
+        return links
+    }
+
+    func keeping<Value>(
+        _ operation: () async throws(StoreError) -> Value
+    ) async throws(LinkFailure) -> Value {
+        do {
+            return try await operation()
+        } catch {
+            throw .storage(error.text)
+        }
+    }
+
+    /// A link and a request in one digest.
+    func joint(_ key: LinkKey, _ request: Digest256) -> Digest256 {
+        SHA256.hash(Array("\(key)|".utf8) + request.bytes)
+    }
+
+    /// 256 random bits in base64url.
+    func makeNonce() -> String { Base64URL.encode(random.bytes(32)) }
+}
+
+/// What identical requests about one link share while the first is under way. Nothing is kept: the store knows.
+enum LinkAnswer: SharedAnswer {
+    case code(LinkCode)
+    case user(User)
+    case session(SessionToken, SignedIn)
+    case failed(LinkFailure)
+
+    var isKept: Bool { false }
+
+    /// Of an answer that is not what was asked for.
+    var failure: LinkFailure {
+        if case .failed(let failure) = self { failure } else { .ended }
+    }
+
+    static func code(_ work: () async throws(LinkFailure) -> LinkCode) async -> LinkAnswer {
+        do throws(LinkFailure) { return .code(try await work()) } catch { return .failed(error) }
+    }
+
+    static func user(_ work: () async throws(LinkFailure) -> User) async -> LinkAnswer {
+        do throws(LinkFailure) { return .user(try await work()) } catch { return .failed(error) }
+    }
+
+    static func session(_ work: () async throws(LinkFailure) -> (SessionToken, SignedIn)) async -> LinkAnswer {
+        do throws(LinkFailure) {
+            let (token, signedIn) = try await work()
+            return .session(token, signedIn)
+        } catch {
+            return .failed(error)
+        }
+    }
+}

@@ -1,0 +1,177 @@
+package import Coding
+import Crypto
+import Logging
+
+/// An upgrade as whoever proved the password is told of it.
+package struct UpgradeStart: Sendable {
+    package var id: UpgradeID
+    package var token: UpgradeToken
+    package var nonce: String
+    package var expiresAt: Timestamp
+}
+
+package enum UpgradeAnswer: Sendable {
+    /// On to Apple.
+    case success(UpgradeStart)
+    /// `methods` as the application names them.
+    case twoFactorAuthRequired(UpgradeStart, methods: [String])
+    /// The verifier says no; it says nothing else.
+    case failure
+}
+
+// Replacing the password of an account that the application's verifier knows.
+extension SignIn {
+    /// Whether there is a verifier to ask.
+    package var offersUpgrades: Bool { links != nil && verifier != nil }
+
+    /// Asks the verifier for the account of a password. The same for accounts there are and accounts there are not.
+    package func startUpgrade(username: String, password: Password) async throws(LinkFailure) -> UpgradeAnswer {
+        let (links, verifier) = try upgradeParties()
+        guard LinkLimits.accepts(username: username) else { throw .invalid("username") }
+        guard (1...LinkLimits.password).contains(password.bytes.count) else { throw .invalid("password") }
+        if let seconds = usernameLimit.take(username, at: clock.now()) { throw .tooMany(retryAfter: seconds) }
+        let answer: VerifierAnswer
+        do throws(VerifierFailure) {
+            answer = try await verifier.verify(username: username, password: password)
+        } catch {
+            throw .verifierUnavailable(error.detail)
+        }
+        switch answer {
+        case .failure: return .failure
+        case .success(let externalID):
+            guard UserLimits.accepts(externalID: externalID) else {
+                throw .verifierUnavailable("success without a usable externalID")
+            }
+            return .success(try await insert(externalID: externalID, challenge: nil, methods: [], into: links))
+        case .twoFactorAuthRequired(let challenge, let methods):
+            guard LinkLimits.isPlain(challenge, maximum: LinkLimits.challenge) else {
+                throw .verifierUnavailable("a challenge that is empty or too long")
+            }
+            let start = try await insert(externalID: nil, challenge: challenge, methods: methods, into: links)
+            return .twoFactorAuthRequired(start, methods: methods)
+        }
+    }
+
+    /// Asks the verifier about the second factor. After a success the same answer again, while Apple has not answered.
+    package func secondFactor(
+        _ id: UpgradeID, token: UpgradeToken, code: String
+    ) async throws(LinkFailure) -> UpgradeAnswer {
+        let (links, verifier) = try upgradeParties()
+        let link = try await found(LinkKey(id), token: token.hash)
+        guard LinkLimits.isPlain(code, maximum: LinkLimits.secondFactorCode) else { throw .invalid("code") }
+        let start = UpgradeStart(id: id, token: token, nonce: link.nonce, expiresAt: link.expiresAt)
+        guard link.state == .challenged else {
+            try checkOpen(link)
+            return .success(start)
+        }
+        let now = clock.now()
+        if link.isOver(at: now) { throw .expired }
+        let counted = try await keeping { () throws(StoreError) in
+            try await links.takeSecondFactorTry(link.key, at: now)
+        }
+        guard counted != nil, let challenge = open(challengeOf: link) else { throw .upgradeEnded }
+        let answer: VerifierAnswer
+        do throws(VerifierFailure) {
+            answer = try await verifier.secondFactor(challenge: challenge, code: code)
+        } catch {
+            throw .verifierUnavailable(error.detail)
+        }
+        switch answer {
+        case .failure: return .failure
+        case .success(let externalID):
+            guard UserLimits.accepts(externalID: externalID) else {
+                throw .verifierUnavailable("success without a usable externalID")
+            }
+            let after = clock.now()
+            let isOpen = try await keeping { () throws(StoreError) in
+                try await links.passSecondFactor(link.key, externalID: externalID, at: after)
+            }
+            // An identical request was first, or the last try ended it meanwhile.
+            if !isOpen { try checkOpen(try await found(link.key)) }
+            return .success(start)
+        case .twoFactorAuthRequired(let next, let methods):
+            guard LinkLimits.isPlain(next, maximum: LinkLimits.challenge) else {
+                throw .verifierUnavailable("a challenge that is empty or too long")
+            }
+            let sealed = seal(challenge: next, of: link.key)
+            let isRenewed = try await keeping { () throws(StoreError) in
+                try await links.renewChallenge(link.key, sealedChallenge: sealed, methods: methods)
+            }
+            guard isRenewed else { throw .upgradeEnded }
+            return .twoFactorAuthRequired(start, methods: methods)
+        }
+    }
+
+    /// What of an upgrade a page shows on its way: the methods of the second factor, or that Apple is next.
+    package func upgrade(_ id: UpgradeID, token: UpgradeToken) async throws(LinkFailure) -> Link {
+        let link = try await found(LinkKey(id), token: token.hash)
+        if link.state != .challenged { try checkOpen(link) }
+        if link.isOver(at: clock.now()) { throw .expired }
+        return link
+    }
+
+    /// A fresh attempt for the page of an upgrade: Apple's answer to it completes the upgrade, in this browser alone.
+    /// - Parameter replacing: the session the browser has now; ended when this attempt completes.
+    package func beginUpgrade(
+        _ id: UpgradeID, token: UpgradeToken, binding: BrowserBinding, returnTo: ReturnTarget,
+        replacing: SessionID?, language: String? = nil
+    ) async throws(LinkFailure) -> Attempt {
+        let link = try await found(LinkKey(id), token: token.hash)
+        try checkOpen(link)
+        return begin(
+            binding: binding, returnTo: returnTo, replacing: replacing, language: language, link: link.key)
+    }
+
+    /// Completes an upgrade from an app. An identical request is given the same session with the same token.
+    package func completeUpgrade(
+        _ id: UpgradeID, token: UpgradeToken, _ request: LinkRequest, device: Device
+    ) async throws(LinkFailure) -> (SessionToken, SignedIn) {
+        let link = try await found(LinkKey(id), token: token.hash)
+        let native = request.native(link)
+        let answer = await linkAnswers.answer(for: joint(link.key, native.digest)) {
+            await LinkAnswer.session { () throws(LinkFailure) in
+                let authorized = try await self.authorize(link, native, device: device)
+                return try await self.session(of: try await self.settle(try await self.commit(authorized)))
+            }
+        }.outcome
+        guard case .session(let session, let signedIn) = answer else { throw answer.failure }
+        return (session, signedIn)
+    }
+
+    // MARK: Steps
+
+    private func upgradeParties() throws(LinkFailure) -> (any LinkStore, any AccountVerifier) {
+        guard let links, let verifier else { throw .notConfigured }
+        return (links, verifier)
+    }
+
+    private func insert(
+        externalID: String?, challenge: String?, methods: [String], into links: any LinkStore
+    ) async throws(LinkFailure) -> UpgradeStart {
+        let id: UpgradeID = RandomIdentifier(random: random).make()
+        let token = UpgradeToken.make(random: random)
+        let key = LinkKey(id)
+        let link = Link(
+            key: key, style: .password, kind: .upgrade, state: challenge == nil ? .open : .challenged,
+            tokenHash: token.hash, externalID: externalID, nonce: makeNonce(), createdAt: clock.now(),
+            sealedChallenge: challenge.map { seal(challenge: $0, of: key) },
+            methods: Array(methods.prefix(LinkLimits.methods)))
+        try await keeping { () throws(StoreError) in try await links.createLink(link) }
+        logger.info("upgrade begun", metadata: ["link": "\(id)"])
+        return UpgradeStart(id: id, token: token, nonce: link.nonce, expiresAt: link.expiresAt)
+    }
+
+    private func seal(challenge: String, of key: LinkKey) -> [UInt8] {
+        keyring.seal(Array(challenge.utf8), purpose: Self.challengePurpose, context: Array(key.rawValue.utf8))
+    }
+
+    private func open(challengeOf link: Link) -> String? {
+        guard let sealed = link.sealedChallenge,
+            let bytes = try? keyring.open(
+                sealed, purpose: Self.challengePurpose, context: Array(link.key.rawValue.utf8))
+        else { return nil }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static var challengePurpose: SealingPurpose { .other("verifier-challenge") }
+}
