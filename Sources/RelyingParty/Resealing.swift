@@ -1,8 +1,8 @@
 package import Coding
 package import Crypto
 
-/// Seals again under the current key what older keys have sealed: refresh tokens, those that wait to be revoked, and the
-/// keys that sign assertions. Beside a running server, in small transactions; a second run goes on where the first was
+/// Seals again under the current key what older keys have sealed: refresh tokens, those that wait to be revoked or for a
+/// link, and the keys that sign assertions. Beside a running server, in small transactions; a second run goes on where the first was
 /// stopped, because what is done needs no more doing.
 package struct Resealing: Sendable {
     /// Tokens of one transaction: other writers wait for it.
@@ -103,8 +103,8 @@ package struct Resealing: Sendable {
         }
         guard keyring.isOutdated(token.sealed) else { return .current }
         do throws(SealingError) {
-            let plain = try keyring.open(token.sealed, purpose: .refreshToken, context: token.context)
-            return .sealed(keyring.seal(plain, purpose: .refreshToken, context: token.context))
+            let plain = try keyring.open(token.sealed, purpose: token.purpose, context: token.context)
+            return .sealed(keyring.seal(plain, purpose: token.purpose, context: token.context))
         } catch {
             let keyID = SealingKeyring.keyID(of: token.sealed)
             return .unreadable(QueuedToken.Fault(reason: error, keyID: keyID), kept: nil)

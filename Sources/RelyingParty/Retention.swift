@@ -9,6 +9,9 @@ package struct RetentionPolicy: Hashable, Sendable {
     /// How long after its end a used attempt still tells a replay from a forgery.
     package static let usedAttempts: Int64 = 86_400
 
+    /// How long a link that has ended tells its end from never having been.
+    package static let links: Int64 = 86_400
+
     /// How long a deletion is remembered by a keyed hash, and one that Apple was never told of kept for the operator.
     package static let revocations: Int64 = 90 * 86_400
 
@@ -27,7 +30,8 @@ package struct RetentionPolicy: Hashable, Sendable {
         Cutoffs(
             firstConsent: now.adding(seconds: -Self.firstConsent),
             notifications: now.adding(seconds: -max(notifications, Self.notificationIdentifiers)),
-            events: now.adding(seconds: -events), revocations: now.adding(seconds: -Self.revocations))
+            events: now.adding(seconds: -events), revocations: now.adding(seconds: -Self.revocations),
+            links: now.adding(seconds: -Self.links))
     }
 
     package struct Cutoffs: Hashable, Sendable {
@@ -35,6 +39,7 @@ package struct RetentionPolicy: Hashable, Sendable {
         package var notifications: Timestamp
         package var events: Timestamp
         package var revocations: Timestamp
+        package var links: Timestamp
     }
 }
 
@@ -47,6 +52,8 @@ package struct MaintenanceReport: Hashable, Sendable {
     package var notifications = 0
     package var events = 0
     package var revocations = 0
+    package var links = 0
+    package var waitingIdentities = 0
 
     package init() {}
 }

@@ -1,4 +1,5 @@
 package import Coding
+package import Crypto
 
 /// A refresh token as the store keeps it, with what its seal is bound to.
 package struct SealedToken: Hashable, Sendable {
@@ -8,17 +9,21 @@ package struct SealedToken: Hashable, Sendable {
         case credential(identity: Int64, clientID: ClientID)
         /// Of somebody who was deleted, in the queue of revocations.
         case revocation(Int64)
+        /// Within the identity that waits for a link's completion.
+        case link(LinkKey)
     }
 
     package var place: Place
     package var sealed: [UInt8]
     /// Needed to open it, and to seal it again.
     package var context: [UInt8]
+    package var purpose: SealingPurpose
 
-    package init(place: Place, sealed: [UInt8], context: [UInt8]) {
+    package init(place: Place, sealed: [UInt8], context: [UInt8], purpose: SealingPurpose = .refreshToken) {
         self.place = place
         self.sealed = sealed
         self.context = context
+        self.purpose = purpose
     }
 }
 

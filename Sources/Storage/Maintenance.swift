@@ -47,6 +47,22 @@ extension Database {
             DELETE FROM revocation WHERE id IN
             (SELECT id FROM revocation WHERE queued_at <= ? AND sealed_refresh_token IS NULL LIMIT ?)
             """, until: cutoffs.revocations)
+        report.waitingIdentities = try await delete(
+            """
+            DELETE FROM waiting_identity WHERE id IN
+            (SELECT id FROM waiting_identity WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+            """, until: now)
+        // What names a person goes with the link's end; that there was one tells a retry that it is late.
+        _ = try await delete(
+            """
+            UPDATE account_link SET \(LinkColumns.erasure), ended_at = expires_at WHERE id IN
+            (SELECT id FROM account_link WHERE expires_at <= ? AND ended_at IS NULL AND state <> 'converting'
+            ORDER BY expires_at LIMIT ?)
+            """, until: now)
+        report.links = try await delete(
+            """
+            DELETE FROM account_link WHERE id IN (SELECT id FROM account_link WHERE ended_at <= ? LIMIT ?)
+            """, until: cutoffs.links)
         try await emptyLogAfterErasures()
         return report
     }

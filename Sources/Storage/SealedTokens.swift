@@ -18,6 +18,7 @@ extension Database: SealedTokenStore {
                 """
                 SELECT (SELECT count(*) FROM apple_credential WHERE sealed_refresh_token IS NOT NULL)
                 + (SELECT count(*) FROM revocation WHERE sealed_refresh_token IS NOT NULL)
+                + (SELECT count(*) FROM account_link WHERE sealed_identity IS NOT NULL)
                 """)
             return Int(count ?? 0)
         }
@@ -27,9 +28,18 @@ extension Database: SealedTokenStore {
         after place: SealedToken.Place?, limit: Int
     ) async throws(StoreError) -> [SealedToken] {
         try await read { connection in
-            if case .revocation(let id) = place { return try connection.queuedTokens(after: id, limit: limit) }
-            let tokens = try connection.credentialTokens(after: place, limit: limit)
-            return tokens.isEmpty ? try connection.queuedTokens(after: 0, limit: limit) : tokens
+            switch place {
+            case nil, .credential:
+                let tokens = try connection.credentialTokens(after: place, limit: limit)
+                if !tokens.isEmpty { return tokens }
+                let queued = try connection.queuedTokens(after: 0, limit: limit)
+                return queued.isEmpty ? try connection.linkedIdentities(after: "", limit: limit) : queued
+            case .revocation(let id):
+                let queued = try connection.queuedTokens(after: id, limit: limit)
+                return queued.isEmpty ? try connection.linkedIdentities(after: "", limit: limit) : queued
+            case .link(let key):
+                return try connection.linkedIdentities(after: key.rawValue, limit: limit)
+            }
         }
     }
 
@@ -95,6 +105,20 @@ extension SQLiteConnection {
         }
     }
 
+    /// Identities that wait for a link's completion: an application that is down may let them wait for days.
+    fileprivate func linkedIdentities(after id: String, limit: Int) throws -> [SealedToken] {
+        try rows(
+            """
+            SELECT id, sealed_identity FROM account_link WHERE id > ? AND sealed_identity IS NOT NULL ORDER BY id LIMIT ?
+            """, [id, limit]
+        ).map { row in
+            let key = LinkKey(unchecked: try row.text(0))
+            return SealedToken(
+                place: .link(key), sealed: try row.bytes(1), context: LinkSealing.context(of: key),
+                purpose: LinkSealing.purpose)
+        }
+    }
+
     /// - Returns: 1, or 0 when it is not there any more as it was read.
     fileprivate func replace(_ token: SealedToken, with sealed: [UInt8]) throws -> Int {
         switch token.place {
@@ -108,6 +132,10 @@ extension SQLiteConnection {
             try run(
                 "UPDATE revocation SET sealed_refresh_token = ? WHERE id = ? AND sealed_refresh_token = ?",
                 [blob(sealed), id, blob(token.sealed)])
+        case .link(let key):
+            try run(
+                "UPDATE account_link SET sealed_identity = ? WHERE id = ? AND sealed_identity = ?",
+                [blob(sealed), key.rawValue, blob(token.sealed)])
         }
         return changesCount
     }

@@ -26,10 +26,7 @@ extension Database: SignInStore {
                 return .alreadyUsed(used)
             }
             let hashes = subjectHashes.all(record.team, record.claims)
-            if try connection.wasRevoked(record) || connection.isRevocationInFlight(hashes, at: record.now)
-                || connection.hasEnded(
-                    hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attemptIssuedAt)
-            {
+            if try connection.hasEnded(record, hashes: hashes) {
                 // The name stays. The end may have come just before this consent, in the same second or with an answer
                 // that was lost: then the consent stands, and Apple does not send the name again.
                 try connection.markUsed(record, refusal: .revoked)
@@ -59,7 +56,7 @@ extension Database: SignInStore {
 }
 
 /// The user of a sign-in in progress, and the row of the identity they came by.
-private struct Person {
+struct AdmittedPerson {
     var user: User
     var identity: Int64
     var isNew: Bool
@@ -88,7 +85,7 @@ extension SQLiteConnection {
     /// Whether Apple has told, since the attempt began, of the end of this person's consent at or after this sign-in's
     /// `iat`: a notification that arrived while the code was being exchanged ended what there was, and must end what
     /// comes of it too. One that arrived earlier is about earlier sign-ins, though `iat` has whole seconds and may tie.
-    fileprivate func wasRevoked(_ record: SignInRecord) throws -> Bool {
+    private func wasRevoked(_ record: SignInRecord) throws -> Bool {
         let names = [record.claims.subject.rawValue] + (try formerSubjects(of: record.claims, team: record.team))
         return try names.contains { name in
             try integer(
@@ -98,6 +95,12 @@ extension SQLiteConnection {
                 """,
                 [name, record.claims.issuedAt.milliseconds, record.attemptIssuedAt.milliseconds]) != nil
         }
+    }
+
+    /// Whether Apple has ended, or may be ending, what this sign-in brings.
+    func hasEnded(_ record: SignInRecord, hashes: [[UInt8]]) throws -> Bool {
+        try wasRevoked(record) || isRevocationInFlight(hashes, at: record.now)
+            || hasEnded(hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attemptIssuedAt)
     }
 
     fileprivate func markUsed(
@@ -112,19 +115,11 @@ extension SQLiteConnection {
     }
 
     /// Finds or creates the person, with everything this sign-in says of them; nil when sign-up is closed to them.
-    fileprivate func admit(
+    func admit(
         _ record: SignInRecord, identifiers: RandomIdentifier, effects: inout WriteEffects
-    ) throws -> Person? {
+    ) throws -> AdmittedPerson? {
         let key: StatementArguments = [record.team.rawValue, record.claims.subject.rawValue]
-        let query = """
-            SELECT \(UserColumns.list), i.id FROM apple_identity i JOIN user u ON u.id = i.user
-            WHERE i.team = ? AND i.subject = ?
-            """
-        var known = try firstRow(query, key)
-        if known == nil {
-            let move = TransferMove(team: record.team, now: record.now, identifiers: identifiers)
-            if try move.welcome(record.claims, on: self, effects: &effects) { known = try firstRow(query, key) }
-        }
+        let known = try known(record, identifiers: identifiers, effects: &effects)
         if known == nil, record.policy == .closed {
             // A stranger who is turned away leaves no name behind.
             try forgetFirstConsent(of: record.claims.subject, team: record.team)
@@ -135,9 +130,10 @@ extension SQLiteConnection {
         ).map { PersonName(given: $0[0] as String?, family: $0[1] as String?) }
         if consent != nil { try forgetFirstConsent(of: record.claims.subject, team: record.team) }
 
-        var person: Person
+        var person: AdmittedPerson
         if let known {
-            person = Person(user: try User(row: known), identity: known[UserColumns.count] as Int64? ?? 0, isNew: false)
+            person = AdmittedPerson(
+                user: try User(row: known), identity: known[UserColumns.count] as Int64? ?? 0, isNew: false)
             let before = person.user.identityCredential
             let fields = person.user.absorb(record.claims, firstConsent: consent)
             if person.user.identityCredential != before {
@@ -149,11 +145,25 @@ extension SQLiteConnection {
             let state: User.State = record.policy == .approval ? .pending : .active
             let user = User(
                 id: record.newUser, state: state, claims: record.claims, firstConsent: consent, createdAt: record.now)
-            person = Person(user: user, identity: try insert(user, record: record), isNew: true)
+            person = AdmittedPerson(user: user, identity: try insert(user, record: record), isNew: true)
             try self.record(.userCreated, user: user.id, at: record.now, identifiers: identifiers)
         }
         try storeCredential(record, identity: person.identity)
         return person
+    }
+
+    /// The user who has this identity, and the identity's row; moved here first when they come from another team.
+    func known(
+        _ record: SignInRecord, identifiers: RandomIdentifier, effects: inout WriteEffects
+    ) throws -> Row? {
+        let key: StatementArguments = [record.team.rawValue, record.claims.subject.rawValue]
+        let query = """
+            SELECT \(UserColumns.list), i.id FROM apple_identity i JOIN user u ON u.id = i.user
+            WHERE i.team = ? AND i.subject = ?
+            """
+        if let row = try firstRow(query, key) { return row }
+        let move = TransferMove(team: record.team, now: record.now, identifiers: identifiers)
+        return try move.welcome(record.claims, on: self, effects: &effects) ? try firstRow(query, key) : nil
     }
 
     private func insert(_ user: User, record: SignInRecord) throws -> Int64 {
@@ -182,7 +192,7 @@ extension SQLiteConnection {
     }
 
     private func update(
-        _ person: Person, fields: [String], record: SignInRecord, identifiers: RandomIdentifier,
+        _ person: AdmittedPerson, fields: [String], record: SignInRecord, identifiers: RandomIdentifier,
         effects: inout WriteEffects
     ) throws {
         try run(
@@ -218,8 +228,8 @@ extension SQLiteConnection {
     }
 
     /// Ends the session the new one replaces, and makes it.
-    fileprivate func makeSession(
-        _ record: SignInRecord, person: Person, identifiers: RandomIdentifier, effects: inout WriteEffects
+    func makeSession(
+        _ record: SignInRecord, person: AdmittedPerson, identifiers: RandomIdentifier, effects: inout WriteEffects
     ) throws -> Session {
         if let replaced = record.replacing {
             try endSessions(

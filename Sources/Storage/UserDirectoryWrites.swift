@@ -109,6 +109,7 @@ extension SQLiteConnection {
     /// - Parameter end: when Apple says the person ended it; nil for a deletion here, which ends all there is.
     func eraseTraces(of subject: AppleSubject, team: TeamID, before end: Timestamp? = nil) throws {
         try forgetFirstConsent(of: subject, team: team, before: end)
+        try forgetLinks(of: subject, team: team, before: end)
         try run("UPDATE notification SET payload = NULL, subject = NULL WHERE subject = ?", [subject.rawValue])
     }
 }

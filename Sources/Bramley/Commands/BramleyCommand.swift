@@ -9,8 +9,8 @@ package struct BramleyCommand: AsyncParsableCommand {
         version: BramleyVersion.current,
         subcommands: [
             ServeCommand.self, InitCommand.self, CheckCommand.self, DoctorCommand.self, UsersCommand.self,
-            SessionsCommand.self, CredentialsCommand.self, TransferCommand.self, NotificationsCommand.self,
-            EventsCommand.self, WebhooksCommand.self, APIKeysCommand.self, AssertionCommand.self, PagesCommand.self,
+            SessionsCommand.self, LinksCommand.self, CredentialsCommand.self, TransferCommand.self,
+            NotificationsCommand.self, EventsCommand.self, WebhooksCommand.self, APIKeysCommand.self, AssertionCommand.self, PagesCommand.self,
             JWSCommand.self,
         ])
 

@@ -20,6 +20,7 @@ final class ServerParts: Sendable {
     private let provider: AppleIdentityProvider
     private let revocations: AppleRevocations
     private let credentialChecks: CredentialChecks
+    private let conversions: Conversions
     private let application: WebApplication
     private let admin: AdminApplication
     private let signingKeys: SigningKeys?
@@ -77,7 +78,9 @@ final class ServerParts: Sendable {
                 attemptLifetime: Int64(configuration.login.attemptLifetime),
                 sessionLimits: configuration.sessions.limits, signUp: configuration.access.signUp,
                 returnTargets: targets, nativeNonce: configuration.apple.nativeNonce),
-            clock: clock, random: random, logger: logger)
+            clock: clock, random: random, logger: logger, links: database, verifier: nil)
+        conversions = Conversions(
+            signIn: signIn, leases: database, clock: clock, random: random, logger: logger)
         signingKeys = configuration.assertion.audience.map { [database] _ in
             SigningKeys(store: database, keyring: keyring, clock: clock, logger: logger)
         }
@@ -191,6 +194,7 @@ final class ServerParts: Sendable {
             }
         }
         RevocationJob(revocations: revocations, draining: draining).start(on: loop)
+        ConversionJob(conversions: conversions, draining: draining).start(on: loop)
         loop.spawn { [credentialChecks, draining] in
             await credentialChecks.run {
                 await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval)) && !draining.isSet

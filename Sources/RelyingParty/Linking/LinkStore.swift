@@ -60,6 +60,20 @@ package struct WaitingIdentity: Hashable, Sendable {
     package var team: TeamID
     package var subject: AppleSubject
     package var expiresAt: Timestamp
+
+    package init(
+        id: WaitingID, attempt: Digest256, bindingHash: Digest256, ticketHash: Digest256, sealedIdentity: [UInt8],
+        team: TeamID, subject: AppleSubject, expiresAt: Timestamp
+    ) {
+        self.id = id
+        self.attempt = attempt
+        self.bindingHash = bindingHash
+        self.ticketHash = ticketHash
+        self.sealedIdentity = sealedIdentity
+        self.team = team
+        self.subject = subject
+        self.expiresAt = expiresAt
+    }
 }
 
 /// Links and waiting identities. Each method is one transaction, durable when it returns.

@@ -1,5 +1,14 @@
 import Coding
-import Crypto
+package import Crypto
+
+/// How the identity of a link is sealed: for that link alone.
+package enum LinkSealing {
+    package static let purpose = SealingPurpose.other("linked-identity")
+
+    package static func context(of key: LinkKey) -> [UInt8] { context(of: key.rawValue) }
+
+    static func context(of id: String) -> [UInt8] { Array(id.utf8) }
+}
 
 /// A verified identity that waits, sealed: for a link's completion, or for its person's word on an existing account.
 struct LinkedIdentity: Sendable {
@@ -13,15 +22,13 @@ struct LinkedIdentity: Sendable {
     /// Of a waiting identity: where the sign-in leads.
     var returnTo: String?
 
-    private static let purpose = SealingPurpose.other("linked-identity")
-
     /// Sealed for one link alone.
     func seal(for key: LinkKey, with keyring: SealingKeyring) -> [UInt8] {
-        keyring.seal(encoded, purpose: Self.purpose, context: Self.context(of: key.rawValue))
+        keyring.seal(encoded, purpose: LinkSealing.purpose, context: LinkSealing.context(of: key.rawValue))
     }
 
     func seal(for id: WaitingID, with keyring: SealingKeyring) -> [UInt8] {
-        keyring.seal(encoded, purpose: Self.purpose, context: Self.context(of: id.rawValue))
+        keyring.seal(encoded, purpose: LinkSealing.purpose, context: LinkSealing.context(of: id.rawValue))
     }
 
     /// Nil when no key of the ring opens it.
@@ -35,13 +42,11 @@ struct LinkedIdentity: Sendable {
 
     private static func open(_ sealed: [UInt8]?, id: String, with keyring: SealingKeyring) -> LinkedIdentity? {
         guard let sealed,
-            let plaintext = try? keyring.open(sealed, purpose: purpose, context: context(of: id)),
+            let plaintext = try? keyring.open(sealed, purpose: LinkSealing.purpose, context: LinkSealing.context(of: id)),
             let object = (try? JSONReader.parse(plaintext))?.objectValue
         else { return nil }
         return LinkedIdentity(object)
     }
-
-    private static func context(of id: String) -> [UInt8] { Array(id.utf8) }
 }
 
 extension LinkedIdentity {

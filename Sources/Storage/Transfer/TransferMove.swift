@@ -104,6 +104,8 @@ struct TransferMove {
         try connection.run(
             "UPDATE apple_identity SET user = ? WHERE user = ?", [first.id.rawValue, second.id.rawValue])
         try connection.run("UPDATE session SET user = ? WHERE user = ?", [first.id.rawValue, second.id.rawValue])
+        try connection.run(
+            "UPDATE account_link SET user = ? WHERE user = ?", [first.id.rawValue, second.id.rawValue])
         try connection.record(
             .userTransferred, user: second.id, into: first.id, at: now, identifiers: identifiers)
         effects.invalidations.append(.user(second.id))

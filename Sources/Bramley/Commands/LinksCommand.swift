@@ -1,0 +1,113 @@
+package import ArgumentParser
+internal import Coding
+package import RelyingParty
+internal import Storage
+
+/// `bramley links`
+package struct LinksCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "links", abstract: "Apple identities on their way to accounts of the application.",
+        subcommands: [LinksListCommand.self, LinksRetryCommand.self])
+
+    package init() {}
+}
+
+/// `bramley links list`
+package struct LinksListCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Links and upgrades, oldest first.",
+        discussion: """
+            What is converting waits for the application to say that it dropped the password; it is asked until it \
+            answers. A link that has ended stays for a day, and names no account.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+    @OptionGroup package var page: PageOptions
+
+    @Option(help: "Only those in this state; may be repeated.")
+    package var state: [LinkState] = []
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let after = page.place.map { (createdAt: $0.moment, key: LinkKey(unchecked: $0.id)) }
+            // One more than asked for tells whether there is another page.
+            let found = try await place.database.links(in: Set(state), after: after, limit: page.limit + 1)
+            let links = Array(found.prefix(page.limit))
+            let next =
+                found.count > page.limit ? links.last.map { CommandCursor.encode($0.createdAt, $0.key.rawValue) } : nil
+            if output.json {
+                try CommandOutput.jsonList(links, next: next) { LinkDocument.write($0, to: &$1) }
+                return
+            }
+            let style = CommandOutput.tableStyle
+            try CommandOutput.table(
+                TextTable(
+                    [
+                        .init("ID"), .init("KIND"), .init("STATE"), .init("USER"), .init("BEGUN"),
+                        .init("NEXT", optional: true), .init("ATTEMPTS", optional: true), .init("WHY"),
+                    ],
+                    rows: links.map { link in
+                        [
+                            link.key.rawValue, link.kind.rawValue, link.state.rawValue, link.user?.rawValue,
+                            link.createdAt.shown(style), link.nextAttemptAt?.shown(style), String(link.attempts),
+                            link.failure,
+                        ]
+                    }))
+            if links.isEmpty { CommandOutput.hint("There are none.") }
+            page.hint(next: next)
+        }
+    }
+}
+
+/// `bramley links retry`
+package struct LinksRetryCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "retry", abstract: "Ask the application now about upgrades it has not answered.",
+        discussion: "For the time after it was put right. A running server does it.")
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    @Argument(help: ArgumentHelp("One of them; all that wait without it.", valueName: "id"))
+    package var id: LinkKey?
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let count = try await place.database.retryConversions(id, at: place.now)
+            if let id, count == 0 { throw CommandFailure("\(id) waits for no answer of the application.") }
+            if output.json {
+                try CommandOutput.json { writer in
+                    writer.beginObject()
+                    writer.member("retried", Int64(count))
+                    writer.endObject()
+                }
+            } else {
+                try CommandOutput.line(count == 1 ? "1 upgrade is due now" : "\(count) upgrades are due now")
+            }
+        }
+    }
+}
+
+/// A link as JSON: ids and times, no account.
+enum LinkDocument {
+    static func write(_ link: Link, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("id", link.key.rawValue)
+        writer.member("style", link.style.rawValue)
+        writer.member("kind", link.kind.rawValue)
+        writer.member("state", link.state.rawValue)
+        writer.member("user", link.user?.rawValue)
+        writer.member("createdAt", link.createdAt)
+        writer.member("expiresAt", link.expiresAt)
+        writer.member("attempts", Int64(link.attempts))
+        writer.member("nextAttemptAt", link.nextAttemptAt)
+        writer.member("failure", link.failure)
+        writer.member("endedAt", link.endedAt)
+        writer.endObject()
+    }
+}

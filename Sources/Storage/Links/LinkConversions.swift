@@ -1,0 +1,75 @@
+package import Coding
+import GRDB
+package import RelyingParty
+
+// The conversions the application has not answered.
+extension Database {
+    package func beginConversion(
+        _ key: LinkKey, at now: Timestamp, until deadline: Timestamp, onlyIfDue: Bool
+    ) async throws(StoreError) -> Link? {
+        try await commits.write { connection, _ in
+            // A mark from further ahead than a call can take is one of before the clock was set back.
+            try connection.run(
+                """
+                UPDATE account_link SET is_asking = 1, next_attempt_at = ?3 WHERE id = ?1 AND state = 'converting'
+                AND (is_asking = 0 OR next_attempt_at <= ?2 OR next_attempt_at > ?3)
+                AND (?4 = 0 OR next_attempt_at <= ?2)
+                """, [key.rawValue, now.milliseconds, deadline.milliseconds, onlyIfDue])
+            guard connection.changesCount > 0 else { return nil }
+            return try connection.storedLink(key)?.link
+        }
+    }
+
+    package func postponeConversion(
+        _ key: LinkKey, until next: Timestamp, failure: String
+    ) async throws(StoreError) {
+        try await commits.write { connection, _ in
+            try connection.run(
+                """
+                UPDATE account_link SET attempts = attempts + 1, next_attempt_at = ?, failure = ?, is_asking = 0
+                WHERE id = ? AND state = 'converting'
+                """, [next.milliseconds, failure, key.rawValue])
+        }
+    }
+
+    package func dueConversions(at now: Timestamp, limit: Int) async throws(StoreError) -> [Link] {
+        try await read { connection in
+            try connection.rows(
+                """
+                SELECT \(LinkColumns.list) FROM account_link l WHERE l.next_attempt_at <= ? AND l.state = 'converting'
+                ORDER BY l.next_attempt_at, l.id LIMIT ?
+                """, [now.milliseconds, limit]
+            ).map { try StoredLink(row: $0).link }
+        }
+    }
+}
+
+extension Database: LinkReports {
+    package func links(
+        in states: Set<LinkState>, after place: (createdAt: Timestamp, key: LinkKey)?, limit: Int
+    ) async throws(StoreError) -> [Link] {
+        try await read { connection in
+            let wanted = (states.isEmpty ? Set(LinkState.allCases) : states).map(\.rawValue).sorted()
+            var arguments = StatementArguments(wanted)
+            arguments += [place?.createdAt.milliseconds ?? Int64.min, place?.key.rawValue ?? "", limit]
+            return try connection.rows(
+                """
+                SELECT \(LinkColumns.list) FROM account_link l
+                WHERE l.state IN (\(wanted.map { _ in "?" }.joined(separator: ", ")))
+                AND (l.created_at, l.id) > (?, ?) ORDER BY l.created_at, l.id LIMIT ?
+                """, arguments
+            ).map { try StoredLink(row: $0).link }
+        }
+    }
+
+    package func retryConversions(_ key: LinkKey?, at now: Timestamp) async throws(StoreError) -> Int {
+        try await commits.write { connection, _ in
+            try connection.run(
+                """
+                UPDATE account_link SET next_attempt_at = min(next_attempt_at, ?1) WHERE state = 'converting'
+                AND (is_asking = 0 OR next_attempt_at <= ?1) AND (?2 IS NULL OR id = ?2)
+                """, [now.milliseconds, key?.rawValue])
+            return connection.changesCount
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import Coding
+import GRDB
+import RelyingParty
+
+/// The columns of a link, in the order `StoredLink.init(row:)` reads them.
+enum LinkColumns {
+    static let list = """
+        l.id, l.style, l.kind, l.state, l.token_hash, l.external_id, l.display_name, l.return_to, l.may_replace, \
+        l.nonce, l.created_at, l.expires_at, l.sealed_challenge, l.methods, l.tries, l.request, l.code_hash, \
+        l.sealed_identity, l.waiting, l.user, l.session, l.attempts, l.next_attempt_at, l.failure, l.ended_at, \
+        l.change, l.taken_from, l.consent_saved_at
+        """
+
+    /// What goes when a link ends.
+    static let erasure = """
+        external_id = NULL, display_name = NULL, sealed_challenge = NULL, methods = '[]', sealed_identity = NULL, \
+        team = NULL, subject = NULL, next_attempt_at = NULL, is_asking = 0
+        """
+}
+
+/// A link, and what its commit changed.
+struct StoredLink {
+    /// What the commit did to the user.
+    enum Change: String {
+        /// There was none.
+        case made
+        /// They got the external ID.
+        case set
+        /// They had it.
+        case present
+    }
+
+    var link: Link
+    var change: Change?
+    /// Who had the external ID before.
+    var takenFrom: UserID?
+    /// Of the name the commit took from `first_consent`.
+    var consentSavedAt: Timestamp?
+
+    init(row: Row) throws(StoreError) {
+        func moment(_ index: Int) -> Timestamp? { (row[index] as Int64?).map { Timestamp(milliseconds: $0) } }
+        link = Link(
+            key: LinkKey(unchecked: try row.text(0)), style: try row.value(1), kind: try row.value(2),
+            state: try row.value(3), tokenHash: try row.digest(4), externalID: row[5] as String?,
+            displayName: row[6] as String?, returnTo: row[7] as String?, mayReplace: row[8] as Bool? ?? false,
+            nonce: try row.text(9), createdAt: try row.moment(10),
+            sealedChallenge: row.hasNull(atIndex: 12) ? nil : try row.bytes(12),
+            methods: try StringList.decode(try row.text(13)),
+            waiting: (row[18] as String?).map { WaitingID(unchecked: $0) })
+        link.expiresAt = try row.moment(11)
+        link.tries = Int(row[14] as Int64? ?? 0)
+        if !row.hasNull(atIndex: 15) { link.request = try row.digest(15) }
+        if !row.hasNull(atIndex: 16) { link.codeHash = try row.digest(16) }
+        if !row.hasNull(atIndex: 17) { link.sealedIdentity = try row.bytes(17) }
+        link.user = (row[19] as String?).map { UserID(unchecked: $0) }
+        link.session = (row[20] as String?).map { SessionID(unchecked: $0) }
+        link.attempts = Int(row[21] as Int64? ?? 0)
+        link.nextAttemptAt = moment(22)
+        link.failure = row[23] as String?
+        link.endedAt = moment(24)
+        if !row.hasNull(atIndex: 25) { change = try row.value(25) }
+        takenFrom = (row[26] as String?).map { UserID(unchecked: $0) }
+        consentSavedAt = moment(27)
+    }
+}
+
+extension SQLiteConnection {
+    func storedLink(_ key: LinkKey) throws -> StoredLink? {
+        try firstRow("SELECT \(LinkColumns.list) FROM account_link l WHERE l.id = ?", [key.rawValue]).map {
+            try StoredLink(row: $0)
+        }
+    }
+
+    func insert(_ link: Link) throws {
+        try run(
+            """
+            INSERT INTO account_link (id, style, kind, state, token_hash, external_id, display_name, return_to,
+            may_replace, nonce, created_at, expires_at, sealed_challenge, methods, waiting)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                link.key.rawValue, link.style.rawValue, link.kind.rawValue, link.state.rawValue, blob(link.tokenHash),
+                link.externalID, link.displayName, link.returnTo, link.mayReplace, link.nonce,
+                link.createdAt.milliseconds, link.expiresAt.milliseconds, link.sealedChallenge.map { blob($0) },
+                StringList.encode(link.methods), link.waiting?.rawValue,
+            ])
+    }
+
+    /// Ends a link: what names a person is erased with it.
+    func end(
+        _ key: LinkKey, as state: LinkState, failure: String? = nil, session: SessionID? = nil, at now: Timestamp
+    ) throws {
+        try run(
+            """
+            UPDATE account_link SET state = ?, failure = ?, session = ?, ended_at = ?, \(LinkColumns.erasure)
+            WHERE id = ?
+            """, [state.rawValue, failure, session?.rawValue, now.milliseconds, key.rawValue])
+    }
+
+    /// Links that wait with this identity, and the identity where its person is asked. Those that are committed go with
+    /// their user.
+    func forgetLinks(of subject: AppleSubject, team: TeamID, before end: Timestamp?) throws {
+        try run(
+            """
+            DELETE FROM account_link WHERE team = ?1 AND subject = ?2 AND user IS NULL
+            AND (?3 IS NULL OR created_at < ?3)
+            """, [team.rawValue, subject.rawValue, end?.milliseconds])
+        guard end == nil else { return }
+        try run("DELETE FROM waiting_identity WHERE team = ? AND subject = ?", [team.rawValue, subject.rawValue])
+    }
+}

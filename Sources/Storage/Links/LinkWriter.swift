@@ -1,0 +1,204 @@
+import Coding
+import GRDB
+import RelyingParty
+
+/// What a link does to users, in one transaction each.
+struct LinkWriter: Sendable {
+    let identifiers: RandomIdentifier
+    let subjectHashes: SubjectHashes
+
+    // MARK: Commit
+
+    func commit(
+        _ commit: LinkCommit, on connection: SQLiteConnection, effects: inout WriteEffects
+    ) throws -> LinkCommitResult {
+        let (key, record) = (commit.key, commit.record)
+        let now = record.now
+        guard let link = try connection.storedLink(key)?.link else { return .unknown }
+        guard link.state == .authorized, !link.isOver(at: now), let externalID = link.externalID else {
+            return .other(link)
+        }
+        let hashes = subjectHashes.all(record.team, record.claims)
+        if try connection.hasEnded(record, hashes: hashes) {
+            return try refuse(link, .signIn(.revoked), at: now, on: connection)
+        }
+        let known = try connection.known(record, identifiers: identifiers, effects: &effects)
+        let decision = LinkRule.decide(
+            holder: try known.map { row in
+                let user = try User(row: row)
+                return LinkRule.Holder(user: user.id, state: user.state, externalID: user.externalID)
+            },
+            owner: try connection.owner(ofExternalID: externalID), externalID: externalID,
+            isConverting: try connection.integer(
+                "SELECT 1 FROM account_link WHERE external_id = ? AND state = 'converting' AND id <> ?",
+                [externalID, key.rawValue]) != nil,
+            mayReplace: link.mayReplace && link.style == .ticket)
+
+        let user: UserID
+        let change: StoredLink.Change
+        var takenFrom: UserID?
+        var consentSavedAt: Timestamp?
+        switch decision {
+        case .refused(let refusal): return try refuse(link, refusal.failure, at: now, on: connection)
+        case .present(let present): (user, change) = (present, .present)
+        case .set(let present, let from):
+            (user, change, takenFrom) = (present, .set, from)
+            try take(from, at: now, on: connection, effects: &effects)
+            try set(externalID, of: user, at: now, on: connection, effects: &effects)
+        case .create(let from):
+            (change, takenFrom) = (.made, from)
+            try take(from, at: now, on: connection, effects: &effects)
+            consentSavedAt = try connection.firstRow(
+                "SELECT saved_at FROM first_consent WHERE team = ? AND subject = ?",
+                [record.team.rawValue, record.claims.subject.rawValue]
+            ).map { try $0.moment(0) }
+            guard let person = try connection.admit(record, identifiers: identifiers, effects: &effects) else {
+                throw StoreError.inconsistent("a link's sign-in is closed")
+            }
+            user = person.user.id
+            try connection.run(
+                "UPDATE user SET external_id = ? WHERE id = ?", [externalID, user.rawValue])
+            // They are back: what they consented to now must not be revoked.
+            try connection.cancelRevocations(hashes)
+        }
+        try connection.run(
+            """
+            UPDATE account_link SET state = 'converting', user = ?, change = ?, taken_from = ?, consent_saved_at = ?,
+            next_attempt_at = ?, is_asking = 0, failure = NULL WHERE id = ?
+            """,
+            [
+                user.rawValue, change.rawValue, takenFrom?.rawValue, consentSavedAt?.milliseconds,
+                commit.conversionDueAt.milliseconds, key.rawValue,
+            ])
+        if link.kind == .link {
+            // Nothing to convert. Whom nobody knew has been admitted already.
+            if change != .made {
+                _ = try connection.admit(record, identifiers: identifiers, effects: &effects)
+            }
+            try connection.end(key, as: .done, at: now)
+            try connection.record(.accountLinked, user: user, at: now, identifiers: identifiers)
+        }
+        guard let committed = try connection.storedLink(key)?.link else { return .unknown }
+        return .committed(committed)
+    }
+
+    private func refuse(
+        _ link: Link, _ failure: LinkFailure, at now: Timestamp, on connection: SQLiteConnection
+    ) throws -> LinkCommitResult {
+        try connection.end(link.key, as: .failed, failure: failure.reason, at: now)
+        return .refused(failure)
+    }
+
+    /// Takes the external ID from who has it: they are signed in to the application's account no more.
+    private func take(
+        _ owner: UserID?, at now: Timestamp, on connection: SQLiteConnection, effects: inout WriteEffects
+    ) throws {
+        guard let owner else { return }
+        try set(nil, of: owner, at: now, on: connection, effects: &effects)
+        try connection.endSessions(
+            where: "s.user = ?", [owner.rawValue], cause: .replaced, at: now, identifiers: identifiers,
+            effects: &effects)
+    }
+
+    private func set(
+        _ externalID: String?, of user: UserID, at now: Timestamp, on connection: SQLiteConnection,
+        effects: inout WriteEffects
+    ) throws {
+        try connection.run(
+            "UPDATE user SET external_id = ?, updated_at = ? WHERE id = ?",
+            [externalID, now.milliseconds, user.rawValue])
+        try connection.record(
+            .userUpdated, user: user, fields: ["externalID"], at: now, identifiers: identifiers)
+        effects.invalidations.append(.user(user))
+    }
+
+    // MARK: Done
+
+    func finish(
+        _ finish: LinkFinish, on connection: SQLiteConnection, effects: inout WriteEffects
+    ) throws -> Link? {
+        guard let link = try connection.storedLink(finish.key)?.link else { return nil }
+        guard link.state == .converting, let user = link.user else { return link }
+        let session = try admit(finish, user, on: connection, effects: &effects)
+        try connection.end(finish.key, as: .done, session: session, at: finish.now)
+        try connection.record(
+            link.kind == .upgrade ? .accountUpgraded : .accountLinked, user: user, at: finish.now,
+            identifiers: identifiers)
+        return try connection.storedLink(finish.key)?.link
+    }
+
+    /// What the identity brings to its user, which an undo need not take back: the address, the refresh token, the name,
+    /// the session.
+    private func admit(
+        _ finish: LinkFinish, _ user: UserID, on connection: SQLiteConnection, effects: inout WriteEffects
+    ) throws -> SessionID? {
+        guard let record = finish.record else { return nil }
+        let hashes = subjectHashes.all(record.team, record.claims)
+        // Ended while the application converted: the password is gone all the same, and the person consents again.
+        if try connection.hasEnded(record, hashes: hashes) { return nil }
+        guard let known = try connection.known(record, identifiers: identifiers, effects: &effects),
+            try User(row: known).id == user,
+            let person = try connection.admit(record, identifiers: identifiers, effects: &effects)
+        else { return nil }
+        guard finish.makesSession, person.user.state == .active else { return nil }
+        return try connection.makeSession(
+            record, person: person, identifiers: identifiers, effects: &effects
+        ).id
+    }
+
+    // MARK: Undo
+
+    func undo(
+        _ key: LinkKey, at now: Timestamp, on connection: SQLiteConnection, effects: inout WriteEffects
+    ) throws -> Link? {
+        guard let stored = try connection.storedLink(key) else { return nil }
+        let link = stored.link
+        guard link.state == .converting, let user = link.user, let externalID = link.externalID else { return link }
+        // Before the user goes: the row would go with them.
+        try connection.run("UPDATE account_link SET user = NULL WHERE id = ?", [key.rawValue])
+        if stored.change == .made, try !hasSignedIn(user, on: connection) {
+            try unmake(user, stored, at: now, on: connection, effects: &effects)
+        } else if stored.change != .present {
+            // Unless the application has given them another one since.
+            let owner = try connection.owner(ofExternalID: externalID)
+            if owner == user { try set(nil, of: user, at: now, on: connection, effects: &effects) }
+        }
+        if let former = stored.takenFrom, try connection.owner(ofExternalID: externalID) == nil,
+            let before = try connection.user(former), before.externalID == nil
+        {
+            try set(externalID, of: former, at: now, on: connection, effects: &effects)
+        }
+        try connection.end(
+            key, as: .failed, failure: LinkFailure.conversionFailed(retryAfter: nil).reason, at: now)
+        return try connection.storedLink(key)?.link
+    }
+
+    private func hasSignedIn(_ user: UserID, on connection: SQLiteConnection) throws -> Bool {
+        try connection.integer(
+            """
+            SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE user = ?1)
+            OR EXISTS (SELECT 1 FROM event WHERE user = ?1 AND type = 'session.created')
+            """, [user.rawValue]) != nil
+    }
+
+    /// Deletes the user a commit made. Their consent at Apple is left alone: it may be older than the link. The name goes
+    /// back to where it waits for their next sign-in, since Apple does not send it again. The journal goes on: whoever
+    /// was told of the user is told of the end.
+    private func unmake(
+        _ user: UserID, _ stored: StoredLink, at now: Timestamp, on connection: SQLiteConnection,
+        effects: inout WriteEffects
+    ) throws {
+        if let savedAt = stored.consentSavedAt {
+            try connection.run(
+                """
+                INSERT INTO first_consent (team, subject, given_name, family_name, saved_at)
+                SELECT i.team, i.subject, u.given_name, u.family_name, ?2 FROM user u
+                JOIN apple_identity i ON i.user = u.id WHERE u.id = ?1 AND i.moved_to IS NULL
+                ON CONFLICT (team, subject) DO NOTHING
+                """, [user.rawValue, savedAt.milliseconds])
+        }
+        try connection.record(.accountDeleted, user: user, at: now, identifiers: identifiers)
+        effects.invalidations.append(.user(user))
+        try connection.run("DELETE FROM user WHERE id = ?", [user.rawValue])
+    }
+}

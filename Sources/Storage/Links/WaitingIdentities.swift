@@ -1,0 +1,64 @@
+package import Coding
+package import Crypto
+import GRDB
+package import RelyingParty
+
+// Identities whose people are asked whether they have an account.
+extension Database {
+    package func keepWaiting(
+        _ identity: WaitingIdentity, at now: Timestamp
+    ) async throws(StoreError) -> WaitingIdentity? {
+        try await commits.write { connection, _ in
+            let earlier = try connection.waiting("attempt = ?", [blob(identity.attempt)], at: now)
+            if let earlier { return earlier }
+            let isKnown = try connection.integer(
+                "SELECT 1 FROM apple_identity WHERE team = ? AND subject = ?",
+                [identity.team.rawValue, identity.subject.rawValue])
+            let isUsed = try connection.integer(
+                "SELECT 1 FROM used_attempt WHERE attempt = ?", [blob(identity.attempt)])
+            guard isKnown == nil, isUsed == nil else { return nil }
+            try connection.run(
+                """
+                INSERT INTO waiting_identity (id, attempt, binding_hash, ticket_hash, team, subject, sealed_identity,
+                expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (attempt) DO NOTHING
+                """,
+                [
+                    identity.id.rawValue, blob(identity.attempt), blob(identity.bindingHash),
+                    blob(identity.ticketHash), identity.team.rawValue, identity.subject.rawValue,
+                    blob(identity.sealedIdentity), identity.expiresAt.milliseconds,
+                ])
+            return connection.changesCount > 0 ? identity : nil
+        }
+    }
+
+    package func waiting(_ id: WaitingID, at now: Timestamp) async throws(StoreError) -> WaitingIdentity? {
+        try await read { connection in try connection.waiting("id = ?", [id.rawValue], at: now) }
+    }
+
+    package func waiting(ticket: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity? {
+        try await read { connection in try connection.waiting("ticket_hash = ?", [blob(ticket)], at: now) }
+    }
+
+    package func waiting(attempt: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity? {
+        try await read { connection in try connection.waiting("attempt = ?", [blob(attempt)], at: now) }
+    }
+}
+
+extension SQLiteConnection {
+    /// - Parameter condition: selects one.
+    fileprivate func waiting(
+        _ condition: String, _ arguments: StatementArguments, at now: Timestamp
+    ) throws -> WaitingIdentity? {
+        let row = try firstRow(
+            """
+            SELECT id, attempt, binding_hash, ticket_hash, sealed_identity, team, subject, expires_at
+            FROM waiting_identity WHERE \(condition)
+            """, arguments)
+        guard let row else { return nil }
+        let found = WaitingIdentity(
+            id: WaitingID(unchecked: try row.text(0)), attempt: try row.digest(1), bindingHash: try row.digest(2),
+            ticketHash: try row.digest(3), sealedIdentity: try row.bytes(4), team: TeamID(try row.text(5)),
+            subject: AppleSubject(try row.text(6)), expiresAt: try row.moment(7))
+        return now < found.expiresAt ? found : nil
+    }
+}
