@@ -54,7 +54,7 @@ import Testing
         let leaves = Self.leaves(of: BramleyCommand.self, path: [])
         #expect(leaves.count > 20)
         for leaf in leaves
-        where ["users", "sessions", "credentials", "notifications", "events", "api-keys"].contains(leaf[1]) {
+        where ["users", "sessions", "credentials", "notifications", "events", "api-keys", "links"].contains(leaf[1]) {
             #expect(examples.contains { $0.starts(with: leaf) }, "\(leaf.joined(separator: " ")) has no example")
         }
     }
@@ -87,6 +87,7 @@ import Testing
         "notifications replay a --unknown-subjects", "notifications list --outcome lost", "events tail -n -1",
         "credentials resume now", "credentials status --accept", "events tail --type user.vanished",
         "events tail --after usr_00000000000000000000000000", "transfer import --skip-refused",
+        "links list --state lost", "links retry usr_1", "links retry lnk_1",
     ])
     func whatIsAskedWronglyIsRefused(line: String) {
         let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)

@@ -71,7 +71,7 @@ struct ArchitectureAPITests {
         let names = [
             "introspect": "introspect", "reading": "users:read", "writing": "users:write",
             "usersDelete": "users:delete",
-            "eventsRead": "events:read",
+            "eventsRead": "events:read", "links": "links", "linksReplace": "links:replace",
         ]
         #expect(source.contains("let (reading, writing) = (APIScope.usersRead, APIScope.usersWrite)"))
         var asked: [String: Set<String>] = [:]

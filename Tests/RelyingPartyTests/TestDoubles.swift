@@ -262,6 +262,9 @@ extension SignInOutcome {
         case .disabled: "disabled"
         case .closed: "closed"
         case .failed(let failure, _): failure.reason
+        case .linkAuthorized: "linkAuthorized"
+        case .linkFailed(let failure, _, _): failure.reason
+        case .asksExisting: "asksExisting"
         }
     }
 }

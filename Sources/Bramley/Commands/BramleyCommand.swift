@@ -10,7 +10,8 @@ package struct BramleyCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self, InitCommand.self, CheckCommand.self, DoctorCommand.self, UsersCommand.self,
             SessionsCommand.self, LinksCommand.self, CredentialsCommand.self, TransferCommand.self,
-            NotificationsCommand.self, EventsCommand.self, WebhooksCommand.self, APIKeysCommand.self, AssertionCommand.self, PagesCommand.self,
+            NotificationsCommand.self, EventsCommand.self, WebhooksCommand.self, APIKeysCommand.self,
+            AssertionCommand.self, PagesCommand.self,
             JWSCommand.self,
         ])
 

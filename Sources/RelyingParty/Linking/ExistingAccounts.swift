@@ -122,7 +122,7 @@ extension SignIn {
     /// - Returns: where the browser goes with the code.
     /// - Throws: `.unknown` in a browser in which nothing waits for this link.
     package func connectWaiting(_ id: LinkID, binding: BindingCookie) async throws(LinkFailure) -> String {
-        let link = try await found(LinkKey(id))
+        let link = try await found(id)
         guard let waitingID = link.waiting else { throw .unknown }
         let waiting = try await waiting(waitingID, binding: binding)
         let request = SHA256.hash(utf8: "waiting|\(waitingID)")

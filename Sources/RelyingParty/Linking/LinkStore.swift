@@ -48,6 +48,13 @@ package struct LinkFinish: Sendable {
     package var record: SignInRecord?
     package var makesSession: Bool
     package var now: Timestamp
+
+    package init(key: LinkKey, record: SignInRecord?, makesSession: Bool, now: Timestamp) {
+        self.key = key
+        self.record = record
+        self.makesSession = makesSession
+        self.now = now
+    }
 }
 
 /// An identity whose person is asked whether they have an account.

@@ -42,7 +42,8 @@ struct LinkedIdentity: Sendable {
 
     private static func open(_ sealed: [UInt8]?, id: String, with keyring: SealingKeyring) -> LinkedIdentity? {
         guard let sealed,
-            let plaintext = try? keyring.open(sealed, purpose: LinkSealing.purpose, context: LinkSealing.context(of: id)),
+            let plaintext = try? keyring.open(
+                sealed, purpose: LinkSealing.purpose, context: LinkSealing.context(of: id)),
             let object = (try? JSONReader.parse(plaintext))?.objectValue
         else { return nil }
         return LinkedIdentity(object)

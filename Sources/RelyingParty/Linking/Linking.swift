@@ -71,7 +71,7 @@ extension SignIn {
     /// The link for its page, while it waits for Apple's answer.
     /// - Throws: `.expired`, `.ended` and what else there is to say of a link that does not.
     package func link(_ id: LinkID) async throws(LinkFailure) -> Link {
-        let link = try await found(LinkKey(id))
+        let link = try await found(id)
         try checkOpen(link)
         return link
     }
@@ -89,7 +89,8 @@ extension SignIn {
     package func authorizeLink(
         _ id: LinkID, ticket: LinkTicket, _ request: LinkRequest, device: Device
     ) async throws(LinkFailure) -> LinkCode {
-        let link = try await found(LinkKey(id), token: ticket.hash)
+        let link = try await found(id)
+        guard constantTimeEquals(link.tokenHash, ticket.hash) else { throw .unknown }
         let native = request.native(link)
         let answer = await linkAnswers.answer(for: joint(link.key, native.digest)) {
             await LinkAnswer.code { () throws(LinkFailure) in
@@ -104,7 +105,7 @@ extension SignIn {
     /// Completes a link with the code that the application's user brought: its backend has seen that it is still that
     /// user. A second time with the right code answers the same.
     package func completeLink(_ id: LinkID, code: String) async throws(LinkFailure) -> User {
-        let key = LinkKey(id)
+        let key = try await found(id).key
         let hash = SHA256.hash(utf8: code)
         let answer = await linkAnswers.answer(for: joint(key, hash)) {
             await LinkAnswer.user { () throws(LinkFailure) in try await self.complete(key, code: hash) }
@@ -254,10 +255,17 @@ extension SignIn {
         return link
     }
 
-    /// - Throws: `.unknown` also for another link's token: nobody learns which ids there are.
-    func found(_ key: LinkKey, token: Digest256) async throws(LinkFailure) -> Link {
-        let link = try await found(key)
-        guard constantTimeEquals(link.tokenHash, token) else { throw .unknown }
+    /// A link begun by ticket. What is said of it must not depend on who asks: its id is public.
+    func found(_ id: LinkID) async throws(LinkFailure) -> Link {
+        let link = try await found(LinkKey(id))
+        guard link.style == .ticket else { throw .unknown }
+        return link
+    }
+
+    /// - Throws: `.unknown` also for another upgrade's token: nobody learns which ids there are.
+    func found(_ id: UpgradeID, token: UpgradeToken) async throws(LinkFailure) -> Link {
+        let link = try await found(LinkKey(id))
+        guard link.style == .password, constantTimeEquals(link.tokenHash, token.hash) else { throw .unknown }
         return link
     }
 

@@ -8,6 +8,13 @@ package struct UpgradeStart: Sendable {
     package var token: UpgradeToken
     package var nonce: String
     package var expiresAt: Timestamp
+
+    package init(id: UpgradeID, token: UpgradeToken, nonce: String, expiresAt: Timestamp) {
+        self.id = id
+        self.token = token
+        self.nonce = nonce
+        self.expiresAt = expiresAt
+    }
 }
 
 package enum UpgradeAnswer: Sendable {
@@ -57,7 +64,7 @@ extension SignIn {
         _ id: UpgradeID, token: UpgradeToken, code: String
     ) async throws(LinkFailure) -> UpgradeAnswer {
         let (links, verifier) = try upgradeParties()
-        let link = try await found(LinkKey(id), token: token.hash)
+        let link = try await found(id, token: token)
         guard LinkLimits.isPlain(code, maximum: LinkLimits.secondFactorCode) else { throw .invalid("code") }
         let start = UpgradeStart(id: id, token: token, nonce: link.nonce, expiresAt: link.expiresAt)
         guard link.state == .challenged else {
@@ -104,7 +111,7 @@ extension SignIn {
 
     /// What of an upgrade a page shows on its way: the methods of the second factor, or that Apple is next.
     package func upgrade(_ id: UpgradeID, token: UpgradeToken) async throws(LinkFailure) -> Link {
-        let link = try await found(LinkKey(id), token: token.hash)
+        let link = try await found(id, token: token)
         if link.state != .challenged { try checkOpen(link) }
         if link.isOver(at: clock.now()) { throw .expired }
         return link
@@ -116,7 +123,7 @@ extension SignIn {
         _ id: UpgradeID, token: UpgradeToken, binding: BrowserBinding, returnTo: ReturnTarget,
         replacing: SessionID?, language: String? = nil
     ) async throws(LinkFailure) -> Attempt {
-        let link = try await found(LinkKey(id), token: token.hash)
+        let link = try await found(id, token: token)
         try checkOpen(link)
         return begin(
             binding: binding, returnTo: returnTo, replacing: replacing, language: language, link: link.key)
@@ -126,7 +133,7 @@ extension SignIn {
     package func completeUpgrade(
         _ id: UpgradeID, token: UpgradeToken, _ request: LinkRequest, device: Device
     ) async throws(LinkFailure) -> (SessionToken, SignedIn) {
-        let link = try await found(LinkKey(id), token: token.hash)
+        let link = try await found(id, token: token)
         let native = request.native(link)
         let answer = await linkAnswers.answer(for: joint(link.key, native.digest)) {
             await LinkAnswer.session { () throws(LinkFailure) in

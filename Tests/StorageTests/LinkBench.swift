@@ -1,0 +1,414 @@
+import Coding
+import Crypto
+import GRDB
+import LogRecording
+import RelyingParty
+import Storage
+import Synchronization
+import Testing
+
+/// Holds whoever comes until it is opened; tells how many have come.
+final class LinkGate: Sendable {
+    private struct State {
+        var isOpen = true
+        var held: [CheckedContinuation<Void, Never>] = []
+        var arrivals = 0
+        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    func shut() { state.withLock { $0.isOpen = false } }
+
+    func open() {
+        let held = state.withLock { state in
+            state.isOpen = true
+            defer { state.held = [] }
+            return state.held
+        }
+        for continuation in held { continuation.resume() }
+    }
+
+    func pass() async {
+        let ready = state.withLock { state in
+            state.arrivals += 1
+            let ready = state.watchers.filter { $0.count <= state.arrivals }
+            state.watchers.removeAll { $0.count <= state.arrivals }
+            return ready
+        }
+        for watcher in ready { watcher.continuation.resume() }
+        await withCheckedContinuation { continuation in
+            let passes = state.withLock { state in
+                if !state.isOpen { state.held.append(continuation) }
+                return state.isOpen
+            }
+            if passes { continuation.resume() }
+        }
+    }
+
+    func arrived(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLock { state in
+                if state.arrivals < count { state.watchers.append((count, continuation)) }
+                return state.arrivals >= count
+            }
+            if isReady { continuation.resume() }
+        }
+    }
+}
+
+/// An Apple that believes tokens of the form `sub|nonce|code`. A code that begins with `of-sub-` is that person's.
+final class LinkApple: IdentityProvider {
+    private struct State {
+        var exchanged: [String] = []
+        var failure: SignInFailure?
+    }
+
+    let servicesID = Bench.web
+    let bundleIDs = [ClientID("com.example.app")]
+    let team = Bench.team
+    let clock: ManualClock
+    let gate = LinkGate()
+    private let state = Mutex(State())
+
+    init(clock: ManualClock) { self.clock = clock }
+
+    var exchanged: [String] { state.withLock { $0.exchanged } }
+    func fail(with failure: SignInFailure?) { state.withLock { $0.failure = failure } }
+
+    func authorizeURL(state: String, nonce: String) -> String { "https://apple.test/?state=\(state)" }
+
+    func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
+        guard let fields = try? FormDecoder.parse(body) else { throw .malformedCallback("no form") }
+        func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
+        return CallbackForm(
+            state: field("state"), code: field("code"), identityToken: field("id_token"),
+            name: field("user").map { PersonName(given: $0) }, error: field("error"))
+    }
+
+    func displayName(given: String?, family: String?) -> PersonName { PersonName(given: given, family: family) }
+
+    func verify(
+        identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
+    ) async throws(SignInFailure) -> IdentityClaims {
+        let parts = identityToken.split(separator: "|").map(String.init)
+        guard parts.count == 3, parts[1] == nonce else { throw .identityToken("nonce") }
+        guard parts[2] == authorizationCode else { throw .identityToken("c_hash") }
+        return claims(parts[0], clientIDs[0])
+    }
+
+    func exchange(
+        authorizationCode: String, nonce: String, claims: IdentityClaims
+    ) async throws(SignInFailure) -> VerifiedIdentity {
+        await gate.pass()
+        let (isFresh, failure) = state.withLock { state in
+            defer { state.exchanged.append(authorizationCode) }
+            return (!state.exchanged.contains(authorizationCode), state.failure)
+        }
+        if let failure { throw failure }
+        guard isFresh else { throw .codeRefused("invalid_grant") }
+        var subject = claims.subject.rawValue
+        if authorizationCode.hasPrefix("of-") { subject = String(authorizationCode.dropFirst(3).prefix { $0 != "-" }) }
+        guard subject == claims.subject.rawValue else { throw .tokenMismatch("sub") }
+        return VerifiedIdentity(claims: claims, refreshToken: RefreshToken("r.\(subject).\(authorizationCode)"))
+    }
+
+    func redeem(
+        authorizationCode: String, nonce: String?, clientID: ClientID
+    ) async throws(SignInFailure) -> VerifiedIdentity { throw .codeRefused("not here") }
+
+    func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
+        throw .refused("not here")
+    }
+
+    private func claims(_ subject: String, _ client: ClientID) -> IdentityClaims {
+        IdentityClaims(
+            issuer: "https://appleid.apple.com", clientID: client, subject: AppleSubject(subject),
+            issuedAt: Timestamp(seconds: clock.now().seconds),
+            email: EmailAddress(address: "\(subject)@example.com", isVerified: true, isPrivate: false))
+    }
+}
+
+/// The application: whose password is what, and what became of it.
+final class LinkApplication: AccountVerifier {
+    struct State {
+        /// By username: password, external ID, second factor's code.
+        var accounts: [String: (password: String, externalID: String, code: String?)] = [:]
+        var verified = 0
+        var codes: [String] = []
+        /// Answers to `convert`, the first first; then `converted`.
+        var answers: [Result<ConversionAnswer, VerifierFailure>] = []
+        var conversions: [Conversion] = []
+        /// Accounts without a password.
+        var converted: Set<String> = []
+        var failure: VerifierFailure?
+        /// Instead of the truth.
+        var lie: VerifierAnswer?
+    }
+
+    /// Passed by every `convert`.
+    let gate = LinkGate()
+    private let state = Mutex(State())
+
+    func set<Value>(_ change: (inout State) -> Value) { _ = state.withLock { change(&$0) } }
+    func get<Value>(_ read: (State) -> Value) -> Value { state.withLock { read($0) } }
+    var conversions: [Conversion] { state.withLock { $0.conversions } }
+
+    func verify(username: String, password: Password) async throws(VerifierFailure) -> VerifierAnswer {
+        let text = String(decoding: password.bytes.reveal(), as: UTF8.self)
+        let (answer, failure) = state.withLock { state -> (VerifierAnswer, VerifierFailure?) in
+            state.verified += 1
+            if let lie = state.lie { return (lie, state.failure) }
+            guard let account = state.accounts[username], account.password == text,
+                !state.converted.contains(account.externalID)
+            else { return (.failure, state.failure) }
+            return (
+                account.code == nil
+                    ? .success(externalID: account.externalID)
+                    : .twoFactorAuthRequired(challenge: "challenge-\(username)", methods: ["totp", "sms"]),
+                state.failure
+            )
+        }
+        if let failure { throw failure }
+        return answer
+    }
+
+    func secondFactor(challenge: String, code: String) async throws(VerifierFailure) -> VerifierAnswer {
+        let (answer, failure) = state.withLock { state -> (VerifierAnswer, VerifierFailure?) in
+            state.codes.append(code)
+            if let lie = state.lie { return (lie, state.failure) }
+            let account = state.accounts.first { challenge == "challenge-\($0.key)" }?.value
+            guard let account, account.code == code else { return (.failure, state.failure) }
+            return (.success(externalID: account.externalID), state.failure)
+        }
+        if let failure { throw failure }
+        return answer
+    }
+
+    func convert(_ conversion: Conversion) async throws(VerifierFailure) -> ConversionAnswer {
+        let answer = state.withLock { state in
+            state.conversions.append(conversion)
+            return state.answers.isEmpty ? .success(.converted) : state.answers.removeFirst()
+        }
+        await gate.pass()
+        if case .success(.converted) = answer {
+            set { $0.converted.insert(conversion.externalID) }
+        }
+        return try answer.get()
+    }
+}
+
+/// Everything linking needs, over a real database.
+final class LinkBench: Sendable {
+    let bench: Bench
+    let clock: ManualClock
+    let apple: LinkApple
+    let application: LinkApplication
+    let database: Storage.Database
+    let signIn: SignIn
+    let log: LogRecorder
+    let keyring: SealingKeyring
+    let browser: BrowserBinding
+    let device = Device(userAgent: "Test", address: "127.0.0.1")
+
+    static let targets = ReturnTargets(
+        publicURL: "https://id.example.com", allowedOrigins: ["https://app.example.com"], defaultTarget: "/account")
+
+    init(
+        _ bench: Bench, keyring: SealingKeyring? = nil, signUp: SignUpPolicy = .open, asksExisting: Bool = false,
+        apple: LinkApple? = nil, application: LinkApplication? = nil, hasVerifier: Bool = true,
+        log: LogRecorder = LogRecorder(),
+        browser: BrowserBinding = .make(random: SystemRandom())
+    ) throws {
+        self.bench = bench
+        clock = bench.clock
+        self.log = log
+        self.browser = browser
+        var opened = bench
+        self.keyring = keyring ?? bench.keyring
+        opened.keyring = self.keyring
+        database = try opened.open()
+        let theApple = apple ?? LinkApple(clock: bench.clock)
+        let theApplication = application ?? LinkApplication()
+        self.apple = theApple
+        self.application = theApplication
+        signIn = SignIn(
+            provider: theApple, store: database, keyring: self.keyring,
+            configuration: SignInConfiguration(
+                sessionLimits: Bench.limits, signUp: signUp, returnTargets: Self.targets, asksExisting: asksExisting),
+            clock: bench.clock, random: SystemRandom(), logger: log.logger, links: database,
+            verifier: hasVerifier ? theApplication : nil)
+    }
+
+    convenience init(signUp: SignUpPolicy = .open, asksExisting: Bool = false, hasVerifier: Bool = true) throws {
+        try self.init(Bench(), signUp: signUp, asksExisting: asksExisting, hasVerifier: hasVerifier)
+    }
+
+    /// The next process over the same file, after this one was ended at once: nothing in memory is left.
+    func restarted(_ keyring: SealingKeyring? = nil, asksExisting: Bool = false) throws -> LinkBench {
+        database.close()
+        return try LinkBench(
+            bench, keyring: keyring ?? self.keyring, asksExisting: asksExisting, apple: apple,
+            application: application, log: log, browser: browser)
+    }
+
+    /// Another process beside this one.
+    func beside() throws -> LinkBench {
+        try LinkBench(bench, keyring: keyring, apple: apple, application: application, log: log, browser: browser)
+    }
+
+    var now: Timestamp { clock.now() }
+
+    func job() -> Conversions {
+        Conversions(
+            signIn: signIn, leases: database, clock: clock, random: SystemRandom(), logger: log.logger)
+    }
+
+    // MARK: Tickets
+
+    func link(
+        _ externalID: String = "account-1", kind: LinkKind = .link, mayReplace: Bool = false,
+        returnTo: String? = "https://app.example.com/linked?tab=1", waiting: LinkTicket? = nil
+    ) async throws -> NewLink {
+        try await signIn.createLink(
+            externalID: externalID, kind: kind, displayName: "Ann at Example", returnTo: returnTo,
+            mayReplace: mayReplace, waiting: waiting)
+    }
+
+    func request(
+        _ nonce: String, _ subject: String = "ann", code: String = "code-1", given: String? = nil
+    ) -> LinkRequest {
+        let claim = Hexadecimal.encode(SHA256.hash(utf8: nonce).bytes)
+        return LinkRequest(identityToken: "\(subject)|\(claim)|\(code)", authorizationCode: code, givenName: given)
+    }
+
+    func authorize(
+        _ link: NewLink, _ subject: String = "ann", code: String? = nil, given: String? = nil
+    ) async throws(LinkFailure) -> LinkCode {
+        try await signIn.authorizeLink(
+            link.id, ticket: link.ticket,
+            request(link.nonce, subject, code: code ?? "code-\(subject)-\(link.id)", given: given), device: device)
+    }
+
+    func complete(_ link: NewLink, _ code: LinkCode) async throws(LinkFailure) -> User {
+        try await signIn.completeLink(link.id, code: code.reveal())
+    }
+
+    /// A whole link.
+    func linked(
+        _ externalID: String = "account-1", _ subject: String = "ann", kind: LinkKind = .link, mayReplace: Bool = false
+    ) async throws -> User {
+        let link = try await link(externalID, kind: kind, mayReplace: mayReplace)
+        return try await complete(link, try await authorize(link, subject))
+    }
+
+    /// What `complete` of a fresh link throws.
+    func failure(
+        _ externalID: String = "account-1", _ subject: String = "ann", kind: LinkKind = .link, mayReplace: Bool = false
+    ) async throws -> LinkFailure? {
+        let link = try await link(externalID, kind: kind, mayReplace: mayReplace)
+        let code = try await authorize(link, subject)
+        do throws(LinkFailure) {
+            _ = try await complete(link, code)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    // MARK: Passwords
+
+    func password(_ text: String) -> Password {
+        var bytes = Array(text.utf8)
+        return Password(consuming: &bytes)
+    }
+
+    func account(_ name: String = "ann", externalID: String = "account-1", code: String? = nil) {
+        application.set { $0.accounts[name] = ("correct horse", externalID, code) }
+    }
+
+    func upgrade(_ name: String = "ann", _ text: String = "correct horse") async throws -> UpgradeStart {
+        guard case .success(let start) = try await signIn.startUpgrade(username: name, password: password(text)) else {
+            throw Unexpected()
+        }
+        return start
+    }
+
+    func finish(
+        _ start: UpgradeStart, _ subject: String = "ann", code: String? = nil, given: String? = nil
+    ) async throws(LinkFailure) -> (token: SessionToken, signedIn: SignedIn) {
+        let (token, signedIn) = try await signIn.completeUpgrade(
+            start.id, token: start.token,
+            request(start.nonce, subject, code: code ?? "code-\(subject)-\(start.id)", given: given), device: device)
+        return (token, signedIn)
+    }
+
+    struct Unexpected: Error {}
+
+    // MARK: Browsers
+
+    func form(_ attempt: Attempt, _ subject: String = "ann", code: String? = nil, user: String? = nil) -> [UInt8] {
+        let code = code ?? "code-\(attempt.nonce)"
+        var fields = [
+            ("state", attempt.state), ("code", code), ("id_token", "\(subject)|\(attempt.nonce)|\(code)"),
+        ]
+        if let user { fields.append(("user", user)) }
+        return FormEncoder.encode(fields)
+    }
+
+    func post(_ body: [UInt8], _ browser: BrowserBinding? = nil) async -> SignInOutcome {
+        await signIn.complete(
+            body: body, binding: .value(browser ?? self.browser), sameOrigin: false, device: device)
+    }
+
+    /// A plain sign-in of this person.
+    func signInWithApple(_ subject: String = "ann") async -> SignInOutcome {
+        let attempt = signIn.begin(binding: browser, returnTo: Self.targets.defaultTarget, replacing: nil)
+        return await post(form(attempt, subject))
+    }
+
+    // MARK: What is there
+
+    func user(_ externalID: String = "account-1") async throws -> User? {
+        try await database.user(externalID: externalID)
+    }
+
+    func row(_ key: LinkKey) async throws -> Link {
+        guard let link = try await database.link(key) else { throw Unexpected() }
+        return link
+    }
+
+    func events() async throws -> [String] {
+        try await database.events(after: nil, limit: 1_000).map { entry in
+            ([entry.kind.rawValue] + entry.fields + [entry.cause?.rawValue].compactMap { $0 }).joined(separator: " ")
+        }
+    }
+
+    /// Every row of the tables that hold people. `updated_at` tells of the change and of its undoing; the journal tells
+    /// of both.
+    func dump() throws -> [String] {
+        try bench.stranger().read { connection in
+            let tables = [
+                "user", "apple_identity", "apple_credential", "first_consent", "session", "revocation", "notification",
+            ]
+            return try tables.flatMap { table in
+                try Row.fetchAll(connection, sql: "SELECT * FROM \(table) ORDER BY 1, 2").map { row in
+                    table + ": "
+                        + row.filter { $0.0 != "updated_at" }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
+                }
+            }
+        }
+    }
+}
+
+/// What an operation threw, by its code; "ok" when it did not.
+func reason(_ work: () async throws -> Void) async -> String {
+    do {
+        try await work()
+        return "ok"
+    } catch let failure as LinkFailure {
+        return failure.reason
+    } catch {
+        return "\(error)"
+    }
+}

@@ -1,0 +1,207 @@
+import Coding
+import Crypto
+import GRDB
+import RelyingParty
+import Storage
+import Testing
+
+/// Links by ticket: begun by the application, authorized by Apple's answer, completed by the application's backend.
+@Suite struct LinkTicketTests {
+    @Test("an app's link makes a user with the external ID, no session, and tells of it; again, the same")
+    func linksByApp() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        #expect(link.id.rawValue.hasPrefix("lnk_") && link.ticket.reveal().hasPrefix("brt_"))
+        #expect(link.expiresAt == bench.now.adding(seconds: 600))
+        let code = try await bench.authorize(link, given: "Ann")
+        // Until the backend has seen that it is still its user, nobody is anything.
+        #expect(try await bench.user() == nil)
+        #expect(try bench.dump().filter { !$0.hasPrefix("first_consent") } == [])
+        let user = try await bench.complete(link, code)
+        #expect(user.externalID == "account-1")
+        #expect(user.name == PersonName(given: "Ann"))
+        #expect(try await bench.events() == ["user.created", "account.linked"])
+        #expect(try await bench.complete(link, code) == user)
+        #expect(try await bench.authorize(link, given: "Ann").reveal() == code.reveal())
+        #expect(try await bench.events() == ["user.created", "account.linked"])
+        #expect(bench.apple.exchanged.count == 1)
+        #expect(bench.application.conversions.isEmpty)
+        guard case .signedIn(_, let session, _) = await bench.signInWithApple() else {
+            Issue.record("the person cannot sign in with Apple")
+            return
+        }
+        #expect(session.user == user.id)
+    }
+
+    @Test("what names the person is erased when the link ends")
+    func erases() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        _ = try await bench.complete(link, try await bench.authorize(link))
+        let row = try await bench.row(LinkKey(link.id))
+        #expect(row.state == .done && row.externalID == nil && row.displayName == nil && row.sealedIdentity == nil)
+        let raw = try bench.bench.stranger().read {
+            try Row.fetchOne($0, sql: "SELECT subject, team FROM account_link")
+        }
+        #expect(raw?["subject"] as String? == nil && raw?["team"] as String? == nil)
+    }
+
+    @Test("a browser's link leads back with link and code, its own query kept; reloaded, with the same code")
+    func linksByBrowser() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        let attempt = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        let form = bench.form(attempt, user: "Ann")
+        guard case .linkAuthorized(let location) = await bench.post(form) else {
+            Issue.record("not authorized")
+            return
+        }
+        let prefix = "https://app.example.com/linked?tab=1&link=\(link.id)&code=brl_"
+        #expect(location.hasPrefix(prefix))
+        bench.clock.advance(seconds: 31)
+        let next = try bench.restarted()
+        guard case .linkAuthorized(let again) = await next.post(form) else {
+            Issue.record("a reload is not answered alike")
+            return
+        }
+        #expect(again == location)
+        let code = String(location.dropFirst(prefix.utf8.count - 4))
+        let user = try await next.signIn.completeLink(link.id, code: code)
+        #expect(user.name == PersonName(given: "Ann"))
+        #expect(try await next.database.sessions(of: user.id, at: next.now).isEmpty)
+    }
+
+    @Test(
+        "the code goes behind the query and before the fragment",
+        arguments: [
+            ("/notes", "/notes?link="), ("/notes?a=b", "/notes?a=b&link="), ("/notes?", "/notes?link="),
+            ("/notes#top", "/notes?link="), ("/notes?a=b#top", "/notes?a=b&link="),
+        ])
+    func buildsLocation(returnTo: String, expected: String) async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link(returnTo: returnTo)
+        let attempt = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        guard case .linkAuthorized(let location) = await bench.post(bench.form(attempt)) else {
+            Issue.record("not authorized")
+            return
+        }
+        #expect(location.hasPrefix(expected + "lnk_"))
+        #expect(location.hasSuffix("#top") == returnTo.hasSuffix("#top"))
+    }
+
+    @Test(
+        "what cannot be a link is refused with its member's name",
+        arguments: [
+            ("", "Ann", "/notes", "externalID"), ("a\u{0}", "Ann", "/notes", "externalID"),
+            (String(repeating: "a", count: 256), "Ann", "/notes", "externalID"), ("a", "", "/notes", "displayName"),
+            ("a", String(repeating: "a", count: 129), "/notes", "displayName"),
+            ("a", "Ann", "https://evil.example/", "returnTo"), ("a", "Ann", "//evil.example", "returnTo"),
+        ])
+    func refusesNonsense(externalID: String, displayName: String, returnTo: String, member: String) async throws {
+        let bench = try LinkBench()
+        await #expect(throws: LinkFailure.invalid(member)) {
+            try await bench.signIn.createLink(
+                externalID: externalID, kind: .link, displayName: displayName, returnTo: returnTo, mayReplace: false)
+        }
+    }
+
+    @Test("without a verifier there are links and no upgrades")
+    func needsVerifier() async throws {
+        let bench = try LinkBench(hasVerifier: false)
+        #expect(!bench.signIn.offersUpgrades)
+        await #expect(throws: LinkFailure.notConfigured) { try await bench.link(kind: .upgrade) }
+        #expect(try await bench.linked().externalID == "account-1")
+        await #expect(throws: LinkFailure.notConfigured) {
+            try await bench.signIn.startUpgrade(username: "ann", password: bench.password("x"))
+        }
+    }
+
+    @Test("five wrong codes end the link; four do not")
+    func countsWrongCodes() async throws {
+        for (wrong, expected) in [(4, "ok"), (5, "link_ended")] {
+            let bench = try LinkBench()
+            let link = try await bench.link()
+            let code = try await bench.authorize(link)
+            for number in 0..<wrong {
+                let guess = LinkCode.make(random: SystemRandom()).reveal()
+                #expect(
+                    await reason {
+                        _ = try await bench.signIn.completeLink(link.id, code: number == 0 ? "" : guess)
+                    } == "code_invalid")
+            }
+            #expect(await reason { _ = try await bench.complete(link, code) } == expected)
+            #expect(try await bench.user() == nil || expected == "ok")
+        }
+    }
+
+    @Test("a link lives for ten minutes, to the millisecond; done, its answer lasts longer")
+    func expires() async throws {
+        let bench = try LinkBench()
+        let (early, late, done) = (try await bench.link("a"), try await bench.link("b"), try await bench.link("c"))
+        let code = try await bench.authorize(late, "bob")
+        let doneCode = try await bench.authorize(done, "eve")
+        let user = try await bench.complete(done, doneCode)
+        bench.clock.advance(milliseconds: 599_999)
+        _ = try await bench.signIn.link(early.id)
+        bench.clock.advance(milliseconds: 1)
+        #expect(await reason { _ = try await bench.signIn.link(early.id) } == "link_expired")
+        #expect(await reason { _ = try await bench.authorize(early) } == "link_expired")
+        #expect(await reason { _ = try await bench.complete(late, code) } == "link_expired")
+        #expect(
+            await reason { _ = try await bench.signIn.beginLink(early.id, binding: bench.browser) } == "link_expired")
+        #expect(try await bench.complete(done, doneCode) == user)
+        let report = try await bench.database.maintain(at: bench.now)
+        #expect(report.links == 0)
+        #expect(try await bench.row(LinkKey(late.id)).sealedIdentity == nil)
+        #expect(await reason { _ = try await bench.complete(late, code) } == "link_expired")
+        bench.clock.advance(seconds: RetentionPolicy.links)
+        #expect(try await bench.database.maintain(at: bench.now).links == 3)
+        #expect(await reason { _ = try await bench.complete(late, code) } == "link_unknown")
+    }
+
+    @Test("an app that asks fifty times at once has one code, and the code went to Apple once")
+    func joins() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        bench.apple.gate.shut()
+        let codes = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<50 { group.addTask { try await bench.authorize(link).reveal() } }
+            await bench.apple.gate.arrived(1)
+            bench.apple.gate.open()
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(codes.count == 1)
+        #expect(bench.apple.exchanged.count == 1)
+    }
+
+    @Test("Apple down: the same request goes through later; a lost answer: begin anew")
+    func survivesApple() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        bench.apple.fail(with: .clientRefused("invalid_client"))
+        #expect(await reason { _ = try await bench.authorize(link, code: "code-x", given: "Ann") } == "client_refused")
+        bench.apple.fail(with: nil)
+        // A code that Apple certainly did not redeem; the stand-in remembers it, so another one.
+        let code = try await bench.authorize(link, code: "code-y")
+        let user = try await bench.complete(link, code)
+        // The name was safe before Apple was asked.
+        #expect(user.name == PersonName(given: "Ann"))
+        let second = try await bench.link("b")
+        bench.apple.fail(with: .answerLost("closed"))
+        #expect(await reason { _ = try await bench.authorize(second, "bob") } == "provider_unavailable")
+        bench.apple.fail(with: nil)
+        #expect(await reason { _ = try await bench.authorize(second, "bob") } == "code_refused")
+    }
+
+    @Test("the codes and tokens of a link are in the database by their hashes alone")
+    func storesHashes() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        let code = try await bench.authorize(link)
+        let bytes = String(decoding: try bench.bench.databaseBytes(), as: UTF8.self)
+        for secret in [link.ticket.reveal(), code.reveal(), "r.ann.code-ann-\(link.id)"] {
+            #expect(!bytes.contains(secret.dropFirst(4)))
+            #expect(!bench.log.lines.joined().contains(secret))
+        }
+    }
+}
