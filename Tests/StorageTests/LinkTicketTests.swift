@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import GRDB
+import LogRecording
 import RelyingParty
 import Storage
 import Testing
