@@ -20,6 +20,10 @@ package enum EmbeddedFiles {
         "templates/account.mustache": PackageResources.account_mustache,
         "templates/account_delete.mustache": PackageResources.account_delete_mustache,
         "templates/account_deleted.mustache": PackageResources.account_deleted_mustache,
+        "templates/apple_button.mustache": PackageResources.apple_button_mustache,
+        "templates/apple_head.mustache": PackageResources.apple_head_mustache,
+        "templates/connect.mustache": PackageResources.connect_mustache,
+        "templates/existing.mustache": PackageResources.existing_mustache,
         "templates/layout.mustache": PackageResources.layout_mustache,
         "templates/login.mustache": PackageResources.login_mustache,
         "templates/logout.mustache": PackageResources.logout_mustache,
@@ -27,6 +31,8 @@ package enum EmbeddedFiles {
         "templates/notice.mustache": PackageResources.notice_mustache,
         "templates/repost.mustache": PackageResources.repost_mustache,
         "templates/standalone.mustache": PackageResources.standalone_mustache,
+        "templates/upgrade.mustache": PackageResources.upgrade_mustache,
+        "templates/upgrade_code.mustache": PackageResources.upgrade_code_mustache,
     ]
 
     /// The content of one file, nil when there is none of that path.

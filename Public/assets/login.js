@@ -69,6 +69,8 @@
   };
 
   const renew = async () => {
+    // A page that cannot begin anew: its attempt is the only one.
+    if (!box.dataset.attemptUrl) return show();
     if (renewing) return;
     renewing = true;
     const askedAt = Date.now();

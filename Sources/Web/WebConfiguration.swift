@@ -67,7 +67,7 @@ package struct WebConfiguration: Sendable {
         package var defaultReturnTo: String
         /// Seconds an attempt lives, and the binding cookie with it.
         package var attemptLifetime: Int64
-        /// The site's own sign-in by password, linked beside the button.
+        /// The site's own sign-in by password, linked beside the button; who connects an account is sent there.
         package var passwordURL: String?
 
         package init(
@@ -90,6 +90,7 @@ package struct WebConfiguration: Sendable {
 
         package init(limits: SessionLimits, cookieDomain: String? = nil) {
             self.limits = limits
+            self.linking = linking
             self.cookieDomain = cookieDomain
         }
     }
@@ -100,6 +101,16 @@ package struct WebConfiguration: Sendable {
         case forwarded
         /// `X-Original-URL` (complete) and `X-Original-Method`: nginx.
         case original
+    }
+
+    /// `upgrade.*`, of which pages know this much. Whether there are upgrades is `SignIn.offersUpgrades`.
+    package struct Linking: Sendable {
+        /// `upgrade.changePassword`: `/.well-known/change-password` leads to `/upgrade`.
+        package var changePassword: Bool
+
+        package init(changePassword: Bool = false) {
+            self.changePassword = changePassword
+        }
     }
 
     package struct Limits: Sendable {
@@ -113,16 +124,19 @@ package struct WebConfiguration: Sendable {
         package var failedNotificationsPerMinute: Int
         /// API keys of one address that may be refused in a minute; beyond it 429.
         package var refusedKeysPerMinute: Int
+        /// `server.limits.upgradesPerMinute`: passwords and second factors one address may try in a minute; beyond it 429.
+        package var upgradesPerMinute: Int
 
         package init(
             callbackBody: Int = 65_536, notificationBody: Int = 65_536, signInsPerMinute: Int = 120,
-            failedNotificationsPerMinute: Int = 30, refusedKeysPerMinute: Int = 30
+            failedNotificationsPerMinute: Int = 30, refusedKeysPerMinute: Int = 30, upgradesPerMinute: Int = 10
         ) {
             self.callbackBody = callbackBody
             self.notificationBody = notificationBody
             self.signInsPerMinute = signInsPerMinute
             self.failedNotificationsPerMinute = failedNotificationsPerMinute
             self.refusedKeysPerMinute = refusedKeysPerMinute
+            self.upgradesPerMinute = upgradesPerMinute
         }
     }
 
@@ -142,6 +156,7 @@ package struct WebConfiguration: Sendable {
     /// Files of `pages.directory` that replace embedded ones: path below `Public/` → content.
     package var pageOverrides: [String: [UInt8]]
     package var limits: Limits
+    package var linking: Linking
     /// `assertion.audience`: who reads our assertions; nil makes none.
     package var assertionAudience: String?
 
@@ -150,7 +165,7 @@ package struct WebConfiguration: Sendable {
         sessions: Sessions, forwardAuth: ForwardAuthStyle = .forwarded, accessRules: AccessRules? = nil,
         apiOrigins: [String] = [],
         locales: [String] = ["en"], pageOverrides: [String: [UInt8]] = [:], limits: Limits = Limits(),
-        assertionAudience: String? = nil
+        linking: Linking = Linking(), assertionAudience: String? = nil
     ) {
         self.publicURL = publicURL
         self.site = site

@@ -48,6 +48,12 @@ enum WebFailure: Error, Sendable {
     case cursorExpired
     /// Signed in too long ago for what cannot be undone.
     case freshSignInRequired
+    /// A step of a link or an upgrade. `way` is for visitors.
+    case link(LinkFailure, way: LinkWay?)
+    /// A link that would replace a password, where no verifier is configured.
+    case upgradesNotConfigured
+    /// No ticket or upgrade token where an app must show one.
+    case linkTokenMissing
 
     var status: HTTPResponse.Status {
         switch self {
@@ -59,13 +65,28 @@ enum WebFailure: Error, Sendable {
         case .badRequest, .returnToRefused, .invalidRequest: .badRequest
         case .insufficientScope, .freshSignInRequired, .signUpClosed: .forbidden
         case .userNotFound, .sessionNotFound, .assertionNotConfigured, .nativeNotConfigured: .notFound
-        case .externalIDTaken: .conflict
+        case .externalIDTaken, .upgradesNotConfigured: .conflict
+        case .link(let failure, _): Self.status(of: failure)
         case .cursorExpired: .gone
         case .crossSite, .originalRequest, .userPending, .userDisabled, .notAllowed: .forbidden
         case .contentTooLarge: .contentTooLarge
         case .unsupportedMediaType: .unsupportedMediaType
         case .tooManyRequests: .tooManyRequests
-        case .signedOut, .apiKeyMissing, .apiKeyRefused: .unauthorized
+        case .signedOut, .apiKeyMissing, .apiKeyRefused, .linkTokenMissing: .unauthorized
+        }
+    }
+
+    private static func status(of failure: LinkFailure) -> HTTPResponse.Status {
+        switch failure {
+        case .invalid, .codeInvalid: .badRequest
+        case .unknown, .notConfigured: .notFound
+        case .expired: .gone
+        case .ended, .secondFactorRequired, .identityLinkedElsewhere, .accountAlreadyLinked: .conflict
+        case .upgradeEnded, .userPending, .userDisabled: .forbidden
+        case .conversionFailed: .badGateway
+        case .verifierUnavailable, .storage: .serviceUnavailable
+        case .tooMany: .tooManyRequests
+        case .signIn(let failure): failure.isTemporary ? .serviceUnavailable : .badRequest
         }
     }
 
@@ -107,6 +128,9 @@ enum WebFailure: Error, Sendable {
         case .externalIDTaken: "external_id_taken"
         case .cursorExpired: "cursor_expired"
         case .freshSignInRequired: "fresh_sign_in_required"
+        case .link(let failure, _): failure.reason
+        case .upgradesNotConfigured: "upgrades_not_configured"
+        case .linkTokenMissing: "token_required"
         }
     }
 
@@ -122,6 +146,7 @@ enum WebFailure: Error, Sendable {
         case .store(let error): error.text
         case .originalRequest(let refusal): "\(refusal)"
         case .notAllowed(let rule?, _): "rule \(rule)"
+        case .link(let failure, _): failure.detail
         default: nil
         }
     }
@@ -149,7 +174,21 @@ enum WebFailure: Error, Sendable {
         case .invalidRequest, .apiKeyMissing, .userNotFound, .sessionNotFound, .externalIDTaken, .cursorExpired: .debug
         // `Notifications` writes the one line of these itself.
         case .notification: .debug
-        case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut: .debug
+        case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut, .linkTokenMissing: .debug
+        case .upgradesNotConfigured: .info
+        case .link(let failure, _): Self.level(of: failure)
+        }
+    }
+
+    private static func level(of failure: LinkFailure) -> Logger.Level {
+        switch failure {
+        case .invalid, .unknown, .secondFactorRequired: .debug
+        case .expired, .ended, .codeInvalid, .upgradeEnded, .identityLinkedElsewhere, .accountAlreadyLinked,
+            .notConfigured, .tooMany, .userPending, .userDisabled:
+            .info
+        case .conversionFailed, .verifierUnavailable: .warning
+        case .storage: .error
+        case .signIn(let failure): level(of: failure)
         }
     }
 
@@ -169,13 +208,15 @@ enum WebFailure: Error, Sendable {
         case .routing(let failure): failure.fields
         case .tooManyRequests(let seconds): [.retryAfter: String(seconds)]
         // RFC 9110 §15.5.2 wants a challenge; Bearer is the one that makes no browser ask for a password.
-        case .signedOut: [.wwwAuthenticate: "Bearer"]
+        case .signedOut, .linkTokenMissing: [.wwwAuthenticate: "Bearer"]
         // RFC 6750 §3: no error code where no credentials were sent.
         case .apiKeyMissing: [.wwwAuthenticate: Self.challenge]
         case .apiKeyRefused(let scheme): Self.challenges(refused: scheme)
         case .insufficientScope(let scope):
             [.wwwAuthenticate: Self.challenge + ", error=\"insufficient_scope\", scope=\"\(scope.rawValue)\""]
-        case .signIn, .nativeSignIn, .notification, .store:
+        case .link(.conversionFailed(let seconds?), _): [.retryAfter: String(max(1, seconds))]
+        case .link(.tooMany(let seconds), _): [.retryAfter: String(max(1, seconds))]
+        case .signIn, .nativeSignIn, .notification, .store, .link:
             status == .serviceUnavailable ? [.retryAfter: "30"] : HTTPFields()
         default: HTTPFields()
         }
@@ -200,13 +241,20 @@ enum WebFailure: Error, Sendable {
 
     /// The language the failed sign-in was begun in, when `ui_locales` chose it.
     var language: String? {
-        if case .signIn(_, let retry) = self { retry?.language } else { nil }
+        switch self {
+        case .signIn(_, let retry): retry?.language
+        case .link(_, let way): way?.language
+        default: nil
+        }
     }
 
     /// Whether the page has a number to pass on: somebody will look it up, so only what the log shows by default.
     var showsErrorID: Bool {
         switch self {
         case .signIn(.cancelled, _), .tooManyRequests, .userPending, .userDisabled, .notAllowed: false
+        case .link(.signIn(.cancelled), _): false
+        // A try that came to its end in an orderly way says so itself.
+        case .link(let failure, _): level > .info || failure.isSignIn
         default: level > .debug
         }
     }

@@ -65,9 +65,10 @@ struct WebResponses: Sendable {
     }
 
     func json(
-        _ bytes: [UInt8], status: HTTPResponse.Status = .ok, cookies: [String] = []
+        _ bytes: [UInt8], status: HTTPResponse.Status = .ok, fields: HTTPFields = HTTPFields(), cookies: [String] = []
     ) -> ServerResponse {
-        var response = empty(status, fields: [.contentType: "application/json"], cookies: cookies)
+        var response = empty(status, fields: fields, cookies: cookies)
+        response.fields[.contentType] = "application/json"
         response.body = .bytes(bytes)
         return response
     }
@@ -134,9 +135,14 @@ struct WebResponses: Sendable {
     }
 
     private func isForPrograms(route: String, request: ServerRequest) -> Bool {
-        if route == "/login/attempt" || route == "/apple/notifications" || route.hasPrefix("/api/") { return true }
-        if route.hasPrefix("/.well-known/") { return true }
+        if ["/login/attempt", "/link/{id}/attempt", "/apple/notifications"].contains(route) { return true }
+        if route.hasPrefix("/api/") || route.hasPrefix("/.well-known/") { return true }
         return request.path.hasPrefix(configuration.publicURL.path("/api/"))
+    }
+
+    /// Logs what a page of its own tells the visitor.
+    func note(_ failure: WebFailure, route: String) {
+        log(failure, route: route, errorID: makeErrorID())
     }
 
     private func log(_ failure: WebFailure, route: String, errorID: String) {

@@ -11,7 +11,7 @@ struct APIRoutes: Sendable {
 
     init(
         configuration: WebConfiguration, responses: WebResponses, services: WebApplication.Services,
-        reader: SignedInReader, session: SessionAPI, signIns: RateGate, stopwatch: Stopwatch
+        reader: SignedInReader, session: SessionAPI, signIns: RateGate, upgrades: RateGate, stopwatch: Stopwatch
     ) {
         let clock = services.clock
         let gate = BackendGate(
@@ -23,6 +23,8 @@ struct APIRoutes: Sendable {
             users: services.users, bounces: session.bounces, signIn: services.signIn, gate: signIns, clock: clock)
         let native = NativeAPI(configuration: configuration, responses: responses, signIn: services.signIn)
         let introspection = IntrospectionAPI(configuration: configuration, responses: responses, reader: reader)
+        let link = LinksAPI(configuration: configuration, responses: responses, signIn: services.signIn)
+        let upgrade = UpgradesAPI(configuration: configuration, responses: responses, signIn: services.signIn)
         let users = UsersAPI(
             team: configuration.apple.teamID, responses: responses, users: services.users, clock: clock)
         let credential = CredentialAPI(responses: responses, users: services.users)
@@ -35,6 +37,17 @@ struct APIRoutes: Sendable {
             Entry(
                 method: .post, pattern: "/api/v1/native/challenge", handle: signIns.limiting(native.challenge)),
             Entry(method: .post, pattern: "/api/v1/native/sessions", handle: signIns.limiting(native.signIn)),
+            Entry(method: .post, pattern: "/api/v1/links", handle: gate.requiring(.links, link.create)),
+            Entry(
+                method: .post, pattern: "/api/v1/links/{id}/authorize", handle: signIns.limiting(link.authorize)),
+            Entry(
+                method: .post, pattern: "/api/v1/links/{id}/complete", handle: gate.requiring(.links, link.complete)),
+            Entry(method: .post, pattern: "/api/v1/upgrades", handle: upgrades.limiting(upgrade.start)),
+            Entry(
+                method: .post, pattern: "/api/v1/upgrades/{id}/second-factor",
+                handle: upgrades.limiting(upgrade.secondFactor)),
+            Entry(
+                method: .post, pattern: "/api/v1/upgrades/{id}/complete", handle: signIns.limiting(upgrade.complete)),
             Entry(method: .get, pattern: "/.well-known/apple-app-site-association", handle: native.association),
             Entry(
                 method: .post, pattern: "/api/v1/introspect", handle: gate.requiring(.introspect, introspection.post)),

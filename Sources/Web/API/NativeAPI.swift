@@ -83,9 +83,9 @@ enum NativeBody {
     }
 
     /// In bytes; codes of Apple's have some sixty, nonces of ours 83.
-    private static let maximumCodeSize = 4_096
+    static let maximumCodeSize = 4_096
     private static let maximumNonceSize = 256
-    private static let maximumTokenSize = 16_384
+    static let maximumTokenSize = 16_384
 
     static func signIn(_ request: ServerRequest, maximum: Int) throws(WebFailure) -> NativeSignInRequest {
         let object = try object(request, maximum: maximum)
@@ -94,13 +94,21 @@ enum NativeBody {
             identityToken: try needed("identityToken", in: object, maximumSize: maximumTokenSize),
             authorizationCode: try needed("authorizationCode", in: object, maximumSize: maximumCodeSize),
             nonce: try needed("nonce", in: object, maximumSize: maximumNonceSize))
-        if let user = object["user"], !user.isNull {
-            guard let user = user.objectValue else { throw .invalidRequest("user is no object") }
-            try require(user, toHoldOnly: ["givenName", "familyName"], "user.")
-            asked.givenName = try text("givenName", in: user, maximumSize: maximum)
-            asked.familyName = try text("familyName", in: user, maximumSize: maximum)
-        }
+        (asked.givenName, asked.familyName) = try name(in: object, maximum: maximum)
         return asked
+    }
+
+    /// `user`, which Apple gives once.
+    static func name(
+        in object: JSONObject, maximum: Int
+    ) throws(WebFailure) -> (given: String?, family: String?) {
+        guard let user = object["user"], !user.isNull else { return (nil, nil) }
+        guard let user = user.objectValue else { throw .invalidRequest("user is no object") }
+        try require(user, toHoldOnly: ["givenName", "familyName"], "user.")
+        return (
+            try text("givenName", in: user, maximumSize: maximum),
+            try text("familyName", in: user, maximumSize: maximum)
+        )
     }
 
     /// What `DELETE /api/v1/account` may bring; nil when it brings nothing.
@@ -136,7 +144,7 @@ enum NativeBody {
         return object
     }
 
-    private static func require(
+    static func require(
         _ object: JSONObject, toHoldOnly names: [String], _ prefix: String
     ) throws(WebFailure) {
         for member in object.members where !names.contains(where: { $0.isExactly(member.name) }) {
@@ -144,7 +152,7 @@ enum NativeBody {
         }
     }
 
-    private static func needed(
+    static func needed(
         _ name: String, in object: JSONObject, maximumSize: Int
     ) throws(WebFailure) -> String {
         guard let value = try text(name, in: object, maximumSize: maximumSize), !value.isEmpty else {
@@ -154,7 +162,7 @@ enum NativeBody {
     }
 
     /// Null is as good as absent.
-    private static func text(
+    static func text(
         _ name: String, in object: JSONObject, maximumSize: Int
     ) throws(WebFailure) -> String? {
         guard let value = object[name], !value.isNull else { return nil }

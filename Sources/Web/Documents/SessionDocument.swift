@@ -4,10 +4,13 @@ package import RelyingParty
 /// A session as JSON. Never its token, but for the one app that signs in, nor the token's hash.
 package enum SessionDocument {
     /// The document of `GET /api/v1/session`.
-    /// - Parameter token: for the app that has just signed in: a member in front of the others.
-    static func encode(_ signedIn: SignedIn, token: SessionToken? = nil) -> [UInt8] {
+    /// - Parameters:
+    ///   - token: for the app that has just signed in: a member in front of the others.
+    ///   - result: the one in front of all, where an answer has it.
+    static func encode(_ signedIn: SignedIn, token: SessionToken? = nil, result: String? = nil) -> [UInt8] {
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()
+        if let result { writer.member("result", result) }
         if let token { writer.member("token", token.reveal()) }
         writer.name("user")
         UserDocument.write(signedIn.user, includingState: false, to: &writer)

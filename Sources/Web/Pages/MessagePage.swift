@@ -19,10 +19,12 @@ struct MessagePage: Sendable {
     /// The page of a failure.
     init(_ failure: WebFailure, locale: PageLocale, pages: Pages, configuration: WebConfiguration) {
         let strings = pages.strings(locale)
-        let actions = [Self.action(after: failure, strings, locale, configuration.publicURL)]
+        let actions = Self.actions(after: failure, strings, locale, configuration.publicURL)
         switch failure {
-        case .userPending: self.init(page: "pending", strings, actions)
-        case .userDisabled: self.init(page: "disabled", strings, actions)
+        case .userPending, .link(.userPending, _): self.init(page: "pending", strings, actions)
+        case .userDisabled, .link(.userDisabled, _): self.init(page: "disabled", strings, actions)
+        // Connected, and the password is still to go.
+        case .link(.conversionFailed(.some), _): self.init(page: "conversion_pending", strings, actions)
         case .notAllowed(_, let target):
             let query = target.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
             func action(_ key: String, _ path: String) -> Action {
@@ -64,21 +66,52 @@ struct MessagePage: Sendable {
     }
 
     /// What a visitor does next.
-    private static func action(
+    private static func actions(
         after failure: WebFailure, _ strings: Strings?, _ locale: PageLocale, _ url: PublicURL
-    ) -> Action {
+    ) -> [Action] {
         func action(_ key: String, _ path: String) -> Action {
             Action(text: strings?["message.\(key)"] ?? key, link: locale.link(url.path(path)))
         }
         switch failure {
         case .signIn(_, let retry):
             let target = retry.map { "?return_to=" + PercentEncoding.encodeComponent($0.target.location) } ?? ""
-            return action("tryAgain", "/login" + target)
-        case .tooManyRequests: return action("tryAgain", "/login")
-        case .routing(.notFound): return action("home", "/")
-        case .crossSite, .store: return action("account", "/account")
-        case .userPending, .userDisabled: return action("signOut", "/logout")
-        default: return action("signIn", "/login")
+            return [action("tryAgain", "/login" + target)]
+        case .link(let failure, let way): return actions(after: failure, way, strings, locale, url)
+        case .tooManyRequests: return [action("tryAgain", "/login")]
+        case .routing(.notFound): return [action("home", "/")]
+        case .crossSite, .store: return [action("account", "/account")]
+        case .userPending, .userDisabled: return [action("signOut", "/logout")]
+        default: return [action("signIn", "/login")]
+        }
+    }
+
+    /// What somebody does next whose account was not connected: try again where that can help, and go back to where they
+    /// came from.
+    private static func actions(
+        after failure: LinkFailure, _ way: LinkWay?, _ strings: Strings?, _ locale: PageLocale, _ url: PublicURL
+    ) -> [Action] {
+        func action(_ key: String, _ path: String) -> Action {
+            Action(text: strings?["message.\(key)"] ?? key, link: locale.link(url.path(path)))
+        }
+        guard let way, failure != .notConfigured else { return [action("home", "/")] }
+        let query = way.returnTo.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
+        let back = way.returnTo.map { Action(text: strings?["message.goBack"] ?? "", link: $0.location) }
+        let home = action("home", "/")
+        if let link = way.link?.link {
+            let again = action("tryAgain", "/link/\(link)")
+            switch failure {
+            // Used up by another answer of Apple's, which is on its way to the application.
+            case .signIn(.replayed): return [back ?? home]
+            case .signIn, .storage, .identityLinkedElsewhere: return [again] + (back.map { [$0] } ?? [])
+            default: return [back ?? home]
+            }
+        }
+        // Of an upgrade, or of the question whether there is an account.
+        if way.link == nil, way.returnTo == nil { return [action("tryAgain", "/login")] }
+        switch failure {
+        case .conversionFailed(.some), .accountAlreadyLinked: return [action("signIn", "/login" + query)]
+        case .conversionFailed, .userPending, .userDisabled: return [back ?? home]
+        default: return [action("tryAgain", "/upgrade" + query)] + (back.map { [$0] } ?? [])
         }
     }
 
@@ -111,7 +144,7 @@ struct MessagePage: Sendable {
         ]
     }
 
-    private static func duration(_ seconds: Int64, _ strings: Strings?) -> String {
+    static func duration(_ seconds: Int64, _ strings: Strings?) -> String {
         if seconds == 60 { return strings?["units.minute"] ?? "" }
         let isWhole = seconds % 60 == 0
         let count = String(isWhole ? seconds / 60 : seconds)

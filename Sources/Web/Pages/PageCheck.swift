@@ -25,6 +25,9 @@ package enum PageCheck {
         }
     }
 
+    /// Templates that are parts of others: of all pages with Apple's button.
+    package static let parts = ["apple_head", "apple_button"]
+
     /// Everything wrong with the templates and what they make.
     package static func problems(_ configuration: WebConfiguration) -> [PageProblem] {
         var configuration = configuration
@@ -84,7 +87,7 @@ package enum PageCheck {
             let own = sample.login == nil ? sample.template : "notice"
             if own == template { sample.values.collectNames(into: &names) }
         }
-        if template == "login" {
+        if template == "login" || parts.contains(template) {
             LoginPage.values(locale: locale.tag, configuration: configuration).collectNames(into: &names)
         }
         return names
@@ -139,14 +142,18 @@ package enum PageCheck {
             html.ranges(of: "<script").allSatisfy { html[$0.lowerBound...].prefix { $0 != ">" }.contains(nonce) },
             "has a script that browsers refuse",
             "Write nonce=\"{{page.nonce}}\" into the tag; pages that are given no page.nonce take no script.")
-        for (text, remedy) in RefusedMarkup.all(in: html, allowsStyle: rendering.template == "login") {
+        for (text, remedy) in RefusedMarkup.all(in: html, allowsStyle: hasButton(rendering.template)) {
             expect(false, "has \(text), which browsers refuse", remedy)
         }
         expect(
-            rendering.template != "login" || html.contains(PageSamples.state) || html.contains("/login/apple?"),
+            !hasButton(rendering.template) || html.contains(PageSamples.state) || html.contains("/login/apple?")
+                || html.contains(PageSamples.otherAccount),
             "has no way to sign in", "Keep the link to {{links.apple}}?{{attempt.query}}.")
         return faults
     }
+
+    /// Whether Apple's button is on it.
+    private static func hasButton(_ template: String) -> Bool { template == "login" || template == "connect" }
 
     /// The placeholders that are filled for each request; those of the site are filled at start.
     private static func hole(in html: String) -> String? {

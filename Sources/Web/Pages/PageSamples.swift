@@ -23,7 +23,7 @@ enum PageSamples {
     static func all(
         locale: PageLocale, strings: Strings, configuration: WebConfiguration
     ) -> [PageSample] {
-        login(strings)
+        login(strings) + connecting(locale, strings, configuration) + upgrading(strings)
             + people.flatMap { person in
                 [
                     account(of: person, isAlone: false, strings), account(of: person, isAlone: true, strings),
@@ -89,6 +89,67 @@ enum PageSamples {
                 login: LoginPage.Content(
                     state: state, nonce: "SAMPLE-NONCE", scriptNonce: scriptNonce, returnTo: "/a?b=c", notice: notice))
         }
+    }
+
+    /// Where the sample with somebody who waits offers another Apple Account.
+    static let otherAccount = "/link/sample/apple"
+
+    private static func connecting(
+        _ locale: PageLocale, _ strings: Strings, _ configuration: WebConfiguration
+    ) -> [PageSample] {
+        let attempt = Attempt(state: state, nonce: "SAMPLE-NONCE", expiresAt: moment, renewAfter: 240)
+        func sample(_ name: String, _ content: ConnectPage.Content, renewal: String? = nil) -> PageSample {
+            let button = ConnectPage.Button(
+                attempt: attempt, address: otherAccount, query: "", renewal: renewal, scriptNonce: scriptNonce)
+            return PageSample(
+                template: "connect", name: "connect (\(name))",
+                values: ConnectPage.values(
+                    content, button: content.waiting == nil ? button : nil, locale: locale, strings: strings,
+                    configuration: configuration))
+        }
+        return people.flatMap { person -> [PageSample] in
+            let name = PersonText.displayName(of: person.user)
+            let content = ConnectPage.Content(kind: .upgrade, account: name ?? "4711", signedIn: name)
+            var waiting = content
+            waiting.kind = .link
+            waiting.waiting = ConnectPage.Waiting(name: name, action: "/link/sample", other: otherAccount)
+            return [
+                sample(person.name, content, renewal: "/link/sample/attempt"),
+                sample("\(person.name), who waits", waiting),
+                PageSample(
+                    template: "existing", name: "existing (\(person.name))",
+                    values: ExistingAccountPage.values(
+                        waiting: WaitingID(unchecked: "wai_00000000000000000000000001"), name: name,
+                        strings: strings)),
+            ]
+        } + [
+            sample("a link", ConnectPage.Content(kind: .link, account: "4711")),
+            sample("the password was right", ConnectPage.Content(kind: .proven)),
+        ]
+    }
+
+    private static func upgrading(_ strings: Strings) -> [PageSample] {
+        let notices: [String?] = [nil, "empty", "failed", "unavailable"]
+        let forms = notices.map { notice in
+            PageSample(
+                template: "upgrade", name: "upgrade (\(notice ?? "as it is"))",
+                values: UpgradePage.values(
+                    username: notice == nil ? nil : "<b>\"Bobby\"</b>", returnTo: notice == nil ? nil : "/a?b=c",
+                    notNow: "/a?b=c&d=\"2\"", notice: notice.map { strings["upgrade.\($0)"] }))
+        }
+        let codes = [
+            ([], nil), (["totp", "sms", "email", "recovery"], "codeFailed"), (["<b>\"Bobby\"</b>"], "codeEmpty"),
+        ]
+        .map { methods, notice in
+            PageSample(
+                template: "upgrade_code", name: "upgrade_code (\(notice ?? "as it is"))",
+                values: UpgradePage.codeValues(
+                    id: UpgradeID(unchecked: "upg_00000000000000000000000001"),
+                    token: UpgradeToken(unchecked: "bru_" + String(repeating: "A", count: 43)), methods: methods,
+                    returnTo: notice == nil ? nil : "/a?b=c", notice: notice.map { strings["upgrade.\($0)"] },
+                    strings: strings))
+        }
+        return forms + codes
     }
 
     /// Every page of words there is, by the keys of the strings.

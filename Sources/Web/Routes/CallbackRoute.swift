@@ -10,32 +10,19 @@ struct CallbackRoute: Sendable {
     let responses: WebResponses
     let cookies: Cookies
     let signIn: SignIn
-    let bounces: BounceMemory
-    let clock: any WallClock
+    let answers: SignInAnswers
     let random: any RandomSource
 
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
         guard request.body.count <= configuration.limits.callbackBody else { throw .contentTooLarge }
-        let binding = bindingCookie(request)
+        let binding = cookies.bindingCookie(in: request.fields)
         let outcome = await signIn.complete(
             body: request.body, binding: binding,
             sameOrigin: SameOrigin.holds(request.fields, publicURL: configuration.publicURL),
             device: DeviceDescription.device(of: request), keptName: keptName(request))
         switch outcome {
-        case .signedIn(let token, let session, let returnTo):
-            remember(binding, session.tokenHash, returnTo)
-            return responses.redirect(
-                to: returnTo.location, cookies: [cookies.setSession(token.reveal())] + forgettingName(request))
-        case .alreadySignedIn(let returnTo):
-            return responses.redirect(to: returnTo.location)
         case .repost(let form): return repost(form, request)
-        case .pending: return message("pending", request)
-        case .disabled: return message("disabled", request)
-        case .closed: return message("closed", request)
-        case .linkAuthorized(let location): return responses.redirect(to: location)
-        case .linkFailed, .asksExisting:
-            throw .signIn(.malformedCallback("links have no pages yet"), retry: nil)
         case .failed(let failure, let retry):
             let name = await signIn.nameToKeep(of: failure, body: request.body, binding: binding)
             throw .signIn(
@@ -45,6 +32,8 @@ struct CallbackRoute: Sendable {
                         target: target, language: signIn.chosenLanguage(ofCallback: request.body),
                         cookies: name.map { [cookies.setKeptName($0)] } ?? [])
                 })
+        default:
+            return try answers.answer(outcome, binding: binding, locale: locale(request), request: request)
         }
     }
 
@@ -53,28 +42,9 @@ struct CallbackRoute: Sendable {
         responses.locale(begunIn: signIn.chosenLanguage(ofCallback: request.body), request: request)
     }
 
-    private func bindingCookie(_ request: ServerRequest) -> BindingCookie {
-        switch cookies.binding(in: request.fields) {
-        case .absent: .absent
-        case .several: .invalid
-        case .one(let value): BrowserBinding(cookie: value).map { .value($0) } ?? .invalid
-        }
-    }
-
     /// A value that is not ours does not open; several are as good as none.
     private func keptName(_ request: ServerRequest) -> String? {
         if case .one(let value) = cookies.keptName(in: request.fields) { value } else { nil }
-    }
-
-    /// A sign-in that came to its end has used the name or needs none.
-    private func forgettingName(_ request: ServerRequest) -> [String] {
-        cookies.keptName(in: request.fields) == .absent ? [] : [Cookies.clearKeptName]
-    }
-
-    private func remember(_ binding: BindingCookie, _ session: Digest256, _ target: ReturnTarget) {
-        var browsers = [session]
-        if case .value(let value) = binding { browsers.append(value.hash) }
-        bounces.sent(browsers, to: target.location, at: clock.now())
     }
 
     /// The page that posts the form again from our own origin, where the binding cookie is sent. It holds the known
@@ -91,17 +61,6 @@ struct CallbackRoute: Sendable {
             "repost", locale: locale, RepostPage.values(fields: fields, scriptNonce: nonce))
         return responses.page(
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
-    }
-
-    private func message(_ key: String, _ request: ServerRequest) -> ServerResponse {
-        let locale = locale(request)
-        let strings = responses.pages.strings(locale)
-        let home = MessagePage.Action(
-            text: strings?["message.home"] ?? "", link: locale.link(configuration.publicURL.path("/")))
-        let page = MessagePage(page: key, strings, [home])
-        return responses.page(
-            page.render(responses.pages, locale: locale), locale: locale, status: .forbidden,
-            cookies: forgettingName(request))
     }
 }
 

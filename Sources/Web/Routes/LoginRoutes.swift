@@ -16,12 +16,6 @@ struct LoginRoutes: Sendable {
     let clock: any WallClock
     let random: any RandomSource
 
-    /// A validated `return_to`: as it came, to be carried on, and where it leads.
-    private struct Wish {
-        var text: String?
-        var target: ReturnTarget
-    }
-
     /// The login page; a visitor who is signed in and wants to go somewhere is sent on, once.
     func page(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let wish = try wish(request)
@@ -48,7 +42,7 @@ struct LoginRoutes: Sendable {
     }
 
     private func show(
-        _ request: ServerRequest, _ wish: Wish, _ signedIn: SignedIn?, notice: LoginPage.Notice?
+        _ request: ServerRequest, _ wish: ReturnWish, _ signedIn: SignedIn?, notice: LoginPage.Notice?
     ) -> ServerResponse {
         let binding = binding(request) ?? BrowserBinding.make(random: random)
         let locale = responses.locale(of: request)
@@ -72,6 +66,11 @@ struct LoginRoutes: Sendable {
     func attempt(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let wish = try wish(request)
         let (attempt, binding) = await begin(request, wish)
+        return Self.answer(attempt, responses, cookies: [cookies.setBinding(binding.cookieValue)])
+    }
+
+    /// What the scripts of pages with Apple's button ask for.
+    static func answer(_ attempt: Attempt, _ responses: WebResponses, cookies: [String]) -> ServerResponse {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("state", attempt.state)
@@ -79,7 +78,7 @@ struct LoginRoutes: Sendable {
         writer.member("expiresAt", attempt.expiresAt)
         writer.member("renewAfter", attempt.renewAfter)
         writer.endObject()
-        return responses.json(writer.bytes, cookies: [cookies.setBinding(binding.cookieValue)])
+        return responses.json(writer.bytes, cookies: cookies)
     }
 
     /// Starts an attempt at the tap and goes to Apple.
@@ -96,7 +95,7 @@ struct LoginRoutes: Sendable {
 
     /// Whether the target a browser was just sent to has sent it back. A browser that presents a session which has
     /// ended is no such case, nor is one that names no target.
-    private func isBounce(_ request: ServerRequest, _ wish: Wish, _ signedIn: SignedIn?) -> Bool {
+    private func isBounce(_ request: ServerRequest, _ wish: ReturnWish, _ signedIn: SignedIn?) -> Bool {
         guard wish.text != nil else { return false }
         let browser: Digest256?
         if let signedIn {
@@ -108,7 +107,7 @@ struct LoginRoutes: Sendable {
         return bounces.takeBounce([browser], target: wish.target.location, at: clock.now())
     }
 
-    private func begin(_ request: ServerRequest, _ wish: Wish) async -> (Attempt, BrowserBinding) {
+    private func begin(_ request: ServerRequest, _ wish: ReturnWish) async -> (Attempt, BrowserBinding) {
         let binding = binding(request) ?? BrowserBinding.make(random: random)
         let replacing = await signedInIfKnown(request)?.session.id
         let attempt = signIn.begin(
@@ -122,19 +121,9 @@ struct LoginRoutes: Sendable {
         (try? await reader.signedIn(reader.credential(in: request.fields))) ?? nil
     }
 
-    /// The browser's binding when it sent a sound one; kept, so that many tabs can sign in at once.
-    private func binding(_ request: ServerRequest) -> BrowserBinding? {
-        guard case .one(let value) = cookies.binding(in: request.fields) else { return nil }
-        return BrowserBinding(cookie: value)
-    }
+    private func binding(_ request: ServerRequest) -> BrowserBinding? { cookies.browserBinding(in: request.fields) }
 
-    private func wish(_ request: ServerRequest) throws(WebFailure) -> Wish {
-        switch Query(request).value("return_to") {
-        case .absent, .one(""): return Wish(text: nil, target: targets.defaultTarget)
-        case .several: throw .badRequest("several return_to")
-        case .one(let text):
-            guard let target = targets.validate(text) else { throw .returnToRefused }
-            return Wish(text: text, target: target)
-        }
+    private func wish(_ request: ServerRequest) throws(WebFailure) -> ReturnWish {
+        try ReturnWish(Query(request), among: targets)
     }
 }

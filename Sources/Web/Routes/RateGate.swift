@@ -28,6 +28,17 @@ struct RateGate: Sendable {
         }
     }
 
+    /// The same for a route whose pattern has parameters.
+    func limiting(
+        _ handle: @escaping @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
+    ) -> @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse {
+        { request, parameters throws(WebFailure) in
+            traffic?.note("\(request.client)")
+            try pass(request)
+            return try await handle(request, parameters)
+        }
+    }
+
     /// Counts this request.
     /// - Throws: `.tooManyRequests` when it is one too many.
     func pass(_ request: ServerRequest) throws(WebFailure) {

@@ -56,9 +56,12 @@ struct RouteTable: Sendable {
         let login = LoginRoutes(
             configuration: configuration, responses: responses, cookies: cookies, reader: reader,
             signIn: services.signIn, targets: services.returnTargets, bounces: bounces, clock: clock, random: random)
+        let upgrades = RateGate(perMinute: limits.upgradesPerMinute, stopwatch: stopwatch)
+        let answers = SignInAnswers(
+            configuration: configuration, responses: responses, cookies: cookies, bounces: bounces, clock: clock)
         let callback = CallbackRoute(
             configuration: configuration, responses: responses, cookies: cookies, signIn: services.signIn,
-            bounces: bounces, clock: clock, random: random)
+            answers: answers, random: random)
         let notifications = NotificationRoute(
             configuration: configuration, responses: responses, notifications: services.notifications,
             failures: RateLimiter(RateGate.limit(perMinute: limits.failedNotificationsPerMinute)),
@@ -94,9 +97,29 @@ struct RouteTable: Sendable {
         ]
         let api = APIRoutes(
             configuration: configuration, responses: responses, services: services, reader: reader, session: session,
-            signIns: signIns, stopwatch: stopwatch)
+            signIns: signIns, upgrades: upgrades, stopwatch: stopwatch)
+        let links = LinkRoutes(
+            configuration: configuration, responses: responses, cookies: cookies, reader: reader,
+            signIn: services.signIn, answers: answers, random: random)
+        let upgrade = UpgradeRoutes(
+            configuration: configuration, responses: responses, cookies: cookies, reader: reader,
+            signIn: services.signIn, targets: services.returnTargets, gate: upgrades, random: random)
+        let existing = ExistingAccountRoutes(
+            configuration: configuration, responses: responses, cookies: cookies, access: access,
+            signIn: services.signIn, answers: answers)
+        let linkRoutes = [
+            Entry(method: .get, pattern: "/link/{id}", handle: signIns.limiting(links.page)),
+            Entry(method: .post, pattern: "/link/{id}", handle: signIns.limiting(links.connect)),
+            Entry(method: .get, pattern: "/link/{id}/attempt", handle: signIns.limiting(links.attempt)),
+            Entry(method: .get, pattern: "/link/{id}/apple", handle: signIns.limiting(links.apple)),
+            Entry(method: .post, pattern: "/login/existing", handle: signIns.limiting(existing.post)),
+            Entry(method: .get, pattern: "/upgrade", handle: signIns.limiting(upgrade.page)),
+            Entry(method: .post, pattern: "/upgrade", handle: upgrade.password),
+            Entry(method: .post, pattern: "/upgrade/second-factor", handle: upgrade.secondFactor),
+            Entry(method: .get, pattern: "/.well-known/change-password", handle: upgrade.changePassword),
+        ]
         routes =
-            proxyRoutes + api.entries + assertionRoutes + accountRoutes + [
+            proxyRoutes + api.entries + assertionRoutes + accountRoutes + linkRoutes + [
                 Entry(method: .get, pattern: "/", handle: account.root),
                 Entry(method: .get, pattern: "/login", handle: signIns.limiting(login.page)),
                 Entry(method: .get, pattern: "/login/attempt", handle: signIns.limiting(login.attempt)),

@@ -7,6 +7,8 @@ struct ContentSecurityPolicy: Sendable {
     let plain: String
     /// What is no page: JSON, redirects, `/auth/verify`.
     let nothing: String
+    /// A page without scripts whose form may also lead to `login.passwordURL`.
+    let existing: String
     private let scriptPrefix: String
     private let scriptSuffix: String
     private let loginSuffix: String
@@ -14,10 +16,20 @@ struct ContentSecurityPolicy: Sendable {
     init(_ configuration: WebConfiguration) {
         let apple = PublicURL.origin(of: configuration.apple.scriptURL) ?? ""
         let logo = configuration.site.logo.flatMap(PublicURL.origin).map { " \($0)" } ?? ""
-        let forms = (["'self'"] + configuration.login.allowedReturnOrigins).joined(separator: " ")
+        // The default target is the operator's own word, and need not be among the allowed origins.
+        var origins = configuration.login.allowedReturnOrigins
+        if let home = PublicURL.origin(of: configuration.login.defaultReturnTo), !origins.contains(home),
+            home != configuration.publicURL.origin
+        {
+            origins.append(home)
+        }
+        let forms = (["'self'"] + origins).joined(separator: " ")
         let common = "base-uri 'none'; form-action \(forms); frame-ancestors 'none'"
         nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-        plain = "default-src 'none'; style-src 'self'; img-src 'self'\(logo); \(common)"
+        let plainPrefix = "default-src 'none'; style-src 'self'; img-src 'self'\(logo); "
+        plain = plainPrefix + common
+        let password = configuration.login.passwordURL.flatMap(PublicURL.origin).map { " \($0)" } ?? ""
+        existing = plainPrefix + "base-uri 'none'; form-action \(forms)\(password); frame-ancestors 'none'"
         scriptPrefix = "default-src 'none'; script-src 'nonce-"
         scriptSuffix = "'; connect-src 'self'; style-src 'self'; img-src 'self'\(logo); \(common)"
         // Apple's button needs inline styles and a font in a data: URL; a nonce in style-src would cancel the former.

@@ -89,6 +89,20 @@ struct Cookies: Sendable {
         return found
     }
 
+    /// What a request says about its browser's binding. Several are as good as a forged one.
+    func bindingCookie(in fields: HTTPFields) -> BindingCookie {
+        switch binding(in: fields) {
+        case .absent: .absent
+        case .several: .invalid
+        case .one(let value): BrowserBinding(cookie: value).map { .value($0) } ?? .invalid
+        }
+    }
+
+    /// The browser's binding when it sent a sound one; kept, so that many tabs can sign in at once.
+    func browserBinding(in fields: HTTPFields) -> BrowserBinding? {
+        if case .value(let binding) = bindingCookie(in: fields) { binding } else { nil }
+    }
+
     private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
         guard let first = text.firstIndex(where: { !isSpace($0) }),

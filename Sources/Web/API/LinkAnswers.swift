@@ -1,0 +1,94 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// The secret of a link or an upgrade, as an app presents it: `Authorization: Bearer` (RFC 6750 §2.1), one field.
+enum LinkCredential {
+    /// - Throws: 401 when there is none at all; what can be no such secret is answered as a wrong one.
+    static func token<Token: SecretToken>(_ fields: HTTPFields) throws(WebFailure) -> Token {
+        let values = fields[values: .authorization]
+        guard let value = values.first else { throw .linkTokenMissing }
+        let parts = value.split(separator: " ", maxSplits: 1)
+        guard values.count == 1, parts.count == 2, parts[0].lowercased() == "bearer",
+            let token = Token(parsing: String(parts[1].drop { $0 == " " }))
+        else { throw .link(.unknown, way: nil) }
+        return token
+    }
+}
+
+extension WebFailure {
+    /// What an app or a backend is answered.
+    init(program failure: LinkFailure) {
+        switch failure {
+        case .invalid(let member): self = .invalidRequest(Self.explanation(of: member))
+        case .signIn(let failure): self = .nativeSignIn(failure)
+        default: self.init(visitor: failure, way: nil)
+        }
+    }
+
+    /// What a visitor is answered.
+    /// - Parameter way: how they go on.
+    init(visitor failure: LinkFailure, way: LinkWay?) {
+        switch failure {
+        case .tooMany(let seconds): self = .tooManyRequests(retryAfter: Int(clamping: seconds))
+        case .userPending where way == nil: self = .userPending
+        case .userDisabled where way == nil: self = .userDisabled
+        default: self = .link(failure, way: way)
+        }
+    }
+
+    /// - Parameter member: one that the domain refused.
+    private static func explanation(of member: String) -> String {
+        switch member {
+        case "externalID":
+            "externalID is 1 to \(UserLimits.externalID) bytes of text without control characters"
+        case "displayName":
+            "displayName is 1 to \(LinkLimits.displayName) bytes of text without control characters"
+        case "returnTo":
+            "returnTo is a path of publicURL, or an absolute URL on its origin or one of login.allowedReturnOrigins"
+        case "username":
+            "username is 1 to \(LinkLimits.username) bytes of text without control characters"
+        case "password": "password is 1 to \(LinkLimits.password) bytes of text"
+        case "code":
+            "code is 1 to \(LinkLimits.secondFactorCode) bytes of text without control characters"
+        default: "\(member) cannot be that"
+        }
+    }
+}
+
+extension LinkFailure {
+    var isSignIn: Bool { if case .signIn = self { true } else { false } }
+}
+
+/// How a visitor goes on after a link or an upgrade that came to nothing.
+struct LinkWay: Sendable {
+    /// Nil when nobody knows which link it was.
+    var link: LinkKey?
+    /// Where it would have led.
+    var returnTo: ReturnTarget?
+    /// The language `ui_locales` chose; nil when the browser's own is right.
+    var language: String?
+}
+
+/// Runs a step of the domain's, its failure said for programs.
+func answeringPrograms<Value>(
+    _ step: () async throws(LinkFailure) -> Value
+) async throws(WebFailure) -> Value {
+    do {
+        return try await step()
+    } catch {
+        throw WebFailure(program: error)
+    }
+}
+
+/// Runs a step of the domain's, its failure said for visitors.
+func answeringVisitors<Value>(
+    _ way: LinkWay? = nil, _ step: () async throws(LinkFailure) -> Value
+) async throws(WebFailure) -> Value {
+    do {
+        return try await step()
+    } catch {
+        throw WebFailure(visitor: error, way: way)
+    }
+}

@@ -1,0 +1,131 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `/api/v1/links`: an application ties the Apple identity of somebody it has signed in to the account they have there.
+struct LinksAPI: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let signIn: SignIn
+
+    /// Begins a link; for a backend.
+    func create(
+        _ request: ServerRequest, _: PathParameters, key: APIKey
+    ) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let asked = try LinkBody.creation(request)
+        let made: NewLink
+        do {
+            made = try await signIn.createLink(
+                externalID: asked.externalID, kind: asked.kind, displayName: asked.displayName,
+                returnTo: asked.returnTo, mayReplace: key.scopes.contains(.linksReplace), waiting: asked.ticket)
+        } catch .notConfigured where asked.kind == .upgrade {
+            throw .upgradesNotConfigured
+        } catch {
+            throw WebFailure(program: error)
+        }
+        let url = configuration.publicURL.absolute + "/link/\(made.id)"
+        var writer = JSONWriter(reserving: 512)
+        writer.beginObject()
+        writer.member("id", made.id.rawValue)
+        writer.member("url", url)
+        writer.member("ticket", made.ticket.reveal())
+        writer.member("nonce", made.nonce)
+        writer.member("expiresAt", made.expiresAt)
+        writer.endObject()
+        return responses.json(writer.bytes, status: .created, fields: [.location: url])
+    }
+
+    /// Brings what Apple gave; for an app that was handed the ticket.
+    func authorize(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+        guard !configuration.apple.bundleIDs.isEmpty else { throw .nativeNotConfigured }
+        _ = try APIQuery(request)
+        let ticket: LinkTicket = try LinkCredential.token(request.fields)
+        let id = try Self.id(parameters)
+        let asked = try LinkBody.authorization(request, maximum: NativeBody.maximum(configuration))
+        let code = try await answeringPrograms { () throws(LinkFailure) in
+            try await signIn.authorizeLink(id, ticket: ticket, asked, device: DeviceDescription.device(of: request))
+        }
+        var writer = JSONWriter(reserving: 96)
+        writer.beginObject()
+        writer.member("code", code.reveal())
+        writer.endObject()
+        return responses.json(writer.bytes)
+    }
+
+    /// Redeems the code that the browser or app brought; for the backend, which has seen whose it is.
+    func complete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let code = try LinkBody.code(request, maximum: APILimits.body)
+        let id = try Self.id(parameters)
+        let user = try await answeringPrograms { () throws(LinkFailure) in
+            try await signIn.completeLink(id, code: code)
+        }
+        var writer = JSONWriter(reserving: 1024)
+        writer.beginObject()
+        writer.member("result", "success")
+        writer.name("user")
+        UserDocument.write(user, to: &writer)
+        writer.endObject()
+        return responses.json(writer.bytes)
+    }
+
+    /// What is no id names no link.
+    private static func id(_ parameters: PathParameters) throws(WebFailure) -> LinkID {
+        guard let id = parameters["id"].flatMap({ LinkID(parsing: $0) }) else { throw .link(.unknown, way: nil) }
+        return id
+    }
+}
+
+/// The contents of links and upgrades, read as strictly as those of apps.
+enum LinkBody {
+    struct Creation: Sendable {
+        var externalID: String
+        var kind: LinkKind
+        var displayName: String
+        var returnTo: String?
+        var ticket: LinkTicket?
+    }
+
+    static func creation(_ request: ServerRequest) throws(WebFailure) -> Creation {
+        let object = try NativeBody.object(request, maximum: APILimits.body)
+        try NativeBody.require(object, toHoldOnly: ["externalID", "kind", "displayName", "returnTo", "ticket"], "")
+        guard let kind = LinkKind(rawValue: try text("kind", in: object)) else {
+            throw .invalidRequest("kind is link or upgrade")
+        }
+        var ticket: LinkTicket?
+        if let value = try NativeBody.text("ticket", in: object, maximumSize: APILimits.body) {
+            guard let parsed = LinkTicket(parsing: value) else { throw .invalidRequest("ticket is none") }
+            ticket = parsed
+        }
+        return Creation(
+            externalID: try text("externalID", in: object), kind: kind,
+            displayName: try text("displayName", in: object),
+            returnTo: try NativeBody.text("returnTo", in: object, maximumSize: APILimits.body), ticket: ticket)
+    }
+
+    static func authorization(_ request: ServerRequest, maximum: Int) throws(WebFailure) -> LinkRequest {
+        let object = try NativeBody.object(request, maximum: maximum)
+        try NativeBody.require(object, toHoldOnly: ["identityToken", "authorizationCode", "user"], "")
+        let (given, family) = try NativeBody.name(in: object, maximum: maximum)
+        return LinkRequest(
+            identityToken: try NativeBody.needed(
+                "identityToken", in: object, maximumSize: NativeBody.maximumTokenSize),
+            authorizationCode: try NativeBody.needed(
+                "authorizationCode", in: object, maximumSize: NativeBody.maximumCodeSize),
+            givenName: given, familyName: family)
+    }
+
+    /// The one member `code`.
+    static func code(_ request: ServerRequest, maximum: Int) throws(WebFailure) -> String {
+        let object = try NativeBody.object(request, maximum: maximum)
+        try NativeBody.require(object, toHoldOnly: ["code"], "")
+        return try text("code", in: object)
+    }
+
+    /// Bounded by the content; what else it must be, the domain says.
+    private static func text(_ name: String, in object: JSONObject) throws(WebFailure) -> String {
+        try NativeBody.needed(name, in: object, maximumSize: APILimits.body)
+    }
+}

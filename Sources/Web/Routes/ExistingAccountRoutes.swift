@@ -1,0 +1,44 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `POST /login/existing`: what somebody nobody knows answers to "Already have an account?".
+struct ExistingAccountRoutes: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let cookies: Cookies
+    let access: AccountAccess
+    let signIn: SignIn
+    let answers: SignInAnswers
+
+    func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let form = try access.form(request, ["waiting", "choice"])
+        guard let choice = form["choice"].flatMap({ ExistingAccountChoice(rawValue: $0) }) else {
+            throw .badRequest("no choice")
+        }
+        guard let id = form["waiting"].flatMap({ WaitingID(parsing: $0) }) else { throw .link(.unknown, way: nil) }
+        guard choice == .new || configuration.login.passwordURL != nil else { throw .routing(.notFound) }
+        let locale = responses.locale(of: request)
+        let binding = cookies.bindingCookie(in: request.fields)
+        let answer = try await answeringVisitors(LinkWay(language: locale.chosen)) { () throws(LinkFailure) in
+            try await signIn.answerExisting(
+                id, choice, binding: binding, device: DeviceDescription.device(of: request))
+        }
+        switch answer {
+        case .connect(let ticket):
+            let location = Self.address(configuration.login.passwordURL ?? "", ticket: ticket)
+            return responses.redirect(to: location, cookies: answers.keeping(binding))
+        case .signIn(let outcome):
+            return try answers.answer(outcome, binding: binding, locale: locale, request: request)
+        }
+    }
+
+    /// `passwordURL?ticket=…`, its own query and fragment kept.
+    static func address(_ url: String, ticket: LinkTicket) -> String {
+        let fragment = url.firstIndex(of: "#") ?? url.endIndex
+        let address = url[..<fragment]
+        let separator = !address.contains("?") ? "?" : address.hasSuffix("?") || address.hasSuffix("&") ? "" : "&"
+        return "\(address)\(separator)ticket=\(ticket.reveal())\(url[fragment...])"
+    }
+}

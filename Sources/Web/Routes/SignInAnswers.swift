@@ -1,0 +1,78 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// What the browser is answered at the end of a sign-in, wherever it ended: at the callback, or after the question whether
+/// there is an account.
+struct SignInAnswers: Sendable {
+    let configuration: WebConfiguration
+    let responses: WebResponses
+    let cookies: Cookies
+    let bounces: BounceMemory
+    let clock: any WallClock
+
+    func answer(
+        _ outcome: SignInOutcome, binding: BindingCookie, locale: PageLocale, request: ServerRequest
+    ) throws(WebFailure) -> ServerResponse {
+        switch outcome {
+        case .signedIn(let token, let session, let returnTo):
+            remember(binding, session.tokenHash, returnTo)
+            return responses.redirect(
+                to: returnTo.location, cookies: [cookies.setSession(token.reveal())] + forgettingName(request))
+        case .alreadySignedIn(let returnTo): return responses.redirect(to: returnTo.location)
+        case .pending: return message("pending", locale, request)
+        case .disabled: return message("disabled", locale, request)
+        case .closed: return message("closed", locale, request)
+        case .linkAuthorized(let location):
+            return responses.redirect(to: location, cookies: forgettingName(request))
+        case .linkFailed(let failure, let link, let returnTo):
+            throw WebFailure(
+                visitor: failure, way: LinkWay(link: link, returnTo: returnTo, language: locale.chosen))
+        case .asksExisting(let person): return question(person, binding: binding, locale)
+        // Only the callback can post again.
+        case .repost: throw .signIn(.missingBinding, retry: nil)
+        case .failed(let failure, let retry):
+            throw .signIn(failure, retry: retry.map { SignInRetry(target: $0, language: locale.chosen) })
+        }
+    }
+
+    /// "Already have an account?" The browser's binding lives on while its person signs in to the application.
+    private func question(_ person: WaitingPerson, binding: BindingCookie, _ locale: PageLocale) -> ServerResponse {
+        let strings = responses.pages.strings(locale)
+        let page = responses.pages.render(
+            "existing", locale: locale,
+            ExistingAccountPage.values(
+                waiting: person.id, name: ExistingAccountPage.name(of: person), strings: strings))
+        return responses.page(
+            page, locale: locale, policy: responses.policy.existing, referrer: .sameOrigin,
+            cookies: keeping(binding))
+    }
+
+    /// The binding anew, as long as an attempt may take.
+    func keeping(_ binding: BindingCookie) -> [String] {
+        if case .value(let value) = binding { [cookies.setBinding(value.cookieValue)] } else { [] }
+    }
+
+    private func remember(_ binding: BindingCookie, _ session: Digest256, _ target: ReturnTarget) {
+        var browsers = [session]
+        if case .value(let value) = binding { browsers.append(value.hash) }
+        bounces.sent(browsers, to: target.location, at: clock.now())
+    }
+
+    /// A sign-in that came to its end has used the name or needs none.
+    private func forgettingName(_ request: ServerRequest) -> [String] {
+        cookies.keptName(in: request.fields) == .absent ? [] : [Cookies.clearKeptName]
+    }
+
+    private func message(_ key: String, _ locale: PageLocale, _ request: ServerRequest) -> ServerResponse {
+        let strings = responses.pages.strings(locale)
+        let home = MessagePage.Action(
+            text: strings?["message.home"] ?? "", link: locale.link(configuration.publicURL.path("/")))
+        let page = MessagePage(page: key, strings, [home])
+        return responses.page(
+            page.render(responses.pages, locale: locale), locale: locale, status: .forbidden,
+            cookies: forgettingName(request))
+    }
+}
