@@ -104,8 +104,8 @@ let package = Package(
         tests(
             "WebTests",
             [
-                "Web", "MemoryStores", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public", httpTypes,
-                logging,
+                "Web", "Storage", "MemoryStores", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
+                httpTypes, logging,
             ]),
         tests(
             "BramleyTests",

@@ -90,7 +90,6 @@ package struct WebConfiguration: Sendable {
 
         package init(limits: SessionLimits, cookieDomain: String? = nil) {
             self.limits = limits
-            self.linking = linking
             self.cookieDomain = cookieDomain
         }
     }
@@ -179,6 +178,7 @@ package struct WebConfiguration: Sendable {
         self.locales = locales
         self.pageOverrides = pageOverrides
         self.limits = limits
+        self.linking = linking
         self.assertionAudience = assertionAudience
     }
 }

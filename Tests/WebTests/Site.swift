@@ -10,7 +10,7 @@ import Synchronization
 import Web
 
 /// The whole web side over fakes, and a browser's worth of conveniences to talk to it.
-struct Site {
+struct Site: Answering {
     let configuration: WebConfiguration
     let application: WebApplication
     let store = FakeStore()
@@ -92,8 +92,20 @@ struct Site {
         (configuration.sessions.cookieDomain == nil ? "__Host-bramley=" : "__Secure-bramley=") + Self.browserToken
     }
 
-    // MARK: Requests
+    /// A state sealed for the binding of this site's browser.
+    func state(returnTo: String? = nil) async throws -> String {
+        let query = returnTo.map { "?return_to=" + PercentEncoding.encodeComponent($0) } ?? ""
+        let response = await get("/login/attempt" + query, cookie: "__Host-bramley-login=\(Self.binding)")
+        return try JSONReader.parse(response.bytes).objectValue?["state"]?.stringValue ?? ""
+    }
+}
 
+/// What can be asked.
+protocol Answering {
+    var application: WebApplication { get }
+}
+
+extension Answering {
     func send(
         _ method: HTTPRequest.Method, _ target: String, _ fields: HTTPFields = HTTPFields(), body: String = "",
         trusted: Bool = false, client: IPAddress = .v4(0x0A00_0001)
@@ -122,13 +134,6 @@ struct Site {
         var fields = fields
         if fields[.contentType] == nil { fields[.contentType] = "application/x-www-form-urlencoded" }
         return await send(.post, target, fields, body: String(decoding: FormEncoder.encode(form), as: UTF8.self))
-    }
-
-    /// A state sealed for the binding of this site's browser.
-    func state(returnTo: String? = nil) async throws -> String {
-        let query = returnTo.map { "?return_to=" + PercentEncoding.encodeComponent($0) } ?? ""
-        let response = await get("/login/attempt" + query, cookie: "__Host-bramley-login=\(Self.binding)")
-        return try JSONReader.parse(response.bytes).objectValue?["state"]?.stringValue ?? ""
     }
 }
 

@@ -31,7 +31,8 @@ enum ConnectPage {
 
     /// What Apple's button needs.
     struct Button: Sendable {
-        var attempt: Attempt
+        var state: String
+        var nonce: String
         /// Where the link without scripts leads, without its query.
         var address: String
         var query: String
@@ -61,7 +62,7 @@ enum ConnectPage {
         return LoginPage.values(locale: locale.tag, configuration: configuration).merging(own).merging([
             "page": ["nonce": .text(button.scriptNonce)],
             "attempt": [
-                "state": .text(button.attempt.state), "nonce": .text(button.attempt.nonce),
+                "state": .text(button.state), "nonce": .text(button.nonce),
                 "query": .text(button.query), "notice": false,
             ],
             "links": ["apple": .text(button.address), "attempt": .optional(button.renewal)],

@@ -97,10 +97,10 @@ enum PageSamples {
     private static func connecting(
         _ locale: PageLocale, _ strings: Strings, _ configuration: WebConfiguration
     ) -> [PageSample] {
-        let attempt = Attempt(state: state, nonce: "SAMPLE-NONCE", expiresAt: moment, renewAfter: 240)
         func sample(_ name: String, _ content: ConnectPage.Content, renewal: String? = nil) -> PageSample {
             let button = ConnectPage.Button(
-                attempt: attempt, address: otherAccount, query: "", renewal: renewal, scriptNonce: scriptNonce)
+                state: state, nonce: "SAMPLE-NONCE", address: otherAccount, query: "", renewal: renewal,
+                scriptNonce: scriptNonce)
             return PageSample(
                 template: "connect", name: "connect (\(name))",
                 values: ConnectPage.values(

@@ -38,7 +38,8 @@ struct LinkRoutes: Sendable {
         }
         let (attempt, browser) = try await begin(id, request, locale)
         let button = ConnectPage.Button(
-            attempt: attempt, address: path + "/apple", query: locale.parameter ?? "", renewal: path + "/attempt",
+            state: attempt.state, nonce: attempt.nonce, address: path + "/apple", query: locale.parameter ?? "",
+            renewal: path + "/attempt",
             scriptNonce: Base64URL.encode(random.bytes(16)))
         return show(content, locale, button: button, cookies: [cookies.setBinding(browser.cookieValue)])
     }

@@ -180,7 +180,8 @@ struct UpgradeRoutes: Sendable {
             language: visit.locale.chosen)
         let url = signIn.authorizeURL(for: attempt).split(separator: "?", maxSplits: 1)
         let button = ConnectPage.Button(
-            attempt: attempt, address: String(url[0]), query: url.count == 2 ? String(url[1]) : "", renewal: nil,
+            state: attempt.state, nonce: attempt.nonce, address: String(url[0]),
+            query: url.count == 2 ? String(url[1]) : "", renewal: nil,
             scriptNonce: Base64URL.encode(random.bytes(16)))
         return responses.connectPage(
             ConnectPage.Content(kind: .proven), button: button, locale: visit.locale,

@@ -1,0 +1,227 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+import Testing
+import Web
+
+/// `/api/v1/links` and the page a link leads to.
+@Suite struct LinkAPITests {
+    @Test("A link is created for its backend, and its page names the account")
+    func creation() async throws {
+        let site = try LinkSite()
+        let response = await site.json(
+            "/api/v1/links",
+            #"{"externalID":"42","kind":"link","displayName":"<b>ada","returnTo":"https://app.example.com/x"}"#,
+            try await site.key())
+        #expect(response.status == .created)
+        let object = try #require(response.json)
+        #expect(object.members.map(\.name) == ["id", "url", "ticket", "nonce", "expiresAt"])
+        #expect(object["expiresAt"]?.stringValue == "2026-09-21T14:23:20.000Z")
+        let url = try #require(object["url"]?.stringValue)
+        #expect(response.location == url)
+        #expect(url == "https://login.example.com/link/" + (object["id"]?.stringValue ?? ""))
+        #expect(response.fields[.cacheControl] == "no-store")
+        let page = await site.get(url.replacing("https://login.example.com", with: ""), site.browser())
+        #expect(page.status == .ok)
+        #expect(page.text.contains("&lt;b&gt;ada") && !page.text.contains("<b>ada"))
+        #expect(page.text.contains("Connect your Apple Account"))
+        #expect(page.fields[.cacheControl] == "no-store")
+        #expect(page.policy.contains("form-action 'self' https://app.example.com;"))
+        _ = try site.attempt(page)
+    }
+
+    @Test("By ticket in a browser: Apple's answer, the code, the backend, the user")
+    func browser() async throws {
+        let site = try LinkSite()
+        let key = try await site.key()
+        let link = try await site.link(key: key)
+        let answer = try await site.callback(await site.get(link.url, site.browser()))
+        #expect(answer.status == .seeOther)
+        let code = try #require(answer.parameter("code"))
+        #expect(answer.location == "https://app.example.com/done?x=1&link=\(link.id)&code=\(code)#f")
+        // No session: the application has its own.
+        #expect(answer.setCookies.allSatisfy { !$0.hasPrefix("__Host-bramley=") })
+        #expect(try await site.database.user(externalID: "42") == nil)
+        #expect(await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"x"}"#, key).code == "code_invalid")
+        for _ in 0..<2 {
+            let done = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key)
+            #expect(done.status == .ok)
+            #expect(done.json?["result"]?.stringValue == "success")
+            #expect(done.json?["user"]?.objectValue?["externalID"]?.stringValue == "42")
+            #expect(done.json?["user"]?.objectValue?["appleSubject"]?.stringValue == "ada")
+        }
+        #expect(await site.get(link.url, site.browser()).status == .conflict)
+    }
+
+    @Test("By ticket from an app: the same request is given the same code, another one none")
+    func app() async throws {
+        let site = try LinkSite()
+        let key = try await site.key()
+        let link = try await site.link(key: key)
+        let path = "/api/v1/links/\(link.id)/authorize"
+        let bearer: HTTPFields = [.authorization: "bearer \(link.ticket)"]
+        let body = site.authorization("ada", link.nonce)
+        let first = await site.json(path, body, bearer)
+        #expect(first.status == .ok)
+        let code = try #require(first.json?["code"]?.stringValue)
+        #expect(await site.json(path, body, bearer).json?["code"]?.stringValue == code)
+        #expect(await site.json(path, site.authorization("eve", link.nonce, code: "c2"), bearer).code == "nonce_used")
+        let done = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key)
+        #expect(done.json?["user"]?.objectValue?["appleSubject"]?.stringValue == "ada")
+    }
+
+    @Test("Whoever has not this ticket has nothing")
+    func tickets() async throws {
+        let site = try LinkSite()
+        let key = try await site.key()
+        let (link, other) = (try await site.link(key: key), try await site.link("43", key: key))
+        let path = "/api/v1/links/\(link.id)/authorize"
+        let body = site.authorization("ada", link.nonce)
+        let none = await site.json(path, body)
+        #expect(none.status == .unauthorized && none.code == "token_required")
+        #expect(none.fields[.wwwAuthenticate] == "Bearer")
+        for value in [
+            "Bearer \(other.ticket)", "Bearer brt_" + String(repeating: "A", count: 43), "Bearer", "Bearer x",
+            "Basic \(link.ticket)", "Bearer \(link.ticket)A", key[.authorization] ?? "",
+        ] {
+            let response = await site.json(path, body, [.authorization: value])
+            #expect(response.status == .notFound && response.code == "link_unknown", "\(value)")
+        }
+        var twice = HTTPFields()
+        for _ in 0..<2 { twice.append(HTTPField(name: .authorization, value: "Bearer \(link.ticket)")) }
+        #expect(await site.json(path, body, twice).code == "link_unknown")
+        // Nor does a cookie stand for it.
+        #expect(await site.json(path, body, [.cookie: "__Host-bramley=\(link.ticket)"]).code == "token_required")
+        // The nonce is this link's.
+        let swapped = await site.json(
+            path, site.authorization("ada", other.nonce), [.authorization: "Bearer \(link.ticket)"])
+        #expect(swapped.code == "identity_token")
+        #expect(await site.json(path, body, [.authorization: "Bearer \(link.ticket)"]).status == .ok)
+    }
+
+    @Test("Keys need the scope, and replacing needs its own")
+    func scopes() async throws {
+        let site = try LinkSite()
+        let links = try await site.key()
+        let others = try await site.key(APIScope.allCases.filter { $0 != .links })
+        let link = try await site.link(key: links)
+        for (path, body) in [
+            ("/api/v1/links", #"{"externalID":"1","kind":"link","displayName":"x"}"#),
+            ("/api/v1/links/\(link.id)/complete", #"{"code":"x"}"#),
+        ] {
+            #expect(await site.json(path, body).code == "api_key_required")
+            let response = await site.json(path, body, others)
+            #expect(response.status == .forbidden && response.code == "insufficient_scope")
+        }
+        func connect(_ subject: String, _ code: String, key: HTTPFields) async throws -> ServerResponse {
+            let link = try await site.link(key: key)
+            let answer = await site.json(
+                "/api/v1/links/\(link.id)/authorize", site.authorization(subject, link.nonce, code: code),
+                [.authorization: "Bearer \(link.ticket)"])
+            let secret = try #require(answer.json?["code"]?.stringValue)
+            return await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(secret)"}"#, key)
+        }
+        #expect(try await connect("ada", "c1", key: links).status == .ok)
+        let refused = try await connect("eve", "c2", key: links)
+        #expect(refused.status == .conflict && refused.code == "account-already-linked")
+        #expect(try await connect("eve", "c3", key: try await site.key([.links, .linksReplace])).status == .ok)
+        #expect(try await site.database.user(externalID: "42")?.appleSubject == AppleSubject("eve"))
+    }
+
+    @Test(
+        "What is no link is said",
+        arguments: [
+            "", "[]", "{}", #"{"externalID":"1","kind":"link"}"#, #"{"externalID":"","kind":"link","displayName":"x"}"#,
+            #"{"externalID":"1","kind":"LINK","displayName":"x"}"#,
+            #"{"externalID":"1","kind":"link","displayName":"x","ticket":"brt_x"}"#,
+            #"{"externalID":"1","kind":"link","displayName":"x","returnTo":"https://evil.example/"}"#,
+            #"{"externalID":"1","kind":"link","displayName":"x","returnTo":"//evil.example/"}"#,
+            #"{"externalID":"1","kind":"link","displayName":"x\u0000"}"#,
+            #"{"externalID":"1","externalID":"2","kind":"link","displayName":"x"}"#,
+            #"{"externalID":"1","kind":"link","displayName":"x","mayReplace":true}"#,
+            #"{"externalID":1,"kind":"link","displayName":"x"}"#,
+        ])
+    func refusals(_ body: String) async throws {
+        let site = try LinkSite()
+        let response = await site.json("/api/v1/links", body, try await site.key())
+        #expect(response.status == .badRequest && response.code == "invalid_request")
+        #expect(response.json?["detail"]?.stringValue?.isEmpty == false)
+    }
+
+    @Test("Without a verifier there are links, and no upgrades")
+    func withoutVerifier() async throws {
+        let site = try LinkSite(hasVerifier: false)
+        let key = try await site.key()
+        _ = try await site.link(key: key)
+        let response = await site.json(
+            "/api/v1/links", #"{"externalID":"1","kind":"upgrade","displayName":"x"}"#, key)
+        #expect(response.status == .conflict && response.code == "upgrades_not_configured")
+        for path in ["/api/v1/upgrades", "/api/v1/upgrades/upg_x/second-factor", "/api/v1/upgrades/upg_x/complete"] {
+            let response = await site.json(path, "{}")
+            #expect(response.status == .notFound && response.code == "upgrades_not_configured")
+        }
+        #expect(await site.get("/upgrade").status == .notFound)
+        #expect(await site.upgrade().status == .notFound)
+        #expect(await site.get("/.well-known/change-password").status == .notFound)
+    }
+
+    @Test("What is no id, an end, an expiry: each has its code, and its page a way on")
+    func ends() async throws {
+        let site = try LinkSite()
+        let key = try await site.key()
+        for id in ["lnk_00000000000000000000000000", "upg_00000000000000000000000000", "x", "lnk_%2e"] {
+            #expect(await site.json("/api/v1/links/\(id)/complete", #"{"code":"x"}"#, key).status == .notFound)
+            let page = await site.get("/link/\(id)", site.browser())
+            #expect(page.status == .notFound)
+            #expect(page.text.contains("class=\"button primary\""))
+        }
+        let link = try await site.link(key: key)
+        let page = await site.get(link.url, site.browser())
+        let cancelled = try await site.callback(page, error: "user_cancelled_authorize")
+        #expect(cancelled.status == .badRequest)
+        #expect(cancelled.text.contains("href=\"\(link.url)\""))
+        #expect(cancelled.text.contains("href=\"https://app.example.com/done?x=1#f\""))
+        site.clock.advance(seconds: 600)
+        let late = await site.get(link.url, site.browser())
+        #expect(late.status == .gone)
+        #expect(
+            await site.json(
+                "/api/v1/links/\(link.id)/authorize", site.authorization("ada", link.nonce),
+                [.authorization: "Bearer \(link.ticket)"]
+            ).code == "link_expired")
+        for _ in 0..<5 {
+            _ = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"x"}"#, key)
+        }
+    }
+
+    @Test("The page without scripts, and the one that stays open")
+    func attempts() async throws {
+        let site = try LinkSite()
+        let link = try await site.link(key: try await site.key())
+        let direct = await site.get(link.url + "/apple", site.browser())
+        #expect(direct.status == .seeOther)
+        #expect(direct.location?.hasPrefix("https://appleid.apple.com/auth/authorize?") == true)
+        // Another site's link does not go past the page that names the account.
+        var elsewhere = site.browser()
+        for value in ["cross-site", "same-site", "none"] {
+            elsewhere[.secFetchSite] = value
+            #expect(await site.get(link.url + "/apple", elsewhere).location == link.url)
+        }
+        let fresh = await site.get(link.url + "/attempt", site.browser())
+        #expect(fresh.json?.members.map(\.name) == ["state", "nonce", "expiresAt", "renewAfter"])
+        #expect(await site.get("/link/x/attempt").fields[.contentType] == "application/problem+json")
+    }
+
+    @Test("The page names who is signed in here")
+    func signedIn() async throws {
+        let site = try LinkSite()
+        let answer = try await site.callback(await site.get("/login", site.browser()), subject: "zoe")
+        let cookie = try #require(answer.setCookies.first { $0.hasPrefix("__Host-bramley=") })
+        let session = String(cookie.dropFirst(15).prefix { $0 != ";" })
+        let link = try await site.link(key: try await site.key())
+        let page = await site.get(link.url, site.browser(session: session))
+        #expect(page.text.contains("In this browser, <bdi>zoe@example.com</bdi> is signed in"))
+        #expect(page.text.contains("ada@orchard"))
+    }
+}

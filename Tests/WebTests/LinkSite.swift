@@ -1,0 +1,273 @@
+import Coding
+import Crypto
+import Foundation
+import HTTP
+import HTTPTypes
+import Logging
+import RelyingParty
+import Storage
+import Synchronization
+import Testing
+import Web
+
+/// The web side over a real database, an Apple that believes `sub|nonce|code`, and an application with passwords.
+final class LinkSite: Answering {
+    static let binding = String(repeating: "B", count: 42) + "A"
+    static let otherBinding = String(repeating: "C", count: 42) + "A"
+
+    let application: WebApplication
+    let configuration: WebConfiguration
+    let database: Storage.Database
+    let apple = TokenApple()
+    let verifier = PasswordApplication()
+    let clock = FakeClock()
+    let log = LogLines()
+    private let folder: String
+
+    init(
+        asksExisting: Bool = false, hasVerifier: Bool = true, upgradesPerAccount: Int = 10,
+        adjust: (inout WebConfiguration) -> Void = { _ in }
+    ) throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "bramley-\(UUID().uuidString)").path
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        var configuration = WebConfiguration(
+            publicURL: PublicURL("https://login.example.com")!, site: .init(name: "Example Orchard"),
+            apple: .init(
+                servicesID: "com.example.web", bundleIDs: ["com.example.app"], teamID: TeamID("TEAM123456"),
+                redirectURI: "https://login.example.com/apple/callback", scopes: ["name", "email"]),
+            login: .init(
+                allowedReturnOrigins: ["https://app.example.com"], passwordURL: "https://accounts.example.org/in?a=1#f"),
+            sessions: .init(limits: SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)),
+            linking: .init(changePassword: true))
+        configuration.limits.upgradesPerMinute = 1_000
+        adjust(&configuration)
+        self.configuration = configuration
+        let (random, log) = (SystemRandom(), log)
+        let logger = Logger(label: "test") { _ in log.handler() }
+        let keyring = SealingKeyring(current: .generate(), previous: [])
+        let database = try Storage.Database(
+            options: DatabaseOptions(
+                directory: folder, origin: .real, sessionLimits: configuration.sessions.limits,
+                onAccountDeleted: .erase, busyTimeout: 50),
+            keyring: keyring, clock: clock, random: random, logger: logger)
+        self.database = database
+        let targets = ReturnTargets(
+            publicURL: "https://login.example.com", allowedOrigins: configuration.login.allowedReturnOrigins,
+            defaultTarget: configuration.login.defaultReturnTo)
+        let signIn = SignIn(
+            provider: apple, store: database, keyring: keyring,
+            configuration: SignInConfiguration(
+                sessionLimits: configuration.sessions.limits, signUp: .open, returnTargets: targets, nativeNonce: .raw,
+                asksExisting: asksExisting, upgradesPerAccount: upgradesPerAccount),
+            clock: clock, random: random, logger: logger, links: database, verifier: hasVerifier ? verifier : nil)
+        application = WebApplication(
+            configuration: configuration, pages: try Pages(configuration: configuration),
+            services: .init(
+                signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
+                notifications: Notifications(provider: apple, store: database, clock: clock, logger: logger),
+                returnTargets: targets, clock: clock, random: random, logger: logger, keyring: keyring))
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    /// Everything that lies in the folder of the database, as bytes.
+    var files: [[UInt8]] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.compactMap { FileManager.default.contents(atPath: folder + "/" + $0).map { Array($0) } }
+    }
+
+    // MARK: Backends
+
+    func key(_ scopes: [APIScope] = [.links]) async throws -> HTTPFields {
+        let token = APIKeyToken.make(random: SystemRandom())
+        try await database.createAPIKey(
+            APIKey(
+                id: RandomIdentifier(random: SystemRandom()).make(), name: "k", scopes: scopes, createdAt: clock.now()),
+            hash: token.hash)
+        return [.authorization: "Bearer \(token.reveal())", .contentType: "application/json"]
+    }
+
+    func json(_ path: String, _ body: String, _ fields: HTTPFields = [:]) async -> ServerResponse {
+        var fields = fields
+        if fields[.contentType] == nil { fields[.contentType] = "application/json" }
+        return await send(.post, path, fields, body: body)
+    }
+
+    /// A link as its backend holds it.
+    struct Made {
+        var id: String
+        var url: String
+        var ticket: String
+        var nonce: String
+    }
+
+    func link(
+        _ externalID: String = "42", kind: String = "link", returnTo: String = "https://app.example.com/done?x=1#f",
+        ticket: String? = nil, key: HTTPFields
+    ) async throws -> Made {
+        let more = ticket.map { #","ticket":"\#($0)""# } ?? ""
+        let response = await json(
+            "/api/v1/links",
+            #"{"externalID":"\#(externalID)","kind":"\#(kind)","displayName":"ada@orchard","returnTo":"\#(returnTo)"\#(more)}"#,
+            key)
+        try #require(response.status == .created, "\(response.text)")
+        func member(_ name: String) throws -> String { try #require(response.json?[name]?.stringValue) }
+        return Made(
+            id: try member("id"), url: try member("url").replacing("https://login.example.com", with: ""),
+            ticket: try member("ticket"), nonce: try member("nonce"))
+    }
+
+    func authorization(_ subject: String, _ nonce: String, code: String = "c1") -> String {
+        #"{"identityToken":"\#(subject)|\#(nonce)|\#(code)","authorizationCode":"\#(code)","user":{"givenName":"Ada"}}"#
+    }
+
+    // MARK: Browsers
+
+    func browser(_ binding: String = binding, session: String? = nil) -> HTTPFields {
+        let session = session.map { "; __Host-bramley=\($0)" } ?? ""
+        return [
+            .cookie: "__Host-bramley-login=\(binding)\(session)", .secFetchSite: "same-origin",
+            .contentType: "application/x-www-form-urlencoded",
+        ]
+    }
+
+    /// What Apple's script is given by a page.
+    func attempt(_ page: ServerResponse) throws -> (state: String, nonce: String) {
+        func meta(_ name: String) throws -> String {
+            let html = page.text
+            let start = try #require(
+                html.firstRange(of: "<meta name=\"appleid-signin-\(name)\" content=\""), "no button on the page")
+            return String(html[start.upperBound...].prefix { $0 != "\"" })
+        }
+        return (try meta("state"), try meta("nonce"))
+    }
+
+    /// Apple's post after the button of this page was used.
+    func callback(
+        _ page: ServerResponse, subject: String = "ada", code: String = "c1", error: String? = nil,
+        binding: String = binding
+    ) async throws -> ServerResponse {
+        let (state, nonce) = try attempt(page)
+        let form =
+            error.map { [("state", state), ("error", $0)] }
+            ?? [("state", state), ("code", code), ("id_token", "\(subject)|\(nonce)|\(code)")]
+        var fields = browser(binding)
+        fields[.secFetchSite] = "cross-site"
+        return await post("/apple/callback", form: form, fields)
+    }
+
+    func upgrade(
+        _ username: String = "ada", _ password: String = "correct horse", _ more: [(String, String)] = []
+    ) async -> ServerResponse {
+        await post("/upgrade", form: [("username", username), ("password", password)] + more, browser())
+    }
+}
+
+extension ServerResponse {
+    /// The value of a hidden field.
+    func hidden(_ name: String) -> String? {
+        text.firstRange(of: "<input type=\"hidden\" name=\"\(name)\" value=\"").map {
+            String(text[$0.upperBound...].prefix { $0 != "\"" })
+        }
+    }
+
+    func parameter(_ name: String) -> String? {
+        location?.firstRange(of: "\(name)=").map { range in
+            String((location ?? "")[range.upperBound...].prefix { $0 != "&" && $0 != "#" })
+        }
+    }
+}
+
+/// Believes tokens of the form `sub|nonce|code`.
+final class TokenApple: IdentityProvider {
+    let servicesID = ClientID("com.example.web")
+    let bundleIDs = [ClientID("com.example.app")]
+    let team = TeamID("TEAM123456")
+    let failure = Mutex<SignInFailure?>(nil)
+
+    func authorizeURL(state: String, nonce: String) -> String {
+        "https://appleid.apple.com/auth/authorize?state=\(state)&nonce=\(nonce)"
+    }
+
+    func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
+        guard let fields = try? FormDecoder.parse(body) else { throw .malformedCallback("no form") }
+        func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
+        return CallbackForm(
+            state: field("state"), code: field("code"), identityToken: field("id_token"), error: field("error"))
+    }
+
+    func displayName(given: String?, family: String?) -> PersonName { PersonName(given: given, family: family) }
+
+    func verify(
+        identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
+    ) async throws(SignInFailure) -> IdentityClaims {
+        let parts = identityToken.split(separator: "|").map(String.init)
+        guard parts.count == 3, parts[1] == nonce else { throw .identityToken("nonce") }
+        guard parts[2] == authorizationCode else { throw .identityToken("c_hash") }
+        return IdentityClaims(
+            issuer: "https://appleid.apple.com", clientID: clientIDs[0], subject: AppleSubject(parts[0]),
+            issuedAt: Timestamp(seconds: 1_790_000_000),
+            email: EmailAddress(address: "\(parts[0])@example.com", isVerified: true, isPrivate: false))
+    }
+
+    func exchange(
+        authorizationCode: String, nonce: String, claims: IdentityClaims
+    ) async throws(SignInFailure) -> VerifiedIdentity {
+        if let failure = failure.withLock({ $0 }) { throw failure }
+        return VerifiedIdentity(claims: claims, refreshToken: RefreshToken("r.\(authorizationCode)"))
+    }
+
+    func redeem(
+        authorizationCode: String, nonce: String?, clientID: ClientID
+    ) async throws(SignInFailure) -> VerifiedIdentity { throw .codeRefused("not here") }
+
+    func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {
+        throw .refused("not here")
+    }
+}
+
+/// The application: `ada` has a password, `bob` a second factor as well.
+final class PasswordApplication: AccountVerifier {
+    struct State {
+        var passwords: [[UInt8]] = []
+        var conversions: [Conversion] = []
+        var converted: Set<String> = []
+        var failure: VerifierFailure?
+        var conversionFailure: VerifierFailure?
+        var refuses = false
+    }
+
+    let state = Mutex(State())
+
+    func verify(username: String, password: Password) async throws(VerifierFailure) -> VerifierAnswer {
+        let bytes = password.bytes.reveal()
+        let failure = state.withLock { state in
+            state.passwords.append(bytes)
+            return state.failure
+        }
+        if let failure { throw failure }
+        let isConverted = state.withLock { $0.converted.contains(username) }
+        guard !isConverted, bytes == Array("correct horse".utf8) else { return .failure }
+        switch username {
+        case "ada": return .success(externalID: "ada")
+        case "bob": return .twoFactorAuthRequired(challenge: "of bob", methods: ["totp", "Pigeon <b>"])
+        default: return .failure
+        }
+    }
+
+    func secondFactor(challenge: String, code: String) async throws(VerifierFailure) -> VerifierAnswer {
+        if let failure = state.withLock({ $0.failure }) { throw failure }
+        return challenge == "of bob" && code == "123456" ? .success(externalID: "bob") : .failure
+    }
+
+    func convert(_ conversion: Conversion) async throws(VerifierFailure) -> ConversionAnswer {
+        let (failure, refuses) = state.withLock { state in
+            state.conversions.append(conversion)
+            if state.conversionFailure == nil, !state.refuses { state.converted.insert(conversion.externalID) }
+            return (state.conversionFailure, state.refuses)
+        }
+        if let failure { throw failure }
+        return refuses ? .refused : .converted
+    }
+}
