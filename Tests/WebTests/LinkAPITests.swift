@@ -2,6 +2,8 @@ import Coding
 import HTTP
 import HTTPTypes
 import RelyingParty
+import Storage
+import Synchronization
 import Testing
 import Web
 

@@ -3,6 +3,8 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 import Sockets
+import Storage
+import Synchronization
 import Testing
 import Web
 
