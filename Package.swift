@@ -109,8 +109,10 @@ let package = Package(
             ]),
         tests(
             "BramleyTests",
-            ["Bramley", "ChildProcesses", "Web", "RelyingParty", "Sockets", "Crypto", "Coding", arguments, logging],
-            data: ["Broken"]),
+            [
+                "Bramley", "ChildProcesses", "Web", "HTTP", "RelyingParty", "Sockets", "Crypto", "Coding", arguments,
+                httpTypes, logging,
+            ], data: ["Broken"]),
         tests(
             "AppleSimulatorTests", ["AppleSimulator", "ChildProcesses", "HTTP", "Sockets", httpTypes], data: ["Vectors"]
         ),

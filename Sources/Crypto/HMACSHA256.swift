@@ -21,4 +21,25 @@ package enum HMACSHA256 {
             }
         }
     }
+
+    /// Of a message that must stand nowhere else.
+    /// - Returns: 32 bytes.
+    package static func authenticate(key: SecretBytes, message: SecretBytes) -> [UInt8] {
+        // Safe: as above.
+        key.withBytes { key in
+            message.withBytes { message in
+                unsafe key.withUnsafeBytes { key in
+                    unsafe message.withUnsafeBytes { message in
+                        unsafe [UInt8](unsafeUninitializedCapacity: 32) { output, initialized in
+                            unsafe EVP_Q_mac(
+                                nil, "HMAC", nil, "SHA256", nil, key.baseAddress, key.count,
+                                message.baseAddress?.assumingMemoryBound(to: UInt8.self), message.count,
+                                output.baseAddress, output.count, &initialized)
+                            precondition(initialized == 32, "HMAC-SHA-256 failed: out of memory")
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -19,6 +19,19 @@ package struct SecretBytes: Redacted {
         bytes = []
     }
 
+    /// `head` and `tail` in one piece.
+    package init(_ head: [UInt8], _ tail: SecretBytes) {
+        // Safe: the buffer has room for both, and `head` and the lent bytes lie elsewhere.
+        storage = unsafe Storage(count: head.count + tail.count) { buffer in
+            unsafe buffer.copyBytes(from: head)
+            tail.withBytes { span in
+                unsafe span.withUnsafeBytes { bytes in
+                    unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[head.count...]).copyMemory(from: bytes)
+                }
+            }
+        }
+    }
+
     /// - Parameter fill: writes all `count` bytes of the buffer.
     init(count: Int, fill: (UnsafeMutableRawBufferPointer) -> Void) {
         storage = unsafe Storage(count: count, fill: fill)
@@ -43,6 +56,20 @@ package struct SecretBytes: Redacted {
         defer { withExtendedLifetime(storage) {} }
         let buffer = unsafe storage.buffer
         return body(unsafe buffer.bytes)
+    }
+
+    /// Appends the bytes to a buffer whose owner has room for them and overwrites it afterwards.
+    package func append(to output: inout [UInt8]) {
+        withBytes { span in unsafe span.withUnsafeBytes { unsafe output.append(contentsOf: $0) } }
+    }
+
+    /// One byte after the other, for who writes them down in another form.
+    package func forEach(_ body: (UInt8) -> Void) {
+        withBytes { span in
+            unsafe span.withUnsafeBytes { bytes in
+                for index in 0..<bytes.count { body(unsafe bytes[index]) }
+            }
+        }
     }
 
     /// A copy outside the protection of this type, for a key file. Every call is a place to look at in review.

@@ -22,6 +22,8 @@ package struct Configuration: Sendable {
     package var assertion: Assertion
     /// Nil: no events are sent.
     package var webhooks: Webhooks?
+    /// Nil: nobody knows any passwords, and there is nothing to upgrade.
+    package var upgrade: Upgrade?
     package var log: Log
 
     package struct Access: Sendable {
@@ -58,6 +60,10 @@ package struct Configuration: Sendable {
         package var idleTimeout: Int
         /// A second, at Apple.
         package var credentialChecks: Int
+        /// Passwords that one address may try in a minute.
+        package var upgradesPerMinute: Int
+        /// Passwords that may be tried at one account in 15 minutes.
+        package var upgradesPerAccount: Int
     }
 
     package struct Apple: Sendable {
@@ -107,6 +113,8 @@ package struct Configuration: Sendable {
         /// Seconds, at most 600.
         package var attemptLifetime: Int
         package var passwordURL: String?
+        /// `passwordURL` is given then.
+        package var askExistingAccount: Bool
     }
 
     /// `login.mode`: how Apple's page opens.
@@ -217,7 +225,14 @@ package struct Configuration: Sendable {
         package var events: Set<JournalEntry.Kind>
     }
 
-    /// Where the secrets are that sign webhooks.
+    package struct Upgrade: Sendable {
+        package var verifierURL: String
+        package var secrets: WebhookSecretSource
+        /// `/.well-known/change-password` leads to the upgrade page.
+        package var changePassword: Bool
+    }
+
+    /// Where the secrets are that sign webhooks, or questions to the verifier.
     package enum WebhookSecretSource: Sendable {
         /// Known to be good; read again when it changes.
         case file(path: String)

@@ -10,11 +10,33 @@ extension ConfigurationBuilder {
         let target = values.text("login.defaultReturnTo")
         let lifetime = values.integer("login.attemptLifetime")
         let password = link("login.passwordURL")
+        let asks = values.boolean("login.askExistingAccount")
+        let canAsk = canAsk(asks, password)
         let isGood = target.map { isReturnTarget($0, publicURL, origins) } ?? false
-        guard isGood, let mode, let origins, let target, let lifetime, let password else { return nil }
+        guard isGood, canAsk, let mode, let origins, let target, let lifetime, let password, let asks else {
+            return nil
+        }
         return Configuration.Login(
             mode: mode, allowedReturnOrigins: origins, defaultReturnTo: target, attemptLifetime: lifetime,
-            passwordURL: password.value)
+            passwordURL: password.value, askExistingAccount: asks)
+    }
+
+    /// Who says that they have an account is sent to where they sign in to it, with a ticket in the query.
+    private func canAsk(_ asks: Bool?, _ password: Link?) -> Bool {
+        guard asks == true, let password else { return true }
+        guard let url = password.value else {
+            values.fail(
+                "login.askExistingAccount", "is true without login.passwordURL, so that nobody could be sent there.",
+                "Name the application's own sign-in in login.passwordURL, or remove the key.")
+            return false
+        }
+        guard !url.contains("#") else {
+            values.fail(
+                "login.passwordURL", "has a fragment, behind which login.askExistingAccount cannot add its ticket.",
+                "Leave out the # and what follows.")
+            return false
+        }
+        return true
     }
 
     /// A list of exact origins, with TLS or on this machine.

@@ -7,7 +7,7 @@ extension ConfigurationBuilder {
     func webhooks() -> WebhooksSection? {
         let urls = webhookAddresses()
         let events = webhookEvents()
-        let secrets = webhookSecrets(areWanted: urls?.isEmpty == false)
+        let secrets = signingSecrets(of: "webhooks", areWanted: urls?.isEmpty == false)
         guard let urls, let events, let secrets else { return nil }
         guard !urls.isEmpty else {
             for key in ["webhooks.secretFile", "webhooks.secret", "webhooks.events"] where values.isGiven(key) {
@@ -57,48 +57,5 @@ extension ConfigurationBuilder {
             kinds.insert(kind)
         }
         return kinds
-    }
-
-    /// Nil means a problem; a value of nil means that nothing was given.
-    private struct Secrets { var value: Configuration.WebhookSecretSource? }
-
-    private func webhookSecrets(areWanted: Bool) -> Secrets? {
-        let file = values.text("webhooks.secretFile")
-        let inline = values.text("webhooks.secret")
-        guard !refuseTwins("webhooks.secretFile", "webhooks.secret") else { return nil }
-        if let file {
-            guard let text = readSecret("webhooks.secretFile", file),
-                webhookSecrets(text, "webhooks.secretFile", subject: "\(file.quoted) ") != nil
-            else { return nil }
-            return Secrets(value: .file(path: file))
-        }
-        if let inline {
-            // The environment cannot always carry line ends: \n is taken for one.
-            return webhookSecrets(inline.replacing("\\n", with: "\n"), "webhooks.secret", subject: "").map {
-                Secrets(value: .inline($0))
-            }
-        }
-        let isThere = values.isGiven("webhooks.secretFile") || values.isGiven("webhooks.secret")
-        guard areWanted, !isThere else { return isThere ? nil : Secrets(value: nil) }
-        if !values.isRefused("webhooks.secret") {
-            values.failMissing("webhooks.secretFile", "Name a file with a secret: \(Self.secretAdvice)")
-        }
-        return nil
-    }
-
-    private static let secretAdvice =
-        "(umask 077; echo \"whsec_$(openssl rand -base64 32)\" > webhooks.secret) makes one."
-
-    private func webhookSecrets(_ text: String, _ key: String, subject: String) -> WebhookSecrets? {
-        do throws(WebhookSecrets.Flaw) {
-            return try WebhookSecrets(parsing: text)
-        } catch {
-            values.fail(
-                key, subject + error.fault,
-                "Write one a line, \(WebhookSecret.prefix) and "
-                    + "\(WebhookSecret.sizes.lowerBound) to \(WebhookSecret.sizes.upperBound) bytes in base64: "
-                    + Self.secretAdvice)
-            return nil
-        }
     }
 }

@@ -24,16 +24,19 @@ struct ConfigurationBuilder {
         let secrets = secrets(storage)
         let assertion = assertion(apple)
         let webhooks = webhooks()
+        let upgrade = upgrade()
         let log = log()
         checkPorts(server, admin)
         guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let api, let button,
-            let site, let pages, let sessions, let storage, let secrets, let assertion, let webhooks, let log
+            let site, let pages, let sessions, let storage, let secrets, let assertion, let webhooks, let upgrade,
+            let log
         else { return nil }
         return Configuration(
             publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple,
             login: login,
             forwardAuth: forward, api: api, button: button, site: site, pages: pages, sessions: sessions,
-            storage: storage, secrets: secrets, assertion: assertion, webhooks: webhooks.value, log: log)
+            storage: storage, secrets: secrets, assertion: assertion, webhooks: webhooks.value,
+            upgrade: upgrade.value, log: log)
     }
 
     static func withoutSlash(_ path: String) -> String {
@@ -137,7 +140,8 @@ struct ConfigurationBuilder {
     private func limits() -> Configuration.Limits? {
         let names = [
             "requestLine", "headerBlock", "fieldCount", "body", "connections", "connectionsPerAddress", "headerTimeout",
-            "bodyTimeout", "writeTimeout", "idleTimeout", "credentialChecks",
+            "bodyTimeout", "writeTimeout", "idleTimeout", "credentialChecks", "upgradesPerMinute",
+            "upgradesPerAccount",
         ]
         let found = names.map { values.integer("server.limits.\($0)") }
         let all = found.compactMap { $0 }
@@ -145,7 +149,7 @@ struct ConfigurationBuilder {
         return Configuration.Limits(
             requestLine: all[0], headerBlock: all[1], fieldCount: all[2], body: all[3], connections: all[4],
             connectionsPerAddress: all[5], headerTimeout: all[6], bodyTimeout: all[7], writeTimeout: all[8],
-            idleTimeout: all[9], credentialChecks: all[10])
+            idleTimeout: all[9], credentialChecks: all[10], upgradesPerMinute: all[11], upgradesPerAccount: all[12])
     }
 
     /// Two listeners cannot share an address and port.

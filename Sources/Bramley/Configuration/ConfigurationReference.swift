@@ -59,6 +59,7 @@ package enum ConfigurationReference {
         ("Storage and keys", ["storage", "secrets"]),
         ("Signed assertions", ["assertion"]),
         ("Events to applications", ["webhooks"]),
+        ("Passwords that become Sign in with Apple", ["upgrade"]),
         ("Log", ["log"]),
     ]
 

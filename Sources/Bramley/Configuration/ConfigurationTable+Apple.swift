@@ -91,6 +91,13 @@ extension ConfigurationTable {
             meaning:
                 "The site's own password login, shown beside the button: an https address or a path of publicURL's host."
         ),
+        ConfigurationKey(
+            name: "login.askExistingAccount", type: .boolean, presence: .boolean(false),
+            meaning: """
+                Ask whom Apple names for the first time whether they have an account here already, so that nobody gets \
+                a second one by accident. Who has is sent to `login.passwordURL` with a ticket: see \
+                [linking](linking.md).
+                """),
     ]
 
     static let forwardAuthKeys: [ConfigurationKey] = [

@@ -85,6 +85,15 @@ extension ConfigurationTable {
             At most so often Apple is asked whether a person's sign-in still stands; each at most once a day. 20 are \
             1.7 million a day.
             """),
+        limit(
+            "upgradesPerMinute", 1...10_000, "", 10,
+            "Passwords that one address may try in a minute, for [upgrades](upgrade.md); more is 429."),
+        limit(
+            "upgradesPerAccount", 1...1_000, "", 10,
+            """
+            Passwords that may be tried at one account in 15 minutes, from wherever, whether there is such an account or \
+            not; more is 429.
+            """),
     ]
 
     static let adminKeys: [ConfigurationKey] = [

@@ -19,6 +19,7 @@ package struct Diagnosis: Hashable, Sendable {
         case publicURL = "public_url"
         case tls, callback, notifications, cookies, headers, proxy, traffic
         case lastNotification = "last_notification"
+        case verifier
     }
 
     package var check: Check
@@ -90,6 +91,11 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case oneAddress = "one_address"
     case noNotification = "no_notification"
     case lastNotificationOld = "last_notification_old"
+    case verifierUnreachable = "verifier_unreachable"
+    case verifierTLS = "verifier_tls"
+    case verifierCredulous = "verifier_credulous"
+    case verifierRefuses = "verifier_refuses"
+    case verifierUnusable = "verifier_unusable"
 
     package var check: Diagnosis.Check {
         switch self {
@@ -111,6 +117,7 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
         case .proxyUntrusted, .forwardedForMissing, .forwardedForForgeable, .hostChanged: .proxy
         case .oneAddress: .traffic
         case .noNotification, .lastNotificationOld: .lastNotification
+        case .verifierUnreachable, .verifierTLS, .verifierCredulous, .verifierRefuses, .verifierUnusable: .verifier
         }
     }
 }

@@ -45,8 +45,18 @@ enum Doctor {
             async let outside = site.run()
             async let inside = server.run()
             async let told = NotificationExamination.run(place.database, configuration: configuration, at: clock.now())
-            return await warnings + [place.diagnosis, inside] + atApple + outside + told
+            async let verifier = Self.verifier(configuration, transport, clock)
+            return await warnings + [place.diagnosis, inside] + atApple + outside + told + verifier
         }
+    }
+
+    private static func verifier(
+        _ configuration: Configuration, _ transport: any HTTPTransport, _ clock: any WallClock
+    ) async -> [Diagnosis] {
+        guard let upgrade = configuration.upgrade else { return [] }
+        return await VerifierExamination(
+            upgrade: upgrade, transport: transport, clock: clock, random: SystemRandom()
+        ).run()
     }
 
     /// A loop and a client of its own, for as long as `body` takes.

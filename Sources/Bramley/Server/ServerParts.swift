@@ -28,6 +28,7 @@ final class ServerParts: Sendable {
     private let webConfiguration: WebConfiguration
     private let httpConfiguration: HTTPServerConfiguration
     private let webhooks: Webhooks?
+    private let verifierSecrets: WebhookSecretFile?
     private let clock: any WallClock
     private let logger: Logger
 
@@ -72,13 +73,19 @@ final class ServerParts: Sendable {
         let targets = ReturnTargets(
             publicURL: configuration.publicURL.text, allowedOrigins: configuration.login.allowedReturnOrigins,
             defaultTarget: configuration.login.defaultReturnTo)
+        verifierSecrets = try configuration.upgrade.map {
+            try WebhookSecretFile($0.secrets, key: "upgrade.secretFile", logger: logger)
+        }
         let signIn = SignIn(
             provider: provider, store: database, keyring: keyring,
             configuration: SignInConfiguration(
                 attemptLifetime: Int64(configuration.login.attemptLifetime),
                 sessionLimits: configuration.sessions.limits, signUp: configuration.access.signUp,
-                returnTargets: targets, nativeNonce: configuration.apple.nativeNonce),
-            clock: clock, random: random, logger: logger, links: database, verifier: nil)
+                returnTargets: targets, nativeNonce: configuration.apple.nativeNonce,
+                asksExisting: configuration.login.askExistingAccount,
+                upgradesPerAccount: configuration.server.limits.upgradesPerAccount),
+            clock: clock, random: random, logger: logger, links: database,
+            verifier: try Self.verifier(configuration, verifierSecrets, group, clock, random))
         conversions = Conversions(
             signIn: signIn, leases: database, clock: clock, random: random, logger: logger)
         signingKeys = configuration.assertion.audience.map { [database] _ in
@@ -124,6 +131,20 @@ final class ServerParts: Sendable {
         return Webhooks(dispatcher: dispatcher, secrets: secrets)
     }
 
+    private static func verifier(
+        _ configuration: Configuration, _ secrets: WebhookSecretFile?, _ group: EventLoopGroup,
+        _ clock: any WallClock, _ random: any RandomSource
+    ) throws -> VerifierTransport? {
+        guard let upgrade = configuration.upgrade, let secrets, let url = ClientURL(upgrade.verifierURL) else {
+            return nil
+        }
+        return VerifierTransport(
+            url: url,
+            transport: HTTPClient(
+                group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)"),
+            secrets: { secrets.current }, clock: clock, random: random)
+    }
+
     // MARK: What each loop serves
 
     /// On the loop it is for.
@@ -161,7 +182,7 @@ final class ServerParts: Sendable {
     /// How often other processes' writes are looked for, and expired rows deleted, in milliseconds.
     private static let tickInterval: Int64 = 250
     private static let maintenanceInterval: Int64 = 60_000
-    /// How often the secrets of webhooks are looked at, in milliseconds.
+    /// How often the files of secrets that sign are looked at, in milliseconds.
     private static let secretInterval: Int64 = 1_000
 
     /// The work beside requests, all on one loop. Ends when the loop drains.
@@ -187,9 +208,12 @@ final class ServerParts: Sendable {
                     await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval))
                 }
             }
+        }
+        let secrets = [webhooks?.secrets, verifierSecrets].compactMap(\.self)
+        if !secrets.isEmpty {
             loop.spawn {
                 while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval)) {
-                    webhooks.secrets.look()
+                    for file in secrets { file.look() }
                 }
             }
         }

@@ -26,7 +26,9 @@ extension Configuration {
             forwardAuth: forwardAuth.style == .original ? .original : .forwarded, accessRules: forwardAuth.rules,
             apiOrigins: api.allowedOrigins,
             locales: pages.locales, pageOverrides: pages.files,
-            limits: WebConfiguration.Limits(callbackBody: server.limits.body),
+            limits: WebConfiguration.Limits(
+                callbackBody: server.limits.body, upgradesPerMinute: server.limits.upgradesPerMinute),
+            linking: WebConfiguration.Linking(changePassword: upgrade?.changePassword == true),
             assertionAudience: assertion.audience)
     }
 

@@ -3,7 +3,8 @@ internal import Logging
 internal import RelyingParty
 internal import Synchronization
 
-/// The secrets that sign webhooks, read again when their file changes: a secret is replaced without a restart.
+/// The secrets that sign webhooks, or the questions to the verifier, read again when their file changes: a secret is
+/// replaced without a restart.
 final class WebhookSecretFile: Sendable {
     private struct State {
         var secrets: WebhookSecrets
@@ -13,12 +14,18 @@ final class WebhookSecretFile: Sendable {
         var isRefused = false
     }
 
+    /// The key of the configuration that names the file.
+    private let key: String
     private let path: String?
     private let logger: Logger
     private let state: Mutex<State>
 
+    /// - Parameter key: of the configuration; for the log.
     /// - Throws: `StartFailure`.
-    init(_ source: Configuration.WebhookSecretSource, logger: Logger) throws(StartFailure) {
+    init(
+        _ source: Configuration.WebhookSecretSource, key: String = "webhooks.secretFile", logger: Logger
+    ) throws(StartFailure) {
+        self.key = key
         self.logger = logger
         switch source {
         case .inline(let secrets):
@@ -27,10 +34,10 @@ final class WebhookSecretFile: Sendable {
         case .file(let path):
             self.path = path
             do throws(Refusal) {
-                let bytes = try Self.read(path)
+                let bytes = try Self.bytes(of: path)
                 state = Mutex(State(secrets: try Self.parse(bytes), digest: SHA256.hash(bytes)))
             } catch {
-                throw StartFailure("webhooks.secretFile: \(path) \(error.fault)")
+                throw StartFailure("\(key): \(path) \(error.fault)")
             }
         }
     }
@@ -43,12 +50,12 @@ final class WebhookSecretFile: Sendable {
     func look() {
         guard let path else { return }
         do throws(Refusal) {
-            let bytes = try Self.read(path)
+            let bytes = try Self.bytes(of: path)
             let digest = SHA256.hash(bytes)
             guard state.withLock({ $0.isRefused || $0.digest != digest }) else { return }
             let secrets = try Self.parse(bytes)
             state.withLock { $0 = State(secrets: secrets, digest: digest) }
-            logger.info("webhooks.secretFile was read again", metadata: ["secrets": "\(secrets.all.count)"])
+            logger.info("\(key) was read again", metadata: ["secrets": "\(secrets.all.count)"])
         } catch {
             let isFirst = state.withLock { state in
                 defer { state.isRefused = true }
@@ -56,16 +63,19 @@ final class WebhookSecretFile: Sendable {
             }
             guard isFirst else { return }
             logger.error(
-                "webhooks.secretFile is not usable; the secrets read before go on",
+                "\(key) is not usable; the secrets read before go on",
                 metadata: ["detail": .string(error.fault)])
         }
     }
+
+    /// Those a file holds, once.
+    static func read(_ path: String) throws -> WebhookSecrets { try parse(try bytes(of: path)) }
 
     private struct Refusal: Error {
         var fault: String
     }
 
-    private static func read(_ path: String) throws(Refusal) -> [UInt8] {
+    private static func bytes(of path: String) throws(Refusal) -> [UInt8] {
         let file: GuardedFile
         do throws(GuardedFile.Failure) {
             file = try GuardedFile.read(path, maximumBytes: 65536)
@@ -91,7 +101,7 @@ extension WebhookSecrets.Flaw {
         switch self {
         case .empty: "holds no secret."
         case .tooMany: "holds more than \(WebhookSecrets.maximum) secrets."
-        case .invalid(let line): "holds in line \(line) no secret of webhooks."
+        case .invalid(let line): "holds in line \(line) no secret that signs."
         }
     }
 }

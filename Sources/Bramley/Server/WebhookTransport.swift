@@ -32,19 +32,7 @@ struct WebhookTransport: WebhookSender {
                 response.status.code,
                 retryAfter: RetryAfter.milliseconds(response.fields[.retryAfter], at: clock.now()))
         } catch {
-            return isEnding() ? .abandoned : .failure(Self.reason(error))
-        }
-    }
-
-    private static func reason(_ error: HTTPClientError) -> String {
-        switch error {
-        case .unknownHost: "the name does not resolve"
-        case .connect: "no connection"
-        case .tls(let detail): "TLS: \(detail.prefix(120))"
-        case .timeout: "timeout"
-        case .closed: "closed before the answer was whole"
-        case .malformed(let detail): "no HTTP answer: \(detail.prefix(120))"
-        case .tooLarge: "the answer's header is too long"
+            return isEnding() ? .abandoned : .failure(error.reason)
         }
     }
 }

@@ -37,28 +37,49 @@ package final class HTTPClient: HTTPTransport {
     private func exchange(
         _ request: ClientRequest, on pool: ConnectionPool
     ) async throws(HTTPClientError) -> ClientResponse {
-        let deadline = Deadline.now.adding(milliseconds: request.timeout)
-        let bytes = try serialize(request)
         let origin = ConnectionPool.Origin(request.url)
-        while let kept = pool.take(origin) {
+        let stream = try await deliver(
+            request, on: pool, origin, deadline: Deadline.now.adding(milliseconds: request.timeout))
+        return try await receive(request, from: stream, pool, origin)
+    }
+
+    /// - Returns: the connection that took the request.
+    private func deliver(
+        _ request: ClientRequest, on pool: ConnectionPool, _ origin: ConnectionPool.Origin, deadline: Deadline
+    ) async throws(HTTPClientError) -> SocketStream {
+        while !request.isAlone, let kept = pool.take(origin) {
             kept.setDeadline(deadline)
-            do throws(StreamError) {
-                try await kept.write(bytes)
-            } catch {
-                // Not one byte was taken by a live connection: the one case in which sending again is no repetition.
-                kept.close()
-                continue
-            }
-            return try await receive(request, from: kept, pool, origin)
+            if try await send(request, over: kept) == nil { return kept }
+            // Not one byte was taken by a live connection: the one case in which sending again is no repetition.
+            kept.close()
         }
         let stream = try await connect(request.url, on: pool.loop, deadline: deadline)
-        do throws(StreamError) {
-            try await stream.write(bytes)
-        } catch {
+        if let error = try await send(request, over: stream) {
             stream.close()
             throw Self.failure(error)
         }
-        return try await receive(request, from: stream, pool, origin)
+        return stream
+    }
+
+    /// - Returns: why it could not be sent whole; nil when it was.
+    /// - Throws: `.malformed` for what cannot be written down; the stream is closed then.
+    private func send(
+        _ request: ClientRequest, over stream: SocketStream
+    ) async throws(HTTPClientError) -> StreamError? {
+        var bytes: [UInt8]
+        do throws(HTTPClientError) {
+            bytes = try serialize(request)
+        } catch {
+            stream.close()
+            throw error
+        }
+        defer { if request.secret != nil { bytes.wipe() } }
+        do throws(StreamError) {
+            try await stream.write(bytes)
+            return nil
+        } catch {
+            return error
+        }
     }
 
     private func connect(
@@ -92,16 +113,27 @@ package final class HTTPClient: HTTPTransport {
         var fields = request.fields
         if fields[.userAgent] == nil { fields[.userAgent] = userAgent }
         if fields[.accept] == nil { fields[.accept] = "*/*" }
-        let hasContent = !request.body.isEmpty || request.method == .post || request.method == .put
-        var bytes: [UInt8] = []
+        if request.isAlone { fields[.connection] = "close" }
+        let count = request.secret?.count ?? request.body.count
+        let hasContent = count > 0 || request.method == .post || request.method == .put
+        var head: [UInt8] = []
         do {
             try RequestSerializer.appendHead(
                 method: request.method, target: request.url.target, host: request.url.hostField, fields: fields,
-                contentLength: hasContent ? request.body.count : nil, into: &bytes)
+                contentLength: hasContent ? count : nil, into: &head)
         } catch {
             throw .malformed("request: \(error)")
         }
-        bytes.append(contentsOf: request.body)
+        guard let secret = request.secret else { return head + request.body }
+        // Room for all of it at once: growing would leave a copy behind.
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(head.count + count)
+        bytes += head
+        secret.append(&bytes)
+        guard bytes.count == head.count + count else {
+            bytes.wipe()
+            throw .malformed("request: its content has another length than it says")
+        }
         return bytes
     }
 
@@ -113,7 +145,7 @@ package final class HTTPClient: HTTPTransport {
         var reader = ResponseReader(stream, request: request)
         do throws(HTTPClientError) {
             let response = try await reader.read()
-            if reader.mayReuse { pool.keep(stream, for: origin) } else { stream.close() }
+            if reader.mayReuse, !request.isAlone { pool.keep(stream, for: origin) } else { stream.close() }
             return response
         } catch {
             stream.close()

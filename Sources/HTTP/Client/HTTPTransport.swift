@@ -19,6 +19,11 @@ package struct ClientRequest: Sendable {
     /// Content beyond `maximumBodySize` is cut off, with the connection, and is no error: for who asks for the status
     /// alone.
     package var cutsLongBody = false
+    /// Sent in place of `body`.
+    package var secret: SecretContent?
+    /// A connection of its own, which carries nothing else: for who must never be given the answer to another request,
+    /// even by a server, or a proxy before it, that has lost count.
+    package var isAlone = false
 
     package init(
         method: HTTPRequest.Method, url: ClientURL, fields: HTTPFields = HTTPFields(), body: [UInt8] = [],
@@ -30,6 +35,19 @@ package struct ClientRequest: Sendable {
         self.body = body
         self.timeout = timeout
         self.maximumBodySize = maximumBodySize
+    }
+}
+
+/// Content that stands in memory no longer than it takes to send it. The client asks for it when it is connected, and
+/// overwrites its buffer as soon as the kernel, or TLS, has taken it.
+package struct SecretContent: Sendable {
+    /// The bytes that `append` appends.
+    package var count: Int
+    package var append: @Sendable (inout [UInt8]) -> Void
+
+    package init(count: Int, append: @escaping @Sendable (inout [UInt8]) -> Void) {
+        self.count = count
+        self.append = append
     }
 }
 

@@ -98,6 +98,13 @@ package enum LinkLimits {
     package static func accepts(displayName: String) -> Bool { isPlain(displayName, maximum: Self.displayName) }
     package static func accepts(username: String) -> Bool { isPlain(username, maximum: Self.username) }
 
+    /// Whether this may be the verifier's `challenge`.
+    package static func accepts(challenge: String) -> Bool { isPlain(challenge, maximum: Self.challenge) }
+    /// Whether these may be names of ways to prove a second factor.
+    package static func accepts(methods: [String]) -> Bool {
+        methods.count <= Self.methods && methods.allSatisfy { isPlain($0, maximum: methodName) }
+    }
+
     static func isPlain(_ text: String, maximum: Int) -> Bool {
         let count = text.utf8.count
         return count > 0 && count <= maximum

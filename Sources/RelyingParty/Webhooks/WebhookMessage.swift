@@ -1,5 +1,5 @@
 package import Coding
-import Crypto
+package import Crypto
 
 extension JournalEntry {
     /// What an event is about, as members of an object begun already: `user`, and where they apply `session`, `cause`,
@@ -58,8 +58,16 @@ package struct WebhookSecret: Sendable {
     /// `v1,` and the base64 of HMAC-SHA-256 over `id.timestamp.body`.
     /// - Parameter timestamp: seconds since 1970 of this attempt.
     package func signature(id: String, timestamp: Int64, body: [UInt8]) -> String {
-        "v1," + Base64.encode(HMACSHA256.authenticate(key: key, message: Array("\(id).\(timestamp).".utf8) + body))
+        "v1," + Base64.encode(HMACSHA256.authenticate(key: key, message: Self.head(id, timestamp) + body))
     }
+
+    /// The same of a body that is secret.
+    package func signature(id: String, timestamp: Int64, body: SecretBytes) -> String {
+        let message = SecretBytes(Self.head(id, timestamp), body)
+        return "v1," + Base64.encode(HMACSHA256.authenticate(key: key, message: message))
+    }
+
+    private static func head(_ id: String, _ timestamp: Int64) -> [UInt8] { Array("\(id).\(timestamp).".utf8) }
 }
 
 /// The secrets that are live: each signs every webhook, so that a receiver that knows any of them is content. Never empty.
@@ -74,6 +82,10 @@ package struct WebhookSecrets: Sendable {
         case empty, tooMany
         /// Counted from 1.
         case invalid(line: Int)
+    }
+
+    package init(_ secret: WebhookSecret) {
+        all = [secret]
     }
 
     /// One secret a line; empty lines and blanks around one do not matter.
@@ -96,6 +108,11 @@ package struct WebhookSecrets: Sendable {
 
     /// The value of `webhook-signature`.
     package func signatures(id: String, timestamp: Int64, body: [UInt8]) -> String {
+        all.map { $0.signature(id: id, timestamp: timestamp, body: body) }.joined(separator: " ")
+    }
+
+    /// The same of a body that is secret.
+    package func signatures(id: String, timestamp: Int64, body: SecretBytes) -> String {
         all.map { $0.signature(id: id, timestamp: timestamp, body: body) }.joined(separator: " ")
     }
 }

@@ -157,7 +157,7 @@ package struct WebhookRequest: Hashable, Sendable {
     package var url: String
     /// `webhook-id`, `webhook-timestamp`, `webhook-signature`.
     package var fields: [(name: String, value: String)] {
-        [("webhook-id", id), ("webhook-timestamp", String(timestamp)), ("webhook-signature", signature)]
+        Self.fields(id: id, timestamp: timestamp, signature: signature)
     }
     package var id: String
     /// Seconds since 1970.
@@ -171,6 +171,13 @@ package struct WebhookRequest: Hashable, Sendable {
         self.timestamp = timestamp
         self.signature = signature
         self.body = body
+    }
+
+    /// What every request carries that is signed as Standard Webhooks are.
+    package static func fields(
+        id: String, timestamp: Int64, signature: String
+    ) -> [(name: String, value: String)] {
+        [("webhook-id", id), ("webhook-timestamp", String(timestamp)), ("webhook-signature", signature)]
     }
 }
 

@@ -1,0 +1,17 @@
+internal import HTTP
+
+extension HTTPClientError {
+    /// Why an application's endpoint gave no answer, for the operator. Nothing of what was sent, and of what came only
+    /// how it broke the rules.
+    var reason: String {
+        switch self {
+        case .unknownHost: "the name does not resolve"
+        case .connect: "no connection"
+        case .tls(let detail): "TLS: \(detail.prefix(120))"
+        case .timeout: "timeout"
+        case .closed: "closed before the answer was whole"
+        case .malformed(let detail): "no HTTP answer: \(detail.prefix(120))"
+        case .tooLarge: "the answer is too long"
+        }
+    }
+}
