@@ -1,0 +1,25 @@
+import base64
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+# The scripted app of the other suite.
+sys.path.append(str(Path(__file__).resolve().parents[1] / "Native"))
+
+
+def new_secret() -> str:
+    return "whsec_" + base64.b64encode(os.urandom(32)).decode()
+
+
+@pytest.fixture(scope="module")
+def lone_demo(tmp_path_factory):
+    """The application with nobody at Bramley's address."""
+    from demo import Demo
+    from programs import free_port
+
+    nobody = f"http://localhost:{free_port()}"
+    demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret(), new_secret()).start(nobody, nobody, "brk_nobody")
+    yield demo
+    demo.stop()

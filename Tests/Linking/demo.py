@@ -1,0 +1,172 @@
+"""docs/examples/accounts as somebody runs it, and what asks it: Bramley's signed questions, a person with a client."""
+
+import contextlib
+import html
+import http.client
+import json
+import re
+import sqlite3
+import sys
+import time
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+
+import pyotp
+from standardwebhooks.webhooks import Webhook
+
+from programs import Program, free_port, write_private
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "docs/examples/accounts"
+PASSWORD = "correct horse battery"
+
+
+class Demo:
+    """The application, on a port of its own. Bramley may come later, or never."""
+
+    def __init__(self, folder: Path, secret: str, webhook_secret: str, port: int | None = None):
+        self.folder, self.secret, self.webhook_secret = folder, secret, webhook_secret
+        self.port = port or free_port()
+        self.origin = f"http://localhost:{self.port}"
+        self.database = folder / "accounts.db"
+        self.program: Program | None = None
+        write_private(folder / "verifier.secret", f"{secret}\n".encode())
+        write_private(folder / "webhook.secret", f"{webhook_secret}\n".encode())
+
+    def start(self, bramley: str, internal: str, key: str) -> "Demo":
+        write_private(self.folder / "api.key", f"{key}\n".encode())
+        self.program = Program(
+            [sys.executable, "-B", "-m", "flask", "--app", str(EXAMPLE / "app.py"), "run", "--port", str(self.port)],
+            self.folder / "accounts.log", {
+                "ACCOUNTS_URL": self.origin, "SIGN_IN_URL": bramley, "SIGN_IN_INTERNAL_URL": internal,
+                "ACCOUNTS_DATABASE": str(self.database), "API_KEY_FILE": str(self.folder / "api.key"),
+                "VERIFIER_SECRET_FILE": str(self.folder / "verifier.secret"),
+                "WEBHOOK_SECRET_FILE": str(self.folder / "webhook.secret"),
+            })
+        self.program.wait_for(self.port)
+        return self
+
+    def stop(self) -> None:
+        if self.program:
+            self.program.stop()
+
+    def sql(self, text: str, *values) -> list[tuple]:
+        with contextlib.closing(sqlite3.connect(self.database, timeout=10)) as database, database:
+            return database.execute(text, values).fetchall()
+
+    def account(self, name: str) -> dict:
+        columns = ("id", "password", "totp", "converted_by", "apple")
+        (row,) = self.sql(f"SELECT {', '.join(columns)} FROM account WHERE name = ?", name)
+        return dict(zip(columns, row))
+
+    # Questions, signed by another implementation of Standard Webhooks than the one that checks them
+
+    def ask(self, question: dict | bytes, message: str | None = None, at: float | None = None, secret: str | None = None,
+            path: str = "/verifier", **fields) -> "Answer":
+        body = question if isinstance(question, bytes) else json.dumps(question).encode()
+        message, at = message or f"msg_{uuid.uuid4().hex}", at or time.time()
+        signed = signature(secret or self.secret, message, at, body)
+        headers = {"Content-Type": "application/json", "webhook-id": message, "webhook-timestamp": str(int(at)),
+                   "webhook-signature": signed} | {name.replace("_", "-"): value for name, value in fields.items()}
+        return send(self.port, "POST", path, {name: value for name, value in headers.items() if value is not None}, body)
+
+    def verify(self, name: str, password: str = PASSWORD, **more) -> dict:
+        answer = self.ask({"action": "verify", "username": name, "password": password}, **more)
+        assert answer.status == 200, answer.text
+        return answer.json()
+
+    def second_factor(self, challenge: str, code: str) -> dict:
+        answer = self.ask({"action": "secondFactor", "challenge": challenge, "code": code})
+        assert answer.status == 200, answer.text
+        return answer.json()
+
+    def convert(self, attempt: str, account: str, **changes) -> int:
+        return self.ask({"action": "convert", "attemptID": attempt, "kind": "upgrade", "externalID": account,
+                         "userID": "usr_0123456789abcdefghjkmnpqrs"} | changes, message=attempt).status
+
+
+def signature(secret: str, message: str, at: float, body: bytes) -> str:
+    return Webhook(secret).sign(message, datetime.fromtimestamp(int(at), UTC), body.decode())
+
+
+class Answer:
+    def __init__(self, response: http.client.HTTPResponse):
+        self.status, self.headers, self.text = response.status, response.headers, response.read().decode()
+
+    def json(self) -> dict:
+        return json.loads(self.text)
+
+    @property
+    def place(self) -> str:
+        return self.headers["Location"] or ""
+
+
+def send(port: int, method: str, path: str, headers: dict | None = None, body: bytes | None = None) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request(method, path, body, headers or {})
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+class Person:
+    """Somebody at the application's own pages, with their cookie and without a browser."""
+
+    def __init__(self, demo: Demo, name: str, password: str = PASSWORD):
+        self.demo, self.name, self.password = demo, name, password
+        self.cookie: str | None = None
+        self.secret: str | None = None
+
+    def get(self, path: str, **headers) -> Answer:
+        return self.kept(send(self.demo.port, "GET", path, self.fields(headers)))
+
+    def post(self, path: str, form: dict | None = None, **headers) -> Answer:
+        fields = {"Content-Type": "application/x-www-form-urlencoded", "Origin": self.demo.origin} | headers
+        fields = {name: value for name, value in fields.items() if value is not None}
+        return self.kept(send(self.demo.port, "POST", path, self.fields(fields), urlencode(form or {}).encode()))
+
+    def fields(self, headers: dict) -> dict:
+        cookies = "; ".join(filter(None, [self.cookie, headers.pop("Cookie", None)]))
+        return headers | ({"Cookie": cookies} if cookies else {})
+
+    def kept(self, answer: Answer) -> Answer:
+        for value in answer.headers.get_all("Set-Cookie") or []:
+            pair = value.split(";")[0]
+            self.cookie = pair if pair.split("=", 1)[1].strip('"') else None
+        return answer
+
+    def signs_up(self) -> "Person":
+        answer = self.post("/sign-up", {"name": self.name, "password": self.password})
+        assert (answer.status, answer.place) == (303, "/account"), answer.text
+        return self
+
+    def signs_in(self, **more) -> Answer:
+        """By password, and by code if there is a second factor."""
+        answer = self.post("/sign-in", {"name": self.name, "password": self.password, **more})
+        if self.secret and answer.status == 200:
+            answer = self.post("/sign-in/code", hidden(answer) | {"code": self.code()})
+        return answer
+
+    def sets_up_second_factor(self) -> "Person":
+        answer = self.post("/account/second-factor")
+        self.secret = re.search(r'id="secret">([A-Z2-7]+)<', answer.text)[1]
+        answer = self.post("/account/second-factor/confirm", {"code": self.code()})
+        assert answer.place == "/account?done=second-factor", answer.text
+        return self
+
+    def code(self) -> str:
+        """A code that was not used yet, without waiting half a minute: the application forgets which was used."""
+        self.demo.sql("UPDATE account SET totp_step = 0 WHERE name = ?", self.name)
+        return pyotp.TOTP(self.secret).now()
+
+    def is_in(self) -> bool:
+        return f'id="person">{html.escape(self.name)}<' in self.get("/account").text
+
+
+def hidden(answer: Answer) -> dict:
+    """The hidden fields of the page's form."""
+    return {name: html.unescape(value)
+            for name, value in re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', answer.text)}

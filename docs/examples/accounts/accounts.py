@@ -1,0 +1,288 @@
+"""What is kept: accounts, their passwords and second factors, sessions, and what is under way. No web in here."""
+
+import contextlib
+import hashlib
+import secrets
+import sqlite3
+import time
+import unicodedata
+
+import argon2
+import pyotp
+
+# A sign-in by password that is older does not suffice for what changes how somebody signs in. Seconds.
+FRESH = 600
+# How long a second factor is waited for, and how many codes are looked at.
+CHALLENGE_LIFE, CHALLENGE_TRIES = 600, 5
+# Wrong passwords and codes a name may have, within so many seconds.
+FAILURES, FAILURES_WITHIN = 10, 900
+SESSION_LIFE = 14 * 86400
+LONGEST_NAME, SHORTEST_PASSWORD, LONGEST_PASSWORD = 64, 10, 256
+
+HASHER = argon2.PasswordHasher()
+# What a password is compared with where there is none, so that it takes as long.
+NOBODYS = HASHER.hash(secrets.token_urlsafe())
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS account (
+    id TEXT PRIMARY KEY,      -- Bramley's external ID of the person
+    name TEXT UNIQUE,         -- what they type; NULL for who came by Apple
+    password TEXT,            -- Argon2id; NULL: no password opens this account
+    totp TEXT,                -- the shared secret of the second factor
+    totp_step INTEGER NOT NULL DEFAULT 0,  -- the newest code that was used: none works twice
+    converted_by TEXT,        -- the attempt that took the password away
+    apple TEXT                -- Bramley's ID of the person
+) STRICT;
+CREATE TABLE IF NOT EXISTS session (
+    hash BLOB PRIMARY KEY, account TEXT NOT NULL REFERENCES account ON DELETE CASCADE, made REAL NOT NULL,
+    new_totp TEXT             -- a second factor that is being set up
+) STRICT;
+CREATE TABLE IF NOT EXISTS challenge (
+    hash BLOB PRIMARY KEY, account TEXT NOT NULL REFERENCES account ON DELETE CASCADE, purpose TEXT NOT NULL,
+    made REAL NOT NULL, tries INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE IF NOT EXISTS connection (
+    link TEXT PRIMARY KEY, kind TEXT NOT NULL, session BLOB NOT NULL REFERENCES session ON DELETE CASCADE
+) STRICT;
+CREATE TABLE IF NOT EXISTS failure (name BLOB NOT NULL, at REAL NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS failure_name ON failure (name, at);
+CREATE TABLE IF NOT EXISTS message (id TEXT PRIMARY KEY, at REAL NOT NULL) STRICT;
+"""
+
+
+class TooMany(Exception):
+    """Too many wrong passwords or codes for this name; whether there is such an account or not."""
+
+
+class NotTaken(Exception):
+    """A name or a password that cannot be used, and why, in words for the person."""
+
+
+def folded(name: str) -> str:
+    """One spelling of each name."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).strip()
+
+
+def digest(text: str) -> bytes:
+    # Of long random values, and of names to count failures by: no slow hash is needed for either.
+    return hashlib.sha256(text.encode()).digest()
+
+
+class Accounts:
+    """One connection to the database."""
+
+    def __init__(self, path: str):
+        # Transactions are begun by name, below.
+        self.database = sqlite3.connect(path, timeout=10, isolation_level=None)
+        self.database.row_factory = sqlite3.Row
+        self.database.execute("PRAGMA foreign_keys = ON")
+        self.database.execute("PRAGMA synchronous = FULL")
+        self.database.execute("PRAGMA secure_delete = ON")
+
+    def create(self) -> None:
+        self.database.execute("PRAGMA journal_mode = WAL")
+        self.database.executescript(SCHEMA)
+
+    def close(self) -> None:
+        self.database.close()
+
+    @contextlib.contextmanager
+    def transaction(self):
+        """All or nothing, and nobody else writes meanwhile."""
+        self.database.execute("BEGIN IMMEDIATE")
+        try:
+            yield self.database
+        except BaseException:
+            self.database.execute("ROLLBACK")
+            raise
+        self.database.execute("COMMIT")
+
+    def row(self, sql: str, *values) -> sqlite3.Row | None:
+        return self.database.execute(sql, values).fetchone()
+
+    def account(self, identifier: str) -> sqlite3.Row | None:
+        return self.row("SELECT * FROM account WHERE id = ?", identifier)
+
+    # Passwords
+
+    def sign_up(self, name: str, password: str) -> str:
+        """Makes an account with a password; its ID."""
+        name = folded(name)
+        if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+            raise NotTaken("Please choose a name of 1 to 64 characters.")
+        if not SHORTEST_PASSWORD <= len(password) <= LONGEST_PASSWORD:
+            raise NotTaken(f"A password has {SHORTEST_PASSWORD} to {LONGEST_PASSWORD} characters.")
+        identifier, hashed = "acc_" + secrets.token_hex(12), HASHER.hash(normal(password))
+        try:
+            self.database.execute(
+                "INSERT INTO account (id, name, password) VALUES (?, ?, ?)", [identifier, name, hashed])
+        except sqlite3.IntegrityError as error:
+            raise NotTaken("This name is taken.") from error
+        return identifier
+
+    def check_password(self, name: str, password: str) -> sqlite3.Row | None:
+        """The account, when the password is right. As slow for a name that nobody has."""
+        name = folded(name)
+        self.refuse_too_many(name)
+        account = self.row("SELECT * FROM account WHERE name = ?", name)
+        known = account["password"] if account else None
+        try:
+            HASHER.verify(known or NOBODYS, normal(password[:LONGEST_PASSWORD + 1]))
+        except argon2.exceptions.VerifyMismatchError:
+            known = None
+        if known is None:
+            self.count_failure(name)
+            return None
+        if HASHER.check_needs_rehash(known):
+            # Only if it is still this one: a password that was taken away meanwhile stays away.
+            self.database.execute(
+                "UPDATE account SET password = ? WHERE id = ? AND password = ?",
+                [HASHER.hash(normal(password)), account["id"], known])
+        return account
+
+    def refuse_too_many(self, name: str) -> None:
+        count = self.row(
+            "SELECT count(*) FROM failure WHERE name = ? AND at > ?", digest(name), time.time() - FAILURES_WITHIN)[0]
+        if count >= FAILURES:
+            raise TooMany
+
+    def count_failure(self, name: str) -> None:
+        with self.transaction() as database:
+            database.execute("DELETE FROM failure WHERE at < ?", [time.time() - FAILURES_WITHIN])
+            database.execute("INSERT INTO failure (name, at) VALUES (?, ?)", [digest(name), time.time()])
+
+    # The second factor
+
+    def challenge(self, account: str, purpose: str) -> str:
+        """A token that stands for a right password, until the second factor is there."""
+        token = secrets.token_urlsafe(32)
+        with self.transaction() as database:
+            database.execute("DELETE FROM challenge WHERE made < ?", [time.time() - CHALLENGE_LIFE])
+            database.execute("INSERT INTO challenge (hash, account, purpose, made) VALUES (?, ?, ?, ?)",
+                             [digest(token), account, purpose, time.time()])
+        return token
+
+    def answer(self, token: str, code: str, purpose: str) -> sqlite3.Row | None:
+        """The account, when the challenge stands and the code is right. Each of both works once."""
+        with self.transaction() as database:
+            challenge = self.row(
+                "SELECT * FROM challenge WHERE hash = ? AND purpose = ? AND made > ? AND tries < ?",
+                digest(token), purpose, time.time() - CHALLENGE_LIFE, CHALLENGE_TRIES)
+            if challenge is None:
+                return None
+            # Counted before the code is looked at, and durable whatever happens then.
+            database.execute("UPDATE challenge SET tries = tries + 1 WHERE hash = ?", [challenge["hash"]])
+            account = self.account(challenge["account"])
+            # The account may have been converted since the password was right.
+            step = newer_step(account["totp"], code, account["totp_step"]) if account["totp"] else None
+            if step is not None:
+                database.execute("DELETE FROM challenge WHERE hash = ?", [challenge["hash"]])
+                database.execute("UPDATE account SET totp_step = ? WHERE id = ?", [step, account["id"]])
+        if step is None:
+            # Whoever knows the password gets no more codes by asking for more challenges.
+            self.count_failure(account["name"])
+            return None
+        return account
+
+    def begin_second_factor(self, session: bytes) -> str:
+        secret = pyotp.random_base32()
+        self.database.execute("UPDATE session SET new_totp = ? WHERE hash = ?", [secret, session])
+        return secret
+
+    def confirm_second_factor(self, session: sqlite3.Row, code: str) -> bool:
+        step = newer_step(session["new_totp"], code, 0) if session["new_totp"] else None
+        if step is None:
+            return False
+        with self.transaction() as database:
+            # An account without a password asks for no code.
+            database.execute("UPDATE account SET totp = ?, totp_step = ? WHERE id = ? AND password IS NOT NULL",
+                             [session["new_totp"], step, session["account"]])
+            database.execute("UPDATE session SET new_totp = NULL WHERE hash = ?", [session["hash"]])
+        return True
+
+    # Sessions of this application
+
+    def make_session(self, account: str) -> str | None:
+        """The token of a session, or nothing: the password may have been taken away since it was right."""
+        token = secrets.token_urlsafe(32)
+        with self.transaction() as database:
+            database.execute("DELETE FROM session WHERE made < ?", [time.time() - SESSION_LIFE])
+            made = database.execute(
+                "INSERT INTO session (hash, account, made) SELECT ?, id, ? FROM account WHERE id = ? AND password IS NOT NULL",
+                [digest(token), time.time(), account]).rowcount
+        return token if made else None
+
+    def session(self, token: str) -> sqlite3.Row | None:
+        return self.row("SELECT * FROM session WHERE hash = ? AND made > ?", digest(token), time.time() - SESSION_LIFE)
+
+    def end_session(self, session: bytes) -> None:
+        self.database.execute("DELETE FROM session WHERE hash = ?", [session])
+
+    # Connections to Apple
+
+    def remember_link(self, link: str, kind: str, session: bytes) -> None:
+        self.database.execute("INSERT INTO connection (link, kind, session) VALUES (?, ?, ?)", [link, kind, session])
+
+    def link(self, link: str, session: bytes) -> sqlite3.Row | None:
+        """The link, if this very session began it."""
+        return self.row("SELECT * FROM connection WHERE link = ? AND session = ?", link, session)
+
+    def finish_link(self, link: str, account: str, user: str) -> None:
+        with self.transaction() as database:
+            database.execute("UPDATE account SET apple = ? WHERE id = ?", [user, account])
+            database.execute("DELETE FROM connection WHERE link = ?", [link])
+
+    def convert(self, attempt: str, account: str, user: str) -> bool:
+        """Takes the password away, for good. The same attempt again changes nothing and is as good.
+
+        False when there is no such account, it has no password, or another attempt took it.
+        """
+        with self.transaction() as database:
+            before = self.account(account)
+            if before is None or before["converted_by"] not in (None, attempt):
+                return False
+            if before["converted_by"] == attempt:
+                return True
+            if before["password"] is None:
+                return False
+            database.execute(
+                "UPDATE account SET password = NULL, totp = NULL, converted_by = ?, apple = ? WHERE id = ?",
+                [attempt, user, account])
+            database.execute("DELETE FROM challenge WHERE account = ?", [account])
+            # Whoever else knew the password is out; the session that asked for this stays.
+            database.execute(
+                "DELETE FROM session WHERE account = ? AND hash NOT IN (SELECT session FROM connection WHERE link = ?)",
+                [account, attempt])
+        return True
+
+    def came_by_apple(self, user: str) -> str:
+        """An account without a password, under the ID that Bramley has for the person; however often it is asked for."""
+        self.database.execute("INSERT OR IGNORE INTO account (id, apple) VALUES (?, ?)", [user, user])
+        return user
+
+    def forget_apple(self, user: str) -> None:
+        """Bramley deleted the person: without a password the account goes too."""
+        with self.transaction() as database:
+            database.execute("DELETE FROM account WHERE apple = ? AND password IS NULL", [user])
+            database.execute("UPDATE account SET apple = NULL WHERE apple = ?", [user])
+
+    # Messages of Bramley's
+
+    def is_new(self, message: str) -> bool:
+        """Whether this message has not come before; from now on it has."""
+        with self.transaction() as database:
+            database.execute("DELETE FROM message WHERE at < ?", [time.time() - 30 * 86400])
+            return database.execute(
+                "INSERT OR IGNORE INTO message (id, at) VALUES (?, ?)", [message, time.time()]).rowcount == 1
+
+
+def normal(password: str) -> str:
+    """One spelling of each password: keyboards differ in how they write é (RFC 8265, OpaqueString)."""
+    return unicodedata.normalize("NFC", password)
+
+
+def newer_step(secret: str, code: str, used: int) -> int | None:
+    """The time step of a code (RFC 6238) that is right now, or half a minute ago or ahead, and newer than `used`."""
+    now = int(time.time()) // 30
+    codes = pyotp.HOTP(secret)
+    return next((step for step in (now, now - 1, now + 1) if step > used and codes.verify(code.strip(), step)), None)

@@ -1,0 +1,343 @@
+"""An application with passwords of its own, which people may tie to Sign in with Apple, or replace by it."""
+
+import logging
+import os
+import time
+from urllib.parse import urlencode
+
+from flask import Flask, abort, g, redirect, render_template, request
+
+import verifier
+import webhooks
+from accounts import FRESH, SESSION_LIFE, Accounts, NotTaken, TooMany
+from bramley import Bramley, Problem, Unavailable
+
+# Where people reach this application, and Bramley. Never taken from a request: its Host is the visitor's word.
+HERE = os.environ["ACCOUNTS_URL"]
+SIGN_IN = os.environ["SIGN_IN_URL"]
+DATABASE = os.environ["ACCOUNTS_DATABASE"]
+
+
+def read(variable: str) -> str:
+    with open(os.environ[variable]) as file:
+        return file.read()
+
+
+bramley = Bramley(os.environ["SIGN_IN_INTERNAL_URL"], read("API_KEY_FILE").strip())
+VERIFIER_KEYS = webhooks.read_secrets(read("VERIFIER_SECRET_FILE"))
+WEBHOOK_KEYS = webhooks.read_secrets(read("WEBHOOK_SECRET_FILE"))
+SESSION = "__Host-accounts"
+
+app = Flask(__name__)
+app.config["MAX_CONTENT_LENGTH"] = 65536
+
+
+# Who is it?
+
+@app.before_request
+def look_up():
+    g.account = g.session = g.person = None
+    if request.endpoint in ("static", "verify", "webhook"):
+        return
+    # SameSite=Lax keeps other sites out, but not our neighbours below the same domain; and nobody else may sign a
+    # visitor in or up.
+    if request.method == "POST" and request.headers.get("Origin") != HERE:
+        abort(403, "This form was sent from elsewhere.")
+    if token := request.cookies.get(SESSION):
+        g.session = accounts().session(token)
+    if g.session:
+        g.account = accounts().account(g.session["account"])
+    elif request.endpoint in ("account", "new"):
+        g.person = bramley.person(request.headers.get("Cookie"))
+        # Only ever by the external ID: Bramley alone says whose Apple Account this is.
+        if g.person and g.person["externalID"]:
+            g.account = accounts().account(g.person["externalID"])
+
+
+def is_fresh() -> bool:
+    """Whether somebody signed in by password a moment ago: for what changes how they sign in."""
+    return g.session is not None and time.time() - g.session["made"] < FRESH
+
+
+@app.errorhandler(Unavailable)
+def unavailable(error):
+    return page("message.html", 503, text="This cannot be done just now. Please try again in a moment.", again=True)
+
+
+@app.errorhandler(Problem)
+def problem(error):
+    app.logger.warning("Bramley: %s", error)
+    if error.code in ("user_pending", "user_disabled"):
+        return page("message.html", 403, text="Your account waits for approval or is disabled.")
+    return unavailable(error)
+
+
+# Signing up, in and out
+
+@app.get("/")
+def home():
+    return redirect("/account" if g.account else "/sign-in", 303)
+
+
+@app.route("/sign-up", methods=["GET", "POST"])
+def sign_up():
+    if request.method == "GET":
+        return page("sign-up.html")
+    try:
+        account = accounts().sign_up(field("name"), field("password"))
+    except NotTaken as reason:
+        return page("sign-up.html", 400, problem=str(reason), name=field("name"))
+    return signed_in(account)
+
+
+@app.get("/sign-in")
+def sign_in():
+    # Bramley sends people here whom it asked whether they have an account (login.passwordURL). Its ticket stands for the
+    # Apple Account they came with, and goes along until they are signed in.
+    return sign_in_page(ticket=request.args.get("ticket", ""))
+
+
+@app.post("/sign-in")
+def check_password():
+    try:
+        account = accounts().check_password(field("name"), field("password"))
+    except TooMany:
+        return sign_in_page(429, "Too many tries. Please wait a quarter of an hour.", field("ticket"))
+    if account is None:
+        return sign_in_page(401, "Name or password is wrong.", field("ticket"))
+    if account["totp"]:
+        return code_page(accounts().challenge(account["id"], "page"), field("ticket"))
+    return signed_in(account["id"], field("ticket"))
+
+
+@app.post("/sign-in/code")
+def check_code():
+    account = accounts().answer(field("challenge"), field("code"), "page")
+    if account is None:
+        return code_page(field("challenge"), field("ticket"), 401, "This code is wrong, or was used before.")
+    return signed_in(account["id"], field("ticket"))
+
+
+def signed_in(account: str, ticket: str = ""):
+    """A new session, and on: to Bramley with a ticket, else to the account."""
+    if g.session:
+        accounts().end_session(g.session["hash"])
+    token = accounts().make_session(account)
+    if token is None:
+        return sign_in_page(401, "Name or password is wrong.", ticket)
+    if ticket:
+        g.session, g.account = accounts().session(token), accounts().account(account)
+        answer = begin("link", ticket)
+    else:
+        answer = redirect("/account", 303)
+    answer.set_cookie(SESSION, token, max_age=SESSION_LIFE, secure=True, httponly=True, samesite="Lax")
+    return answer
+
+
+@app.post("/sign-out")
+def sign_out():
+    if g.session:
+        accounts().end_session(g.session["hash"])
+    try:
+        by_apple = bramley.person(request.headers.get("Cookie")) is not None
+    except (Problem, Unavailable):
+        by_apple = False
+    # Bramley asks once, and comes back.
+    target = f"{SIGN_IN}/logout?" + urlencode({"return_to": f"{HERE}/"}) if by_apple else "/"
+    answer = redirect(target, 303)
+    answer.delete_cookie(SESSION, secure=True, httponly=True, samesite="Lax")
+    return answer
+
+
+# The account
+
+@app.get("/account")
+def account():
+    if g.account:
+        return account_page(said=request.args.get("done", ""))
+    if g.person:
+        return page("stranger.html")
+    return redirect("/sign-in", 303)
+
+
+@app.post("/account/new")
+def new():
+    """Somebody who came by Apple has no account here, and wants one without a password."""
+    if g.person and not g.account:
+        # First Bramley, then we. A crash in between is mended by the next try: the ID stays the same.
+        bramley.name_account(g.person["id"], g.person["id"])
+        accounts().came_by_apple(g.person["id"])
+    return redirect("/account", 303)
+
+
+@app.post("/account/second-factor")
+def begin_second_factor():
+    if not is_fresh() or not g.account["password"] or g.account["totp"]:
+        return redirect("/account", 303)
+    return second_factor_page(accounts().begin_second_factor(g.session["hash"]))
+
+
+@app.post("/account/second-factor/confirm")
+def confirm_second_factor():
+    if not is_fresh():
+        return redirect("/account", 303)
+    if not accounts().confirm_second_factor(g.session, field("code")):
+        return second_factor_page(g.session["new_totp"], 400, "This code is wrong.") if g.session["new_totp"] else abort(400)
+    return redirect("/account?done=second-factor", 303)
+
+
+# Sign in with Apple for this account
+
+@app.post("/account/connect")
+def connect():
+    """“Connect Apple”, and “Replace my password by Sign in with Apple”."""
+    if not is_fresh() or not g.account["password"]:
+        return redirect("/account", 303)
+    kind = field("kind")
+    if kind not in ("link", "upgrade"):
+        abort(400)
+    return begin(kind)
+
+
+def begin(kind: str, ticket: str = ""):
+    """To Bramley's page, which names this account and has Apple's button."""
+    # For people to recognise on Bramley's page.
+    name = g.account["name"] or "Your account"
+    try:
+        link = bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", ticket)
+    except Problem as refusal:
+        # The ticket has gone stale, say. Without it Bramley asks Apple once more.
+        if not ticket or refusal.is_temporary:
+            raise
+        link = bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", None)
+    accounts().remember_link(link["id"], kind, g.session["hash"])
+    return redirect(link["url"], 303)
+
+
+@app.get("/connected")
+def connected():
+    """Back from Bramley. Nothing is tied yet: that is for us to say, when the browser is still that user."""
+    link, code = request.args.get("link", ""), request.args.get("code", "")
+    # The very session that began this link. A link of somebody else's, that one was lured here with, ends here; so does
+    # one's own in another session, or after signing out.
+    begun = accounts().link(link, g.session["hash"]) if g.session else None
+    if begun is None or not code:
+        return page("message.html", 403, text="Nothing was changed. Please sign in, and begin again from your account.")
+    try:
+        user = bramley.complete_link(link, code)
+    except Problem as refusal:
+        app.logger.warning("link %s: %s", link, refusal)
+        # With `again`, the same address may be opened once more: the same code gives the same answer.
+        return page("message.html", 502 if refusal.is_temporary else 409, text=words(refusal), again=refusal.is_temporary)
+    accounts().finish_link(link, g.account["id"], user["id"])
+    return redirect("/account?done=" + begun["kind"], 303)
+
+
+def words(refusal: Problem) -> str:
+    match refusal.code:
+        case "identity-linked-elsewhere":
+            return "This Apple Account opens another account already. Nothing was changed."
+        case "account-already-linked":
+            return "Your account is connected with another Apple Account already. Nothing was changed."
+        case "conversion-failed" if refusal.is_temporary:
+            return "Sign in with Apple opens your account from now on. Your password is replaced in a moment."
+        case _ if refusal.is_temporary:
+            return "This cannot be done just now. Please try again in a moment."
+    return "This did not work, and nothing was changed. Please begin again from your account."
+
+
+# What Bramley asks and tells us by itself
+
+@app.post("/verifier")
+def verify():
+    message, asked = genuine(VERIFIER_KEYS)
+    try:
+        return verifier.answer(accounts(), message, asked)
+    except verifier.Refused as reason:
+        app.logger.warning("verifier: refused: %s", reason)
+        abort(400)
+
+
+@app.post("/webhooks")
+def webhook():
+    message, event = genuine(WEBHOOK_KEYS)
+    if event["type"] == "account.deleted":
+        # Twice is as good as once.
+        accounts().forget_apple(event["data"]["user"])
+    return "", 204
+
+
+def genuine(keys: list[bytes]) -> tuple[str, dict]:
+    try:
+        message, content = webhooks.verify(request.get_data(), request.headers, keys, time.time())
+    except (webhooks.NotGenuine, ValueError, RecursionError) as error:
+        # Never with the content: there may be a password in it.
+        app.logger.warning("refused: %s", error if isinstance(error, webhooks.NotGenuine) else "no JSON")
+        abort(400)
+    return message, content
+
+
+# Pages
+
+def field(name: str) -> str:
+    return request.form.get(name, "")
+
+
+def page(template: str, status: int = 200, **values):
+    return app.make_response((render_template(template, **values), status))
+
+
+def sign_in_page(status: int = 200, problem: str = "", ticket: str = ""):
+    return page("sign-in.html", status, problem=problem, ticket=ticket, name=field("name"),
+                apple=f"{SIGN_IN}/login?" + urlencode({"return_to": f"{HERE}/account"}),
+                upgrade=f"{SIGN_IN}/upgrade?" + urlencode({"return_to": f"{HERE}/account"}))
+
+
+def code_page(challenge: str, ticket: str, status: int = 200, problem: str = ""):
+    return page("code.html", status, challenge=challenge, ticket=ticket, problem=problem)
+
+
+def second_factor_page(secret: str, status: int = 200, problem: str = ""):
+    return page("second-factor.html", status, secret=secret, problem=problem)
+
+
+def account_page(said: str):
+    given = g.person["name"]["given"] if g.person else None
+    return page("account.html", account=g.account, person=g.account["name"] or given or "you", fresh=is_fresh(),
+                said=said, bramley_account=f"{SIGN_IN}/account" if g.person else None)
+
+
+@app.after_request
+def protect(answer):
+    answer.headers["Cache-Control"] = "private, no-store"
+    answer.headers["Content-Security-Policy"] = (
+        f"default-src 'none'; style-src 'self'; img-src data:; form-action 'self' {SIGN_IN}; base-uri 'none'; "
+        "frame-ancestors 'none'")
+    # So that our forms say where they come from, and no other site learns the address of /connected.
+    answer.headers["Referrer-Policy"] = "same-origin"
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    # The route and not the address: that of /connected has a code in it, that of /sign-in a ticket.
+    app.logger.info("%s %s %d", request.method, request.url_rule or "nothing of ours", answer.status_code)
+    return answer
+
+
+# What is kept
+
+def accounts() -> Accounts:
+    if "accounts" not in g:
+        g.accounts = Accounts(DATABASE)
+    return g.accounts
+
+
+@app.teardown_appcontext
+def close_database(_):
+    if "accounts" in g:
+        g.accounts.close()
+
+
+first = Accounts(DATABASE)
+first.create()
+first.close()
+app.logger.setLevel("INFO")
+# Flask's own server would write every address.
+logging.getLogger("werkzeug").setLevel("ERROR")

@@ -1,0 +1,75 @@
+"""What this application asks Bramley. Nothing but the standard library."""
+
+import json
+import urllib.error
+import urllib.request
+
+
+class Unavailable(Exception):
+    """Bramley did not say."""
+
+
+class Problem(Exception):
+    """Bramley said no, and why (RFC 9457)."""
+
+    def __init__(self, status: int, code: str, retry_after: str | None):
+        super().__init__(f"{status} {code}")
+        self.status, self.code = status, code
+        # Whether it goes on by itself, or may be asked again.
+        self.is_temporary = retry_after is not None or status in (429, 503)
+
+
+class Bramley:
+    def __init__(self, address: str, key: str):
+        """`address`: where this machine reaches it; `key`: an API key with the scopes links and users:write."""
+        self.address, self.key = address, key
+        self.opener = urllib.request.build_opener(NoRedirects)
+
+    def person(self, cookies: str | None) -> dict | None:
+        """Who is signed in by Apple in the browser that sent these cookies, or nobody."""
+        if not cookies:
+            return None
+        try:
+            # As they came, all of them: two session cookies in one request are an attack, and only Bramley would know.
+            return self._ask("GET", "/api/v1/session", {"Cookie": cookies}, timeout=3)["user"]
+        except Problem as problem:
+            if problem.status == 401:
+                return None
+            raise
+
+    def begin_link(self, account: str, kind: str, display_name: str, return_to: str, ticket: str | None) -> dict:
+        """A link of the account to whichever Apple Account its person chooses; `url` is where they do."""
+        asked = {"externalID": account, "kind": kind, "displayName": display_name, "returnTo": return_to}
+        return self._ask("POST", "/api/v1/links", self._key(), asked | ({"ticket": ticket} if ticket else {}))
+
+    def complete_link(self, link: str, code: str) -> dict:
+        """The person of the link that is now tied. For upgrades Bramley has called our verifier meanwhile."""
+        return self._ask("POST", f"/api/v1/links/{link}/complete", self._key(), {"code": code}, timeout=30)["user"]
+
+    def name_account(self, user: str, account: str) -> None:
+        """Tells Bramley which account of ours a person has."""
+        self._ask("PATCH", f"/api/v1/users/{user}", self._key(), {"externalID": account})
+
+    def _key(self) -> dict:
+        return {"Authorization": f"Bearer {self.key}"}
+
+    def _ask(self, method: str, path: str, headers: dict, content: dict | None = None, timeout: float = 10) -> dict:
+        body = None if content is None else json.dumps(content).encode()
+        question = urllib.request.Request(
+            self.address + path, body, headers | {"Content-Type": "application/json"} if body else headers, method=method)
+        try:
+            with self.opener.open(question, timeout=timeout) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            try:
+                code = json.load(error)["code"]
+            except (ValueError, KeyError, TypeError):
+                raise Unavailable from error
+            raise Problem(error.code, code, error.headers["Retry-After"]) from error
+        except (OSError, ValueError) as error:
+            raise Unavailable from error
+
+
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None

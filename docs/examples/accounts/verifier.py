@@ -1,0 +1,65 @@
+"""The verifier: Bramley asks here whether a password is right, and tells when to take it away.
+
+Every request is signed (see webhooks.py) before it comes here. Every answer is the same for an account that is not there
+and for one that is, with another password.
+"""
+
+from accounts import Accounts, TooMany
+
+FAILURE = {"result": "failure"}
+
+
+class Refused(Exception):
+    """No question of Bramley's, or one that was asked before."""
+
+
+def answer(accounts: Accounts, message: str, asked: dict) -> tuple[dict | str, int]:
+    """The content and status of the answer to a signed question. `message` is its webhook-id."""
+    match asked:
+        case {"action": "convert", "attemptID": str(attempt), "kind": "upgrade", "externalID": str(account),
+              "userID": str(user)}:
+            # Comes again until our answer has arrived, so it must be good however often. 409 ends the attempt.
+            if not are_text(attempt, account, user):
+                raise Refused("not text")
+            return ("", 204) if accounts.convert(attempt, account, user) else ("", 409)
+        case {"action": "verify", "username": str(name), "password": str(password)}:
+            refuse_repetition(accounts, message)
+            return verify(accounts, name, password), 200
+        case {"action": "secondFactor", "challenge": str(challenge), "code": str(code)}:
+            refuse_repetition(accounts, message)
+            return second_factor(accounts, challenge, code), 200
+    raise Refused("not understood")
+
+
+def verify(accounts: Accounts, name: str, password: str) -> dict:
+    if not are_text(name, password):
+        return FAILURE
+    try:
+        account = accounts.check_password(name, password)
+    except TooMany:
+        return FAILURE
+    if account is None:
+        return FAILURE
+    if account["totp"]:
+        return {"result": "twoFactorAuthRequired", "challenge": accounts.challenge(account["id"], "verifier"),
+                "methods": ["totp"]}
+    return {"result": "success", "externalID": account["id"]}
+
+
+def second_factor(accounts: Accounts, challenge: str, code: str) -> dict:
+    account = accounts.answer(challenge, code, "verifier") if are_text(challenge, code) else None
+    return {"result": "success", "externalID": account["id"]} if account else FAILURE
+
+
+def refuse_repetition(accounts: Accounts, message: str) -> None:
+    """A question with a password or a code in it is answered once. Who recorded one learns nothing by sending it again."""
+    if not accounts.is_new(message):
+        raise Refused("asked before")
+
+
+def are_text(*values: str) -> bool:
+    """Whether these can be written as UTF-8. JSON can hold halves of characters, which cannot."""
+    try:
+        return all(value.encode() is not None for value in values)
+    except UnicodeEncodeError:
+        return False
