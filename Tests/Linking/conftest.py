@@ -23,3 +23,25 @@ def lone_demo(tmp_path_factory):
     demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret(), new_secret()).start(nobody, nobody, "brk_nobody")
     yield demo
     demo.stop()
+
+
+@pytest.fixture(scope="session")
+def device_program(tmp_path_factory):
+    from device import compile_device
+
+    return compile_device(tmp_path_factory.mktemp("device"))
+
+
+@pytest.fixture
+def make_device(device_program):
+    from device import Device
+
+    devices = []
+
+    def make(server: str) -> Device:
+        devices.append(Device(device_program, server))
+        return devices[-1]
+
+    yield make
+    for device in devices:
+        device.end()

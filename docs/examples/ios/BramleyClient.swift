@@ -62,7 +62,7 @@ struct Problem: Error, Decodable, Sendable {
     var detail: String?
 
     /// The same request may work in a moment.
-    var isTemporary: Bool { status == 503 || status == 429 }
+    var isTemporary: Bool { [429, 502, 503].contains(status) }
 }
 
 /// Bramley's routes for apps.
@@ -124,7 +124,7 @@ struct BramleyClient: Sendable {
 
     // MARK: Requests
 
-    private func send(
+    func send(
         _ method: String, _ path: String, token: String? = nil, content: Data? = nil
     ) async throws -> Data {
         var request = URLRequest(url: server.appendingPathComponent(path), timeoutInterval: 30)
@@ -145,7 +145,7 @@ struct BramleyClient: Sendable {
     }
 
     /// The same bytes again after a lost connection or a passing failure, with longer and longer pauses.
-    private func sendPersistently(
+    func sendPersistently(
         _ method: String, _ path: String, token: String? = nil, content: Data? = nil
     ) async throws -> Data {
         var pause: UInt64 = 500_000_000
@@ -161,7 +161,7 @@ struct BramleyClient: Sendable {
         return try await send(method, path, token: token, content: content)
     }
 
-    private func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+    func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         try JSONDecoder().decode(type, from: data)
     }
 }

@@ -5,12 +5,16 @@ import Security
 struct KeychainItem: Sendable {
     let account: String
     var service = "com.example.app.bramley"
+    /// The keychain group that an app shares with its extensions, such as `TEAM123456.com.example.shared`. Nil: its own.
+    var group: String?
 
     private var query: [String: Any] {
-        [
+        var query: [String: Any] = [
             kSecClass as String: kSecClassGenericPassword, kSecAttrService as String: service,
             kSecAttrAccount as String: account,
         ]
+        query[kSecAttrAccessGroup as String] = group
+        return query
     }
 
     /// Nil when there is none.
