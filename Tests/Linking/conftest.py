@@ -45,3 +45,37 @@ def make_device(device_program):
     yield make
     for device in devices:
         device.end()
+
+
+@pytest.fixture
+def make_orchard(binaries, tmp_path_factory):
+    """Everything, with these settings besides."""
+    from orchard import Orchard
+
+    orchards = []
+
+    def make(settings: dict | None = None) -> Orchard:
+        orchards.append(Orchard(binaries, tmp_path_factory.mktemp("orchard"), settings))
+        return orchards[-1].start()
+
+    yield make
+    for orchard in orchards:
+        orchard.end()
+
+
+@pytest.fixture(scope="module")
+def shared_orchard(binaries, tmp_path_factory):
+    from orchard import Orchard
+
+    orchard = Orchard(binaries, tmp_path_factory.mktemp("orchard"))
+    yield orchard.start()
+    orchard.end()
+
+
+@pytest.fixture
+def orchard(shared_orchard):
+    """One for all tests of a file, with a gate that lets everything through and an Apple that forgot everybody."""
+    shared_orchard.gate.heal()
+    shared_orchard.gate.asked.clear()
+    shared_orchard.apple.call("POST", "faults/reset")
+    return shared_orchard

@@ -226,7 +226,7 @@ def connected():
     try:
         user = bramley.complete_link(link, code)
     except Problem as refusal:
-        app.logger.warning("link %s: %s", link, refusal)
+        app.logger.warning("link refused: %s", refusal)
         # With `again`, the same address may be opened once more: the same code gives the same answer.
         return page("message.html", 502 if refusal.is_temporary else 409, text=words(refusal), again=refusal.is_temporary)
     accounts().finish_link(link, g.account["id"], user["id"])
