@@ -117,7 +117,7 @@ class Orchard(Site):
     def post_link(self, content: dict, key: str | None = None):
         return send(self, "POST", "/api/v1/links", content, token=key or self.key("links"))
 
-    def apple(self, nonce: str, person: str = "ada", **more) -> dict:
+    def sheet(self, nonce: str, person: str = "ada", **more) -> dict:
         """What the system's sheet gives for this nonce, as the routes take it."""
         given = sheet(self, person, hashed(nonce), **more)
         content = {name: given[name] for name in ("identityToken", "authorizationCode")}
@@ -125,7 +125,7 @@ class Orchard(Site):
 
     def authorize(self, link: dict, person: str = "ada", content: dict | None = None, ticket: str | None = None):
         return send(self, "POST", f"/api/v1/links/{link['id']}/authorize",
-                    content or self.apple(link["nonce"], person), token=ticket or link["ticket"])
+                    content or self.sheet(link["nonce"], person), token=ticket or link["ticket"])
 
     def complete(self, link: dict, code: str, key: str | None = None):
         return send(self, "POST", f"/api/v1/links/{link['id']}/complete", {"code": code}, token=key or self.key("links"))

@@ -10,22 +10,13 @@ from jsonschema import Draft202012Validator
 from app import APP, exchanges, send, sheet
 from demo import PASSWORD, ROOT
 from orchard import problem
+from people import somebody
 
 
 @pytest.fixture
 def ada(orchard):
     """A person of Apple's who is nobody else's in this file."""
     return somebody(orchard)
-
-
-def somebody(orchard) -> str:
-    somebody.number += 1
-    person = f"person{somebody.number}"
-    orchard.apple.call("POST", "people", {"id": person, "givenName": "Pat", "familyName": str(somebody.number)})
-    return person
-
-
-somebody.number = 0
 
 
 def test_without_interaction(orchard, ada):
@@ -37,7 +28,7 @@ def test_without_interaction(orchard, ada):
     assert re.fullmatch(r"upg_[0-9a-z]{26}", upgrade["id"]) and upgrade["upgradeToken"].startswith("bru_")
     # The password works until the end.
     assert orchard.password_works("smooth")
-    done = orchard.finish(upgrade, orchard.apple(upgrade["nonce"], ada))
+    done = orchard.finish(upgrade, orchard.sheet(upgrade["nonce"], ada))
     assert done.status == 200, done.body
     answer = done.json()
     assert answer["result"] == "success" and answer["user"]["externalID"] == account
@@ -69,7 +60,7 @@ def test_answers_are_as_described(orchard, ada):
     begun = orchard.upgrade("plain")
     for answer in (begun, orchard.upgrade("described"), orchard.upgrade("plain", "a wrong password")):
         holds(answer, "post", "/api/v1/upgrades")
-    holds(orchard.finish(begun.json(), orchard.apple(begun.json()["nonce"], ada)), "post", "/api/v1/upgrades/{id}/complete")
+    holds(orchard.finish(begun.json(), orchard.sheet(begun.json()["nonce"], ada)), "post", "/api/v1/upgrades/{id}/complete")
     assert not person.is_in()
 
 
@@ -79,7 +70,7 @@ def test_with_a_second_factor(orchard, ada):
     assert set(begun) == {"result", "id", "upgradeToken", "methods", "expiresAt"}
     assert (begun["result"], begun["methods"]) == ("twoFactorAuthRequired", ["totp"])
     # Without the code there is no way on: no nonce, and no completion.
-    early = orchard.finish(begun, orchard.apple("a nonce of one's own", ada))
+    early = orchard.finish(begun, orchard.sheet("a nonce of one's own", ada))
     assert early.status in (400, 403, 409), early.body
     assert orchard.owner(orchard.demo.account("careful")["id"]) is None
     assert orchard.second_factor(begun, "000000").json() == {"result": "failure"}
@@ -90,7 +81,7 @@ def test_with_a_second_factor(orchard, ada):
     asked = len(orchard.gate.questions("secondFactor"))
     assert orchard.second_factor(begun, person.code()).json()["result"] == "success"
     assert len(orchard.gate.questions("secondFactor")) == asked
-    done = orchard.finish(begun, orchard.apple(passed.json()["nonce"], ada))
+    done = orchard.finish(begun, orchard.sheet(passed.json()["nonce"], ada))
     assert done.status == 200 and done.json()["user"]["externalID"] == orchard.demo.account("careful")["id"]
     assert not orchard.password_works("careful")
 
@@ -125,13 +116,13 @@ def test_cancelled_leaves_nothing_behind(orchard, ada):
     assert orchard.owner(orchard.demo.account("fickle")["id"]) is None
     # And again from the beginning.
     upgrade = orchard.begun("fickle")
-    assert orchard.finish(upgrade, orchard.apple(upgrade["nonce"], ada)).status == 200
+    assert orchard.finish(upgrade, orchard.sheet(upgrade["nonce"], ada)).status == 200
 
 
 def test_retried_is_one_conversion_one_session_and_one_code(orchard, ada):
     orchard.person("retried")
     upgrade = orchard.begun("retried")
-    content, sent = orchard.apple(upgrade["nonce"], ada), exchanges(orchard)
+    content, sent = orchard.sheet(upgrade["nonce"], ada), exchanges(orchard)
     first = orchard.finish(upgrade, content)
     assert first.status == 200
     again = orchard.finish(upgrade, content)
@@ -143,14 +134,14 @@ def test_retried_is_one_conversion_one_session_and_one_code(orchard, ada):
     sessions = orchard.sql("SELECT count(*) FROM session WHERE user = ?", first.json()["user"]["id"])
     assert sessions == [(1,)]
     # Another answer of Apple's is another request.
-    other = orchard.finish(upgrade, orchard.apple(upgrade["nonce"], ada))
+    other = orchard.finish(upgrade, orchard.sheet(upgrade["nonce"], ada))
     assert other.status in (400, 409) and "token" not in other.json()
 
 
 def test_twenty_identical_completions_at_once_are_one(orchard, ada):
     orchard.person("hasty")
     upgrade = orchard.begun("hasty")
-    content = orchard.apple(upgrade["nonce"], ada)
+    content = orchard.sheet(upgrade["nonce"], ada)
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         answers = list(pool.map(lambda _: orchard.finish(upgrade, content), range(20)))
     assert {answer.status for answer in answers} == {200}
@@ -173,7 +164,7 @@ def test_tokens_belong_to_their_upgrade(orchard, ada):
     orchard.person("mine")
     orchard.person("theirs")
     mine, theirs = orchard.begun("mine"), orchard.begun("theirs")
-    content = orchard.apple(mine["nonce"], ada)
+    content = orchard.sheet(mine["nonce"], ada)
     for token in (theirs["upgradeToken"], "bru_" + "A" * 43, "brs_x", mine["id"]):
         answer = orchard.finish(mine, content, token=token)
         assert answer.status in (401, 404), (token, answer.body)
@@ -189,7 +180,7 @@ def test_an_upgrade_ends_after_ten_minutes(orchard, ada):
     upgrade = orchard.begun("late")
     orchard.sql("UPDATE account_link SET created_at = created_at - 600000, expires_at = expires_at - 600000 WHERE id = ?",
                 upgrade["id"])
-    assert problem(orchard.finish(upgrade, orchard.apple(upgrade["nonce"], ada))) == (410, "link_expired")
+    assert problem(orchard.finish(upgrade, orchard.sheet(upgrade["nonce"], ada))) == (410, "link_expired")
     assert orchard.password_works("late") and orchard.owner(orchard.demo.account("late")["id"]) is None
 
 
@@ -231,7 +222,7 @@ def test_the_extension_in_one_tap(orchard, ada, make_device):
     nonce = device.sheet("convert", "tapped", PASSWORD)
     assert device.gives(given(orchard, nonce, ada)) == "done"
     session = device.session()
-    assert session["user"]["name"] == {"given": "Pat", "family": str(somebody.number)}
+    assert session["user"]["name"]["given"] == "Pat"
     found = send(orchard, "GET", "/api/v1/session", token=session["token"]).json()["user"]
     assert found["externalID"] == orchard.demo.account("tapped")["id"]
     assert not orchard.password_works("tapped")
@@ -287,6 +278,6 @@ def test_another_apps_token_upgrades_nothing(orchard, ada):
     orchard.person("foreign")
     upgrade = orchard.begun("foreign")
     orchard.apple.call("POST", "clients", {"id": "com.example.stranger", "team": "TEAM123456", "redirectURIs": []})
-    assert problem(orchard.finish(upgrade, orchard.apple(upgrade["nonce"], ada, app="com.example.stranger"))) == (
+    assert problem(orchard.finish(upgrade, orchard.sheet(upgrade["nonce"], ada, app="com.example.stranger"))) == (
         400, "identity_token")
-    assert orchard.finish(upgrade, orchard.apple(upgrade["nonce"], ada, app=APP)).status == 200
+    assert orchard.finish(upgrade, orchard.sheet(upgrade["nonce"], ada, app=APP)).status == 200
