@@ -24,7 +24,8 @@ class Orchard(Site):
         write_private(webhook, f"{self.demo.webhook_secret}\n".encode())
         self.keys: dict[str, str] = {}
         super().__init__(binaries, folder, {
-            "apple.bundleIDs": [APP], "server.trustedProxies": ["127.0.0.0/8"],
+            # Browser and device are one address; who counts attempts says so.
+            "server.limits.upgradesPerMinute": 1000, "apple.bundleIDs": [APP], "server.trustedProxies": ["127.0.0.0/8"],
             "login.allowedReturnOrigins": [self.demo.origin], "login.passwordURL": f"{self.demo.origin}/sign-in",
             "upgrade.verifierURL": self.gate.url, "upgrade.secretFile": str(secret),
             "webhooks.url": [f"http://127.0.0.1:{self.demo.port}/webhooks"], "webhooks.secretFile": str(webhook),

@@ -1,0 +1,56 @@
+"""docs/examples/accounts as somebody starts it. Tests/Linking asks it everything else."""
+
+import json
+import shutil
+import subprocess
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from example import ROOT
+from programs import write_private
+
+EXAMPLE = ROOT / "docs/examples/accounts"
+
+
+def fill(visitor, **fields: str) -> None:
+    for name, value in fields.items():
+        visitor.find(f"input[name={name}]").send_keys(value)
+
+
+def test_signing_up_replacing_the_password_and_signing_in(start, make_visitor):
+    accounts = start("accounts")
+    visitor = make_visitor(accounts)
+    visitor.open(f"{accounts.address}/sign-up")
+    fill(visitor, name="ada", password="correct horse battery")
+    visitor.press("button")
+    visitor.press("#replace")
+    assert "ada" in visitor.text()
+    visitor.presses_apple_button()
+    visitor.chooses("ada")
+    visitor.consents()
+    assert "has replaced your password" in visitor.find("#done").text
+    visitor.press("#sign-out")
+    fill(visitor, name="ada", password="correct horse battery")
+    visitor.press("button")
+    assert "wrong" in visitor.find(".problem").text
+    visitor.press("#apple")
+    visitor.presses_apple_button()
+    visitor.chooses("ada")
+    visitor.consents()
+    assert visitor.find("#person").text == "ada"
+    assert visitor.find("#password").text == "No password opens it."
+
+
+def test_the_configuration_is_one(binaries, tmp_path):
+    """config.json with this machine's files in place of the ones it names: nothing else is wrong with it."""
+    settings = json.loads((EXAMPLE / "config.json").read_text())
+    for name in ("verifier.secret", "webhook.secret"):
+        write_private(tmp_path / name, b"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
+    key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    write_private(tmp_path / settings["apple"]["privateKeyFile"], key)
+    shutil.copy(EXAMPLE / "config.json", tmp_path)
+    run = subprocess.run([binaries / "bramley", "check", "--config", "config.json"], cwd=tmp_path, capture_output=True,
+                         text=True, timeout=30)
+    assert run.returncode == 0, run.stdout + run.stderr
