@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from app import OTHER, exchanges, post, request, send
+from app import exchanges, post, request, send
 from demo import Person
 from orchard import problem
 from people import somebody
@@ -258,7 +258,8 @@ def test_attack_swapped_identities(orchard, ada, boris):
     hers, his = orchard.sheet(link["nonce"], ada), orchard.sheet(link["nonce"], boris)
     later = orchard.sheet(link["nonce"], ada)
     elsewhere = orchard.begin("swapped-2")
-    foreign = orchard.sheet(link["nonce"], ada, app=OTHER)
+    orchard.apple.call("POST", "clients", {"id": "com.example.stranger", "team": "TEAM123456", "redirectURIs": []})
+    foreign = orchard.sheet(link["nonce"], ada, app="com.example.stranger")
     sent = exchanges(orchard)
     for content in [hers | {"authorizationCode": his["authorizationCode"]}, hers | {"identityToken": his["identityToken"]},
                     hers | {"authorizationCode": later["authorizationCode"]}, foreign,
