@@ -209,11 +209,13 @@ import Testing
 
     /// The one that is converting, once the other is refused.
     private func settled(_ bench: LinkBench, _ keys: [LinkKey]) async throws -> LinkKey {
-        while true {
+        let end = ContinuousClock.now + .seconds(60)
+        while ContinuousClock.now < end {
             let failed = try await bench.database.links(in: [.failed], after: nil, limit: 10).map(\.key)
             if let loser = failed.first, let winner = keys.first(where: { $0 != loser }) { return winner }
             await Task.yield()
         }
+        throw StoreError.inconsistent("no link was refused within a minute")
     }
 
     /// Many links of many identities to one account, all completed at once: one is tied.
