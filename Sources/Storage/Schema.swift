@@ -370,6 +370,7 @@ enum Schema {
             return_to TEXT,
             may_replace INTEGER NOT NULL DEFAULT 0,
             nonce TEXT NOT NULL,
+            browser BLOB,
             created_at INTEGER NOT NULL,
             expires_at INTEGER NOT NULL,
             sealed_challenge BLOB,

@@ -45,6 +45,26 @@ import Testing
         #expect(bench.apple.exchanged.isEmpty)
     }
 
+    /// The attacker has got hold of the address of the victim's link, and would put his own Apple Account into it, and
+    /// have the victim's browser bring the code: the application would see its own user, who did begin that link.
+    @Test func stolenAddress() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link("victims-account")
+        let attempt = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        let attacker = BrowserBinding.make(random: SystemRandom())
+        for _ in 0..<2 {
+            let refusal = await reason { _ = try await bench.signIn.beginLink(link.id, binding: attacker) }
+            #expect(refusal == "wrong_browser")
+        }
+        // The victim goes on, with as many pages as it takes.
+        _ = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        guard case .linkAuthorized = await bench.post(bench.form(attempt, "victim")) else {
+            throw LinkBench.Unexpected()
+        }
+        let late = await reason { _ = try await bench.signIn.beginLink(link.id, binding: attacker) }
+        #expect(late == "link_ended")
+    }
+
     /// A ticket of another link, of a waiting identity, a truncated one: one answer, that of a link there is not.
     @Test func ticketTheft() async throws {
         let bench = try LinkBench()

@@ -110,7 +110,9 @@ extension SignIn {
     ) async throws(LinkFailure) -> WaitingPerson? {
         guard let id = link.waiting else { return nil }
         do throws(LinkFailure) {
-            return person(try await waiting(id, binding: binding))
+            let waiting = try await waiting(id, binding: binding)
+            if case .value(let browser) = binding { try await claim(link, for: browser) }
+            return person(waiting)
         } catch .unknown {
             return nil
         } catch .expired {
@@ -130,6 +132,7 @@ extension SignIn {
         guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: waitingID, with: keyring) else {
             throw .expired
         }
+        if case .value(let browser) = binding { try await claim(link, for: browser) }
         let after = try await authorize(link, linked, request: request, waiting: waitingID)
         return try location(of: after)
     }

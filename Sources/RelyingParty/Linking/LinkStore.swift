@@ -90,6 +90,10 @@ package protocol LinkStore: Sendable {
     /// The user of a committed link.
     func user(of key: LinkKey) async throws(StoreError) -> User?
 
+    /// Ties an open link to the browser that opens it first.
+    /// - Returns: false when it is another browser's, or not open.
+    func claimLink(_ key: LinkKey, for browser: Digest256) async throws(StoreError) -> Bool
+
     /// Counts a try at the second factor before it is made.
     /// - Returns: the link; nil when it is not `challenged`, or when the tries are used up: then it is over.
     func takeSecondFactorTry(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link?

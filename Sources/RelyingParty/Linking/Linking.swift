@@ -81,6 +81,7 @@ extension SignIn {
         _ id: LinkID, binding: BrowserBinding, language: String? = nil
     ) async throws(LinkFailure) -> Attempt {
         let link = try await link(id)
+        try await claim(link, for: binding)
         return begin(
             binding: binding, returnTo: target(of: link), replacing: nil, language: language, link: link.key)
     }
@@ -129,6 +130,19 @@ extension SignIn {
             guard let user else { throw .unknown }
             return user
         }
+    }
+
+    /// A link is for the browser that opens it first: whoever has got hold of its address alone cannot put an Apple Account
+    /// of their own into it, and have the application's user bring the code.
+    func claim(_ link: Link, for browser: BrowserBinding) async throws(LinkFailure) {
+        let links = try linkStore()
+        let isOurs = try await keeping { () throws(StoreError) in
+            try await links.claimLink(link.key, for: browser.hash)
+        }
+        guard !isOurs else { return }
+        // Authorized a moment ago, or another's.
+        try checkOpen(try await found(link.key))
+        throw .signIn(.wrongBrowser)
     }
 
     // MARK: Authorizing

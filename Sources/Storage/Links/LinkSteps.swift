@@ -13,6 +13,15 @@ extension Database: LinkStore {
         try await read { connection in try connection.storedLink(key)?.link }
     }
 
+    package func claimLink(_ key: LinkKey, for browser: Digest256) async throws(StoreError) -> Bool {
+        try await commits.write { connection, _ in
+            try connection.run(
+                "UPDATE account_link SET browser = ?1 WHERE id = ?2 AND state = 'open' AND coalesce(browser, ?1) = ?1",
+                [blob(browser), key.rawValue])
+            return connection.changesCount > 0
+        }
+    }
+
     package func user(of key: LinkKey) async throws(StoreError) -> User? {
         try await read { connection in
             guard let user = try connection.storedLink(key)?.link.user else { return nil }
