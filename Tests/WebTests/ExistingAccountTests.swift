@@ -50,9 +50,9 @@ import Web
         #expect(page.text.contains("<form method=\"post\" action=\"\(link.url)\">"))
         #expect(page.text.contains("ada@orchard") && page.text.contains("ada@example.com"))
         #expect(!page.text.contains("<script") && !page.policy.contains("script-src"))
-        // In another browser there is Apple's button and nobody's name, and the post leads to it.
+        // Another browser is refused, and told nobody's name.
         let other = await site.get(link.url, site.browser(LinkSite.otherBinding))
-        _ = try site.attempt(other)
+        #expect(other.status == .badRequest && !other.text.contains("appleid-signin-state"))
         #expect(!other.text.contains("ada@example.com"))
         #expect(await site.post(link.url, site.browser(LinkSite.otherBinding)).location == link.url)
         let done = await site.post(link.url, site.browser())
@@ -60,6 +60,18 @@ import Web
         #expect(done.location == "https://app.example.com/done?x=1&link=\(link.id)&code=\(code)#f")
         let completed = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key)
         #expect(completed.json?["user"]?.objectValue?["appleSubject"]?.stringValue == "ada")
+    }
+
+    @Test("A browser that opens the link first, and did not ask, has Apple's button and sees nobody's name")
+    func elsewhere() async throws {
+        let site = try LinkSite(asksExisting: true)
+        let key = try await site.key()
+        let sent = try await answer(site, try await asked(site), "connect")
+        let link = try await site.link(ticket: sent.parameter("ticket"), key: key)
+        let other = await site.get(link.url, site.browser(LinkSite.otherBinding))
+        _ = try site.attempt(other)
+        #expect(!other.text.contains("ada@example.com"))
+        #expect(await site.post(link.url, site.browser()).status == .badRequest)
     }
 
     @Test("What was not asked is not answered")
