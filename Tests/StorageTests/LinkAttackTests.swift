@@ -212,30 +212,22 @@ import Testing
             bench.account()
             let (one, two) = (try await bench.upgrade(), try await bench.upgrade())
             bench.application.gate.shut()
-            async let winner = reason { _ = try await bench.finish(one, first) }
-            async let loser = reason { _ = try await other.finish(two, second) }
-            await bench.application.gate.arrived(1)
-            let link = try await settled(bench, [LinkKey(one.id), LinkKey(two.id)])
-            bench.application.gate.open()
-            let outcomes = [await winner, await loser].sorted()
-            #expect(outcomes == ["account-already-linked", "ok"])
-            #expect(bench.application.conversions.map(\.attemptID) == [link])
-            #expect(try await bench.database.links(in: [.done], after: nil, limit: 10).map(\.key) == [link])
+            let outcomes = await withTaskGroup(of: (LinkKey, String).self) { group in
+                group.addTask { (LinkKey(one.id), await reason { _ = try await bench.finish(one, first) }) }
+                group.addTask { (LinkKey(two.id), await reason { _ = try await other.finish(two, second) }) }
+                // The winner is being converted: whoever is answered first has lost.
+                let loser = await group.next()
+                bench.application.gate.open()
+                return [loser, await group.next()]
+            }
+            #expect(outcomes.map { $0?.1 } == ["account-already-linked", "ok"])
+            let winner = try #require(outcomes[1]?.0)
+            #expect(bench.application.conversions.map(\.attemptID) == [winner])
+            #expect(try await bench.database.links(in: [.done], after: nil, limit: 10).map(\.key) == [winner])
             let users = try await bench.database.users(UserFilter(), after: nil, limit: 10).items
             #expect(users.map(\.externalID) == ["account-1"])
             other.database.close()
         }
-    }
-
-    /// The one that is converting, once the other is refused.
-    private func settled(_ bench: LinkBench, _ keys: [LinkKey]) async throws -> LinkKey {
-        let end = ContinuousClock.now + .seconds(60)
-        while ContinuousClock.now < end {
-            let failed = try await bench.database.links(in: [.failed], after: nil, limit: 10).map(\.key)
-            if let loser = failed.first, let winner = keys.first(where: { $0 != loser }) { return winner }
-            await Task.yield()
-        }
-        throw StoreError.inconsistent("no link was refused within a minute")
     }
 
     /// Many links of many identities to one account, all completed at once: one is tied.

@@ -227,7 +227,8 @@ final class LinkBench: Sendable {
         var opened = bench
         self.keyring = keyring ?? bench.keyring
         opened.keyring = self.keyring
-        database = try opened.open()
+        // Two processes write here, on a machine that may be busy: neither gives up soon.
+        database = try opened.open(opened.options(busyTimeout: 30_000))
         let theApple = apple ?? LinkApple(clock: bench.clock)
         let theApplication = application ?? LinkApplication()
         self.apple = theApple
