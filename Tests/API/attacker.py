@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from inhabited import Answer, Inhabited
+from ways import Way
 
 ROUTES = Path(__file__).resolve().parents[2] / "docs/api.md"
 COOKIE = "__Host-bramley"
@@ -57,15 +58,26 @@ def cookie(token: str) -> tuple[str, str]:
     return ("Cookie", f"{COOKIE}={token}")
 
 
-class Person:
-    """Somebody with two sessions: of this browser, and elsewhere."""
+def ask(site, method: str, path: str, headers: dict | None = None, body: str | bytes = b"") -> Answer:
+    """As `inhabited.call`, from an address of its own."""
+    return send(site, method, path, list((headers or {}).items()), body)
 
-    def __init__(self, inhabited: Inhabited):
+
+class Person:
+    """Somebody with two sessions: of this browser, and elsewhere. At a route of linking, on their way there."""
+
+    def __init__(self, inhabited: Inhabited, path: str = ""):
         self.inhabited = inhabited
         self.user = inhabited.make_people(1)[0]
         # Wherever they are named, their id is seen.
         inhabited.write("UPDATE user SET given_name = ? WHERE id = ?", [(self.user, self.user)])
         (self.session, self.token), (self.elsewhere, self.other) = inhabited.make_sessions([self.user, self.user])
+        self.way = Way(inhabited, ask, self.user, path)
+
+    @property
+    def cookies(self) -> list[tuple[str, str]]:
+        """What their browser sends."""
+        return [cookie(self.token)] + ([("Cookie", self.way.browser)] if self.way.browser else [])
 
     def kept(self) -> tuple:
         """All that a request could change of them, and whether anything was told of it."""
@@ -75,6 +87,7 @@ class Person:
             self.inhabited.read(f"SELECT id FROM session WHERE {where} ORDER BY id"),
             self.inhabited.read(f"SELECT type FROM event WHERE {where} ORDER BY sequence"),
             self.inhabited.read(f"SELECT subject FROM apple_identity WHERE {where}"),
+            self.way.kept(),
         )
 
     def form(self, path: str) -> str:
@@ -82,10 +95,10 @@ class Person:
         return urlencode({
             "/account/sessions/revoke": {"session": self.elsewhere},
             "/account/delete": {"confirm": "yes", "account": self.user},
-        }.get(path, {}))
+        }.get(path, self.way.content))
 
     def fill(self, path: str) -> str:
-        return path.replace("{id}", self.user).replace("{session}", self.elsewhere).replace("{path...}", "style.css")
+        return path.replace("{id}", self.way.id or self.user).replace("{session}", self.elsewhere).replace("{path...}", "style.css")
 
 
 def claims(token: str) -> dict:

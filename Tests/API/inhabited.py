@@ -5,6 +5,7 @@ import hashlib
 import http.client
 import json
 import random
+import re
 import sqlite3
 import subprocess
 import time
@@ -12,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 PEOPLE = ("ada", "boris", "chie", "dana", "erin")
-SCOPES = ("introspect", "users:read", "users:write", "users:delete", "events:read")
+SCOPES = ("introspect", "users:read", "users:write", "users:delete", "events:read", "links", "links:replace")
 # The same in every run: what was found once is found again.
 NUMBERS = random.Random(20261121)
 
@@ -46,15 +47,30 @@ def call(site, method: str, path: str, headers: dict | None = None, body: str | 
         connection.close()
 
 
-def sign_in(site, person: str) -> str:
-    """A whole sign-in without a browser; the session's token."""
+def come_back(site, person: str, call=call) -> tuple[str, Answer]:
+    """To Apple and back without a browser: the cookie of the browser that was there, and what it was answered."""
     start = call(site, "GET", "/login/apple")
     assert start.status == 303, start.body
     binding = start.headers["Set-Cookie"].split(";")[0]
     form = site.apple.call("POST", "authorize", {"person": person, "authorize_url": start.headers["Location"]})["form"]
-    done = call(site, "POST", "/apple/callback", {
+    return binding, call(site, "POST", "/apple/callback", {
         "Cookie": binding, "Content-Type": "application/x-www-form-urlencoded", "Origin": site.apple.origin,
     }, form)
+
+
+def asked(answer: Answer) -> str | None:
+    """Who waits, when the answer is the page "Already have an account?"."""
+    found = re.search(rb'name="waiting" value="(wai_[^"]+)"', answer.body)
+    return found[1].decode() if found else None
+
+
+def sign_in(site, person: str) -> str:
+    """A whole sign-in without a browser; the session's token."""
+    binding, done = come_back(site, person)
+    if waiting := asked(done):
+        done = call(site, "POST", "/login/existing", {
+            "Cookie": binding, "Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin",
+        }, urlencode({"waiting": waiting, "choice": "new"}))
     assert done.status == 303, done.body
     cookie = next(value for value in done.headers.get_all("Set-Cookie") if value.startswith("__Host-bramley="))
     return cookie.split(";")[0].partition("=")[2]
@@ -66,6 +82,7 @@ class Inhabited:
     def __init__(self, site):
         self.site = site
         self.path = site.folder / "data" / "bramley.db"
+        self.keys: dict[tuple[str, ...], str] = {}
 
     def write(self, sql: str, rows: list[tuple]) -> None:
         connection = sqlite3.connect(self.path, timeout=10)
@@ -89,6 +106,12 @@ class Inhabited:
              "--config", str(self.site.folder / "config.json")],
             capture_output=True, text=True, timeout=30, check=True)
         return json.loads(done.stdout)["key"]
+
+    def key(self, *scopes: str) -> str:
+        """The same for the same scopes."""
+        if scopes not in self.keys:
+            self.keys[scopes] = self.make_key(*scopes)
+        return self.keys[scopes]
 
     def make_people(self, count: int, groups: tuple[str, ...] = ()) -> list[str]:
         """Users nobody has signed in as, all of one millisecond; their ids."""

@@ -1,30 +1,43 @@
 """Requests that change something, forged: from other sites, in other words, at every route there is."""
 
+import json
+
 import pytest
 
 from attacker import FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
 from inhabited import bearer, call
 from programs import Site
+from ways import APP
 
 ALLOWED = "https://app.example.com"
+JSON = ("Content-Type", "application/json")
 # Who may send what, and what becomes of it when they do. Every documented route that is no GET is in exactly one.
 OWN_PAGES = {
     ("POST", "/logout"): 303,
     ("POST", "/account/sessions/revoke"): 303,
     ("POST", "/account/sessions/revoke-all"): 303,
     ("POST", "/account/delete"): 303,
+    ("POST", "/link/{id}"): 303,
+    ("POST", "/login/existing"): 303,
+    ("POST", "/upgrade"): 200,
+    ("POST", "/upgrade/second-factor"): 200,
     ("DELETE", "/api/v1/session"): 204,
     ("DELETE", "/api/v1/account"): 202,
 }
 # Signed by Apple, and bound to the browser by state and binding, or to the app by its nonce.
 APPLE = {("POST", "/apple/callback"), ("POST", "/apple/notifications"), ("POST", "/api/v1/native/challenge"),
          ("POST", "/api/v1/native/sessions")}
+# For who has a password, or the secret of a link or an upgrade. What they take is JSON, which no page of another site sends.
+SECRETS = {("POST", "/api/v1/upgrades"), ("POST", "/api/v1/upgrades/{id}/second-factor"),
+           ("POST", "/api/v1/upgrades/{id}/complete"), ("POST", "/api/v1/links/{id}/authorize")}
 
 
 @pytest.fixture(scope="module")
-def site(binaries, tmp_path_factory):
+def site(binaries, tmp_path_factory, verifier):
     """One that trusts this machine as its proxy, so that forged words of a proxy count as far as they can."""
-    site = Site(binaries, tmp_path_factory.mktemp("changes"), {
+    folder = tmp_path_factory.mktemp("changes")
+    site = Site(binaries, folder, {
+        **verifier.settings(folder), "apple.bundleIDs": [APP],
         "log.level": "info", "server.trustedProxies": PROXIES, "api.allowedOrigins": [ALLOWED],
         "login.allowedReturnOrigins": [ALLOWED]})
     yield site.start()
@@ -34,8 +47,8 @@ def site(binaries, tmp_path_factory):
 def test_every_route_that_changes_something_is_here():
     changing = {(method, path) for method, path, _ in documented() if method not in ("GET", "HEAD", "OPTIONS")}
     backends = {(method, path) for method, path, _ in backend_routes() if method != "GET"}
-    assert changing == set(OWN_PAGES) | APPLE | backends
-    assert len(changing) == len(OWN_PAGES) + len(APPLE) + len(backends)
+    assert changing == set(OWN_PAGES) | APPLE | SECRETS | backends
+    assert len(changing) == len(OWN_PAGES) + len(APPLE) + len(SECRETS) + len(backends)
 
 
 def origins(site) -> list[list[tuple[str, str]]]:
@@ -84,33 +97,34 @@ def origins(site) -> list[list[tuple[str, str]]]:
 
 @pytest.mark.parametrize("method, path", OWN_PAGES, ids=lambda value: value)
 def test_a_forged_request_changes_nothing(site, inhabited, method, path):
-    person = Person(inhabited)
+    person = Person(inhabited, path)
     before = person.kept()
-    body = person.form(path) if method == "POST" else ""
+    place, body = person.fill(path), person.form(path) if method == "POST" else ""
     kinds = [FORM] if method == "DELETE" else [
         FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"), ("X-No-Type", "")]
     for fields in origins(site):
         for kind in kinds:
-            answer = send(site, method, path, [*fields, kind, cookie(person.token)], body)
+            answer = send(site, method, place, [*fields, kind, *person.cookies], body)
             assert answer.status == 403, (fields, kind)
             assert "Set-Cookie" not in answer.headers, fields
             assert "Access-Control-Allow-Origin" not in answer.headers, fields
     assert person.kept() == before
     # The very same request from a page of ours does it: it was refused for where it came from, and for nothing else.
-    answer = send(site, method, path, [SAME_ORIGIN, FORM, cookie(person.token)], body)
-    assert answer.status == OWN_PAGES[method, path]
+    answer = send(site, method, place, [SAME_ORIGIN, FORM, *person.cookies], body)
+    assert answer.status == OWN_PAGES[method, path], answer.body
     assert person.kept() != before
 
 
-@pytest.mark.parametrize("path", [path for method, path in OWN_PAGES if path.startswith("/account/")])
+@pytest.mark.parametrize("path", [
+    path for method, path in OWN_PAGES if path.startswith(("/account/", "/upgrade", "/login/"))])
 @pytest.mark.parametrize("kind", [
     ("Content-Type", "text/plain"), ("Content-Type", "application/json"), ("X-No-Type", ""),
     ("Content-Type", "multipart/form-data; boundary=x"), ("Content-Type", "application/x-www-form-urlencodedx")])
 def test_only_forms_are_read(site, inhabited, path, kind):
-    person = Person(inhabited)
+    person = Person(inhabited, path)
     before = person.kept()
-    assert send(site, "POST", path, [SAME_ORIGIN, kind, cookie(person.token)], person.form(path)).status == 415
-    twice = [SAME_ORIGIN, FORM, kind if kind[0] == "Content-Type" else FORM, cookie(person.token)]
+    assert send(site, "POST", path, [SAME_ORIGIN, kind, *person.cookies], person.form(path)).status == 415
+    twice = [SAME_ORIGIN, FORM, kind if kind[0] == "Content-Type" else FORM, *person.cookies]
     assert send(site, "POST", path, twice, person.form(path)).status in (400, 415)
     assert person.kept() == before
 
@@ -120,10 +134,10 @@ OVERRIDES = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"]
 
 @pytest.mark.parametrize("method, path", OWN_PAGES, ids=lambda value: value)
 def test_no_other_method_stands_for_it(site, inhabited, method, path):
-    person = Person(inhabited)
+    person = Person(inhabited, path)
     before = person.kept()
-    own = [SAME_ORIGIN, FORM, cookie(person.token)]
-    body = person.form(path)
+    own = [SAME_ORIGIN, FORM, *person.cookies]
+    path, body = person.fill(path), person.form(path)
     reads = [send(site, "GET", f"{path}{query}", [*own, *fields]) for query in ("", "?" + body, f"?_method={method}")
              for fields in ([], [(name, method) for name in OVERRIDES])]
     assert all(answer.status in (200, 303, 400, 404, 405) for answer in reads)
@@ -136,18 +150,61 @@ def test_no_other_method_stands_for_it(site, inhabited, method, path):
 
 @pytest.mark.parametrize("method, path", [route[:2] for route in backend_routes()], ids=lambda value: value)
 def test_no_cookie_and_no_page_opens_a_backends_route(site, inhabited, method, path):
-    person = Person(inhabited)
+    person = Person(inhabited, path)
     before = person.kept()
+    content = json.dumps(person.way.content or {"state": "disabled"})
     for fields in ([SAME_ORIGIN], [("Origin", site.origin)], [SAME_ORIGIN, ("Origin", ALLOWED)]):
         for credential in ([], [("Authorization", f"Bearer {person.token}")],
                            [("Authorization", f"Basic {person.token}")], [("X-API-Key", person.token)]):
-            body = '{"state":"disabled"}' if method == "PATCH" else "token=x"
-            kind = ("Content-Type", "application/json") if method == "PATCH" else FORM
+            takes_json = method == "PATCH" or person.way.content
+            body, kind = (content, JSON) if takes_json else ("token=x", FORM)
             answer = send(site, method, person.fill(path), [*fields, *credential, kind, cookie(person.token)],
                           body if method in ("POST", "PATCH") else "")
             assert answer.status == 401, (fields, credential)
             assert "Access-Control-Allow-Origin" not in answer.headers
     assert person.kept() == before
+
+
+@pytest.mark.parametrize("method, path", sorted(SECRETS), ids=lambda value: value)
+def test_no_page_sends_what_is_for_apps(site, inhabited, method, path):
+    """What a page of another site can send without asking first, with everything that is secret guessed right; and the
+    cookies of somebody who is signed in stand for no secret."""
+    person = Person(inhabited, path)
+    before = person.kept()
+    place, content = person.fill(path), json.dumps(person.way.content)
+    secret = [("Authorization", f"Bearer {person.way.bearer}")] if person.way.bearer else []
+    cookies = [cookie(person.token), ("Cookie", f"__Host-bramley-login={person.token}")]
+    for fields in origins(site):
+        for kind in (FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"),
+                     ("X-No-Type", "")):
+            answer = send(site, method, place, [*fields, kind, *secret, *cookies], content)
+            assert answer.status == 415, (fields, kind)
+            assert "Access-Control-Allow-Origin" not in answer.headers, fields
+        if secret:
+            answer = send(site, method, place, [*fields, JSON, *cookies], content)
+            assert answer.status == 401 and answer.json()["code"] == "token_required", fields
+    asked = send(site, "OPTIONS", place, [("Origin", ALLOWED), ("Access-Control-Request-Method", method),
+                                          ("Access-Control-Request-Headers", "content-type, authorization")])
+    assert not [name for name in asked.headers if name.lower().startswith("access-control-")]
+    assert person.kept() == before
+    answer = send(site, method, place, [JSON, *secret], content)
+    assert answer.status == 200 and person.kept() != before, answer.body
+
+
+@pytest.mark.parametrize("path", ["/link/{id}", "/login/existing"])
+def test_another_browser_is_another_person(site, inhabited, path):
+    """Whoever waits, waits in the browser that came back from Apple."""
+    person, other = Person(inhabited, path), Person(inhabited, path)
+    before, body = person.kept(), person.form(path)
+    for browser in ([], [cookie(person.token)], other.cookies, [("Cookie", "__Host-bramley-login=x")],
+                    [("Cookie", person.way.browser), ("Cookie", other.way.browser)]):
+        answer = send(site, "POST", person.fill(path), [SAME_ORIGIN, FORM, *browser], body)
+        assert "__Host-bramley=" not in str(answer.headers.get_all("Set-Cookie")), browser
+        assert answer.status in (303, 400, 404), browser
+        assert "code=" not in (answer.headers["Location"] or ""), browser
+    assert person.kept() == before
+    assert send(site, "POST", person.fill(path), [SAME_ORIGIN, FORM, *person.cookies], body).status == 303
+    assert person.kept() != before
 
 
 def test_an_apples_page_makes_nobody_signed_in_without_apple(site, inhabited):

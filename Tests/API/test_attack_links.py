@@ -1,20 +1,25 @@
 """Where an answer may lead, and who may read it: open redirects, split fields, and other origins."""
 
 import html.parser
-from urllib.parse import parse_qs, quote, urlsplit
+import json
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import pytest
 
 from attacker import FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
 from programs import Site
+from verifier import SIGN_IN
+from ways import APP
 
 ALLOWED = "https://app.example.com"
 
 
 @pytest.fixture(scope="module", params=["trusted", "untrusted"])
-def site(binaries, tmp_path_factory, request):
+def site(binaries, tmp_path_factory, verifier, request):
     """Once with a proxy between that is believed, and once without."""
-    site = Site(binaries, tmp_path_factory.mktemp("links"), {
+    folder = tmp_path_factory.mktemp("links")
+    site = Site(binaries, folder, {
+        **verifier.settings(folder), "apple.bundleIDs": [APP],
         "log.level": "info", "server.trustedProxies": PROXIES if request.param == "trusted" else [],
         "api.allowedOrigins": [ALLOWED], "login.allowedReturnOrigins": [ALLOWED], "assertion.audience": "backend"})
     yield site.start()
@@ -34,7 +39,7 @@ HOSTILE = [
 ]
 # The parameter that leads somewhere, of every route that has one; others are given it in vain.
 PARAMETERS = ["return_to", "rd", "redirect", "returnTo", "next", "url"]
-PAGES = [path for method, path, asker in documented() if method == "GET" and asker == "visitor" and "{" not in path]
+PAGES = [path for method, path, asker in documented() if method == "GET" and asker == "visitor" and not path.startswith("/assets/")]
 
 
 class Links(html.parser.HTMLParser):
@@ -54,7 +59,7 @@ class Links(html.parser.HTMLParser):
 
 
 def check(site, answer, own=(ALLOWED,)):
-    """Nothing leads to anybody but us, Apple, and who is allowed."""
+    """Nothing leads to anybody but us, Apple, who is allowed, and the application's one page for its passwords."""
     allowed = {site.origin, site.apple.origin, "https://account.apple.com", *own}
     leads = [answer.headers["Location"]] if answer.headers["Location"] else []
     if "text/html" in (answer.headers["Content-Type"] or ""):
@@ -65,6 +70,8 @@ def check(site, answer, own=(ALLOWED,)):
     for lead in leads:
         assert all(0x20 < ord(character) < 0x7F for character in lead), lead
         parts = urlsplit(lead)
+        if lead.partition("?ticket=brt_")[0] == SIGN_IN:
+            continue
         if parts.scheme or parts.netloc or lead.startswith(("//", "/\\")):
             assert f"{parts.scheme}://{parts.netloc}" in allowed, lead
     assert "evil" not in urlsplit(answer.headers["Location"] or "").netloc
@@ -74,15 +81,17 @@ def check(site, answer, own=(ALLOWED,)):
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("signed_in", [True, False])
 def test_no_page_leads_out(site, inhabited, path, signed_in):
-    person = Person(inhabited)
-    fields = [cookie(person.token)] if signed_in else []
+    person = Person(inhabited, path)
+    route, path = path, person.fill(path)
+    browser = person.cookies[1:]
+    fields = [cookie(person.token), *browser] if signed_in else browser
     # The last is a path of ours, whatever its first letter looks like.
     for target in [*HOSTILE, "/\u0301/evil.example"]:
         for name in PARAMETERS:
             answer = send(site, "GET", f"{path}?{name}={quote(target, safe='')}", fields)
             assert answer.status in (200, 303, 400), (name, target)
             check(site, answer)
-            leads = name == "return_to" and path in ("/login", "/login/apple") or name == "rd" and path.startswith("/oauth2/")
+            leads = name == "return_to" and route in ("/login", "/login/apple", "/upgrade") or name == "rd" and path.startswith("/oauth2/")
             if leads and target in HOSTILE:
                 assert answer.status == 400, target
         # What an oauth2-proxy would be told by its proxy, and what a proxy is told by nobody.
@@ -106,6 +115,46 @@ def test_sign_out_leads_nowhere_else(site, inhabited):
     assert (answer.status, answer.headers["Location"]) == (303, ALLOWED + "/bye")
 
 
+def test_a_link_and_an_upgrade_lead_nowhere_else(site, inhabited):
+    """Where they lead is said when they begin: by the application, and by the page."""
+    key = [("Authorization", f"Bearer {inhabited.key('links')}"), ("Content-Type", "application/json")]
+    link, page, code = (Person(inhabited, path) for path in ("/api/v1/links", "/upgrade", "/upgrade/second-factor"))
+    before = [person.kept() for person in (link, page, code)]
+    own = [SAME_ORIGIN, FORM]
+    for target in HOSTILE:
+        answer = send(site, "POST", "/api/v1/links", key, json.dumps(link.way.content | {"returnTo": target}))
+        assert answer.status == 400 and answer.json()["code"] == "invalid_request", target
+        for person, path in ((page, "/upgrade"), (code, "/upgrade/second-factor")):
+            answer = send(site, "POST", path, own, urlencode(person.way.content | {"return_to": target}))
+            assert answer.status == 400, (path, target)
+            check(site, answer)
+    assert [person.kept() for person in (link, page, code)] == before
+    # Nothing but where they lead was wrong.
+    answer = send(site, "POST", "/api/v1/links", key, json.dumps(link.way.content | {"returnTo": ALLOWED + "/x"}))
+    assert answer.status == 201
+    for person, path in ((page, "/upgrade"), (code, "/upgrade/second-factor")):
+        answer = send(site, "POST", path, own, urlencode(person.way.content | {"return_to": ALLOWED + "/x"}))
+        assert answer.status == 200, answer.body
+        check(site, answer)
+
+
+def test_the_way_to_the_application_is_the_operators(site, inhabited):
+    """Nothing that is sent with an answer changes where it leads."""
+    asked, linked = Person(inhabited, "/login/existing"), Person(inhabited, "/link/{id}")
+    for target in HOSTILE:
+        for name in ("return_to", "returnTo", "ticket", "url", "link", "code"):
+            more = urlencode({name: target})
+            form = urlencode(asked.way.content | {"choice": "connect"}) + "&" + more
+            answer = send(site, "POST", f"/login/existing?{more}", [SAME_ORIGIN, FORM, *asked.cookies], form)
+            assert answer.status == 303 and answer.headers["Location"].startswith(SIGN_IN + "?ticket=brt_"), target
+            assert "evil" not in answer.headers["Location"]
+            # The same answer every time: it was given the first time.
+            answer = send(site, "POST", linked.fill("/link/{id}") + "?" + more, [SAME_ORIGIN, FORM, *linked.cookies], more)
+            assert answer.status == 303 and "?link=lnk_" in answer.headers["Location"], target
+            assert "evil" not in answer.headers["Location"]
+            check(site, answer)
+
+
 LOCALES = [
     "de\r\nSet-Cookie: x=y", "de&return_to=https://evil.example", "de#x", "de?x", "de\"><script>alert(1)</script>", "de'",
     "../../etc/passwd", "de\x00", "x" * 3000, "de " * 700, "-".join(["de"] * 500), "\u0301de", "de\u202e", "{{t.login}}",
@@ -115,10 +164,12 @@ LOCALES = [
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_language_is_a_language(site, inhabited, path):
-    person = Person(inhabited)
+    person = Person(inhabited, path)
+    route, path = path, person.fill(path)
+    browser = person.cookies[1:]
     languages = {"en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar"}
     for locale in LOCALES:
-        for fields in ([], [cookie(person.token)]):
+        for fields in (browser, person.cookies):
             query = "ui_locales=" + quote(locale, safe="")
             for again in (query, f"{query}&{query}"):
                 answer = send(site, "GET", f"{path}?{again}", fields)
@@ -126,7 +177,7 @@ def test_a_language_is_a_language(site, inhabited, path):
                 assert answer.headers.get("Content-Language", "en") in languages
                 check(site, answer)
                 given = parse_qs(urlsplit(answer.headers["Location"] or "").query)
-                assert set(given) <= {"ui_locales", "return_to"} or path == "/login/apple", answer.headers["Location"]
+                assert set(given) <= {"ui_locales", "return_to"} or route in ("/login/apple", "/link/{id}/apple"), answer.headers["Location"]
                 assert not given.get("ui_locales") or given["ui_locales"][0] in languages
             answer = send(site, "GET", path, [*fields, ("Accept-Language", quote(locale, safe=" *;=,-\u0301")[:4000])])
             assert answer.status in (200, 303), locale[:40]
@@ -159,7 +210,7 @@ STRANGERS = [
 
 @pytest.mark.parametrize("method, path", [route[:2] for route in documented()], ids=lambda value: value)
 def test_other_origins_read_nothing(site, inhabited, method, path):
-    person = Person(inhabited)
+    person = Person(inhabited, path)
     for verb in (method, "HEAD" if method == "GET" else method, "OPTIONS"):
         origins = STRANGERS if path in READABLE else [*STRANGERS, ALLOWED]
         for origin in origins:

@@ -205,7 +205,7 @@ def test_the_operator_sees_what_waits_and_asks_now(orchard):
     person, upgrade = somebody(orchard), orchard.begun("shown")
     orchard.gate.always("convert", status(500))
     assert problem(orchard.finish(upgrade, orchard.sheet(upgrade["nonce"], person))) == (502, "conversion-failed")
-    listed = orchard.command("links", "list")
+    listed = orchard.command("links", "list", "--state", "converting")
     assert upgrade["id"] in listed and "converting" in listed
     assert "brt_" not in listed and "bru_" not in listed and upgrade["nonce"] not in listed
     orchard.gate.heal()

@@ -1,0 +1,115 @@
+"""Links and upgrades as far as somebody has come with them when they are at a route: by the routes before it."""
+
+import hashlib
+import itertools
+import json
+import re
+
+from inhabited import Answer, Inhabited, asked, bearer, come_back
+from verifier import CAREFUL, CODE, PASSWORD, SIGN_IN
+
+APP = "com.example.app"
+NUMBERS = itertools.count(1)
+
+
+class Way:
+    """At a route, with all that it takes there; at any other route with nothing."""
+
+    def __init__(self, inhabited: Inhabited, ask, account: str, path: str):
+        """`ask` is called as `inhabited.call` is."""
+        self.inhabited, self.site, self.ask, self.account = inhabited, inhabited.site, ask, account
+        self.id: str | None = None
+        # The cookie of the browser that was there before, and the Authorization of an app.
+        self.browser: str | None = None
+        self.bearer: str | None = None
+        self.waiting: str | None = None
+        self.content: dict = {}
+        match path:
+            case "/link/{id}":
+                ticket = self.waits()
+                self.id = self.link(ticket=ticket)["id"]
+            case "/link/{id}/attempt" | "/link/{id}/apple":
+                self.id = self.link()["id"]
+                self.browser = self.ask(self.site, "GET", "/login/apple").headers["Set-Cookie"].split(";")[0]
+            case "/login/existing":
+                self.waits()
+                self.content = {"waiting": self.waiting, "choice": "new"}
+            case "/upgrade":
+                self.content = {"username": account, "password": PASSWORD, "return_to": "/account"}
+            case "/upgrade/second-factor":
+                upgrade = self.upgrade(CAREFUL + account)
+                self.content = {"id": upgrade["id"], "token": upgrade["upgradeToken"], "code": CODE, "return_to": "/account"}
+            case "/api/v1/links":
+                self.content = {"externalID": account, "kind": "upgrade", "displayName": "Their account",
+                                "returnTo": "/account", "ticket": self.waits()}
+            case "/api/v1/links/{id}/authorize":
+                link = self.link()
+                self.id, self.bearer, self.content = link["id"], link["ticket"], self.sheet(link["nonce"])
+            case "/api/v1/links/{id}/complete":
+                link = self.link()
+                self.id, self.content = link["id"], {"code": self.authorized(link)}
+            case "/api/v1/upgrades":
+                self.content = {"username": account, "password": PASSWORD}
+            case "/api/v1/upgrades/{id}/second-factor":
+                upgrade = self.upgrade(CAREFUL + account)
+                self.id, self.bearer, self.content = upgrade["id"], upgrade["upgradeToken"], {"code": CODE}
+            case "/api/v1/upgrades/{id}/complete":
+                upgrade = self.upgrade(account)
+                self.id, self.bearer = upgrade["id"], upgrade["upgradeToken"]
+                self.content = self.sheet(upgrade["nonce"])
+
+    def kept(self) -> tuple:
+        """How far every link and upgrade of the account has come, and who waits to be asked."""
+        read = self.inhabited.read
+        return (
+            read("SELECT id, state, tries FROM account_link WHERE external_id = '%s' OR id IN ('%s', '%s') ORDER BY id"
+                 % (self.account, self.id, self.content.get("id"))),
+            # And whether they are somebody's by now.
+            read("SELECT waiting.id, link, user FROM waiting_identity AS waiting LEFT JOIN apple_identity USING (team, subject)"
+                 f" WHERE waiting.id = '{self.waiting}'"),
+        )
+
+    def post(self, path: str, content: dict, credential: dict | None = None) -> Answer:
+        return self.ask(self.site, "POST", path, {"Content-Type": "application/json"} | (credential or {}), json.dumps(content))
+
+    def link(self, **more) -> dict:
+        answer = self.post("/api/v1/links", {"externalID": self.account, "kind": "link", "displayName": "Their account", **more},
+                           bearer(self.inhabited.key("links")))
+        assert answer.status == 201, answer.body
+        return answer.json()
+
+    def authorized(self, link: dict) -> str:
+        """The code of the link, which an app has brought what Apple gave."""
+        answer = self.post(f"/api/v1/links/{link['id']}/authorize", self.sheet(link["nonce"]), bearer(link["ticket"]))
+        assert answer.status == 200, answer.body
+        return answer.json()["code"]
+
+    def upgrade(self, name: str) -> dict:
+        answer = self.post("/api/v1/upgrades", {"username": name, "password": PASSWORD})
+        assert answer.status == 200 and answer.json()["result"] != "failure", answer.body
+        return answer.json()
+
+    def stranger(self) -> str:
+        """Somebody Bramley has never seen, at Apple."""
+        person = f"stranger{next(NUMBERS)}"
+        self.site.apple.call("POST", "people", {"id": person, "givenName": "Pat", "familyName": person})
+        return person
+
+    def sheet(self, nonce: str) -> dict:
+        """What the system gives an app with this nonce."""
+        settings = json.loads((self.site.folder / "config.json").read_text())
+        claim = nonce if settings["apple"].get("nativeNonce") == "raw" else hashlib.sha256(nonce.encode()).hexdigest()
+        given = self.site.apple.call("POST", "native", {"person": self.stranger(), "client_id": APP, "nonce": claim})
+        return {name: given[name] for name in ("identityToken", "authorizationCode")}
+
+    def waits(self) -> str:
+        """A stranger is asked whether they have an account; the ticket for who has one."""
+        self.browser, page = come_back(self.site, self.stranger(), self.ask)
+        self.waiting = asked(page)
+        assert self.waiting, page.body
+        answer = self.ask(self.site, "POST", "/login/existing", {
+            "Cookie": self.browser, "Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin",
+        }, f"waiting={self.waiting}&choice=connect")
+        found = re.fullmatch(re.escape(SIGN_IN) + r"\?ticket=(brt_[A-Za-z0-9_-]+)", answer.headers["Location"] or "")
+        assert answer.status == 303 and found, answer.body
+        return found[1]
