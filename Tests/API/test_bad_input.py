@@ -17,24 +17,25 @@ import pytest
 import yaml
 
 from attacker import FORM, PROXIES, ROUTES, SAME_ORIGIN, Person, cookie, documented, send
-from inhabited import Answer, Inhabited, make_id, make_token
+from inhabited import SCOPES, Answer, Inhabited, make_id, make_token
 from patience import eventually
 from programs import Site
+from ways import APP
 
-APP = "com.example.app"
 OPENAPI = ROUTES.parent / "openapi.yaml"
 JSON = ("Content-Type", "application/json")
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"}
 # server.limits.body and requestLine, by default.
 BODY, LINE = 524_288, 8_192
-SCOPES = {"introspect", "users:read", "users:write", "users:delete", "events:read"}
+SCOPES = set(SCOPES)
 # Written beside what is asked for: when a key or a session was used last, who does a job, Apple's public keys.
 WRITTEN = {"api_key": {"last_used_at"}, "session": {"last_seen_at"}, "lease": None, "apple_keys": None}
 
 
 @dataclass(frozen=True)
 class Route:
-    # Who asks: nobody in particular, "page" with a cookie, "session" with a cookie or as an app, "app", or a scope.
+    # Who asks: nobody in particular, "page" with a cookie, "session" with a cookie or as an app, "app", "browser" that has
+    # been at Apple, "secret" of a link or an upgrade as Bearer, or a scope.
     asker: str = "nobody"
     # The type of what it takes, its members that have to be there, and those that need not.
     takes: tuple[str, str] | None = None
@@ -51,6 +52,10 @@ class Route:
     code: str = "invalid_request"
     # A value that is well formed and nobody's is an answer, and no mistake of the request.
     unknown: tuple[int, ...] = ()
+    # Of what there are so many tries: what can be read, and is wrong, changes their number.
+    counted: str = ""
+    # How a field is refused that comes twice.
+    twice: tuple[int, ...] = (400,)
     # Every type is read: whoever sends it may change it.
     any_type: bool = False
     # Members it does not know are ignored.
@@ -70,6 +75,20 @@ TABLE = {
     ("GET", "/login"): Route(once=("return_to",)),
     ("GET", "/login/attempt"): Route(once=("return_to",)),
     ("GET", "/login/apple"): Route(once=("return_to",), good=303),
+    ("GET", "/link/{id}"): Route(),
+    ("GET", "/link/{id}/attempt"): Route(),
+    ("GET", "/link/{id}/apple"): Route(good=303),
+    ("POST", "/link/{id}"): Route("browser", own_pages=True, good=303),
+    ("POST", "/login/existing"): Route(
+        "browser", FORM, ("waiting", "choice"), most=4096, refuses=(400, 404), ignores_others=True, own_pages=True, good=303),
+    ("GET", "/upgrade"): Route(once=("return_to",)),
+    # The form again, which says what is missing or wrong.
+    ("POST", "/upgrade"): Route(
+        takes=FORM, needs=("username", "password"), may=("return_to",), most=16_384, refuses=(400, 422), twice=(400, 422),
+        ignores_others=True, own_pages=True),
+    ("POST", "/upgrade/second-factor"): Route(
+        takes=FORM, needs=("id", "token", "code"), may=("return_to",), most=16_384, refuses=(400, 404, 422),
+        twice=(400, 404, 422), counted="code", ignores_others=True, own_pages=True),
     ("POST", "/apple/callback"): Route(
         takes=FORM, needs=("state", "code", "id_token"), most=BODY, ignores_others=True, good=303),
     ("POST", "/apple/notifications"): Route(
@@ -105,6 +124,18 @@ TABLE = {
     ("POST", "/api/v1/native/challenge"): Route(may_be_empty=True, **NATIVE, **API),
     ("POST", "/api/v1/native/sessions"): Route(
         needs=("identityToken", "authorizationCode", "nonce"), may=("user",), null=("user",), **NATIVE, **API),
+    ("POST", "/api/v1/links"): Route(
+        "links", JSON, ("externalID", "kind", "displayName"), ("returnTo", "ticket"), null=("returnTo", "ticket"), most=16_384,
+        good=201, **API),
+    ("POST", "/api/v1/links/{id}/authorize"): Route(
+        "secret", needs=("identityToken", "authorizationCode"), may=("user",), null=("user",), **NATIVE, **API),
+    ("POST", "/api/v1/links/{id}/complete"): Route("links", JSON, ("code",), most=16_384, counted="code", **API),
+    # A password can be any text.
+    ("POST", "/api/v1/upgrades"): Route(takes=JSON, needs=("username", "password"), most=16_384, unknown=(200,), **API),
+    ("POST", "/api/v1/upgrades/{id}/second-factor"): Route("secret", JSON, ("code",), most=16_384, counted="code", **API),
+    ("POST", "/api/v1/upgrades/{id}/complete"): Route(
+        "secret", needs=("identityToken", "authorizationCode"), may=("user",), null=("user",), **NATIVE, **API),
+    ("GET", "/.well-known/change-password"): Route(good=303),
     ("GET", "/.well-known/apple-app-site-association"): Route(),
     ("POST", "/api/v1/introspect"): Route(
         "introspect", FORM, ("token",), most=16_384, unknown=(200,), ignores_others=True, **API),
@@ -138,8 +169,10 @@ def test_every_documented_route_is_in_the_table():
 # A place where everything good can be done
 
 @pytest.fixture(scope="module")
-def site(binaries, tmp_path_factory):
-    site = Site(binaries, tmp_path_factory.mktemp("bad"), {
+def site(binaries, tmp_path_factory, verifier):
+    folder = tmp_path_factory.mktemp("bad")
+    site = Site(binaries, folder, {
+        **verifier.settings(folder),
         "log.level": "info", "server.trustedProxies": PROXIES, "assertion.audience": "backend", "apple.bundleIDs": [APP],
         "apple.nativeNonce": "raw"})
     yield site.start()
@@ -173,7 +206,7 @@ class Request:
         if path in ADMIN:
             port = json.loads((site.folder / "config.json").read_text())["admin"]["port"]
             self.server = SimpleNamespace(port=port, origin=f"http://127.0.0.1:{port}")
-        self.person = Person(inhabited)
+        self.person = Person(inhabited, path)
         self.target = self.person.fill(path)
         self.fields: list[tuple[str, str]] = []
         self.content: dict = {}
@@ -185,14 +218,21 @@ class Request:
             self.credential = ("Authorization", f"Bearer {keys[route.asker]}")
         elif route.asker == "app":
             self.credential = ("Authorization", f"Bearer {sign_in_app(site, 'chie')}")
+        elif route.asker == "secret":
+            self.credential = ("Authorization", f"Bearer {self.person.way.bearer}")
+        elif self.person.way.browser:
+            self.credential = ("Cookie", self.person.way.browser)
         else:
             self.credential = None
         self.fill(site)
 
     def fill(self, site) -> None:
         person = self.person
+        self.content = person.way.content
         match self.place:
             case "/apple/callback":
+                # Whom nobody asks whether they have an account.
+                sign_in_app(site, "boris")
                 start = send(site, "GET", "/login/apple")
                 form = site.apple.call(
                     "POST", "authorize", {"person": "boris", "authorize_url": start.headers["Location"]})["form"]
@@ -236,13 +276,13 @@ class Request:
 
 # What the database is, and what refusals are
 
-def everything(site) -> dict:
+def everything(site, written: dict = WRITTEN) -> dict:
     with closing(sqlite3.connect(site.folder / "data/bramley.db", timeout=30)) as database:
         tables = [name for name, in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         assert set(WRITTEN) <= set(tables)
         found = {}
         for table in tables:
-            if (passed := WRITTEN.get(table, set())) is not None:
+            if (passed := written.get(table, set())) is not None:
                 columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[1] not in passed]
                 found[table] = sorted(database.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall(), key=repr)
         return found
@@ -333,8 +373,13 @@ def addresses(request: Request, expect) -> None:
             for value in ("%00", "%ff", "x" * 3000, ""):
                 expect(f"{name}={value[:9]}", request.send(target=f"{target}?{name}={value}"), 400, 404, 410)
     if "{id}" in request.place and "PATCH" != request.method:
-        for part in (make_id("usr_"), "usr_", "x" * 300, "%00", "%F0%9F%8D%8E", "'"):
-            expect(f"the id {part}", request.send(target=target.replace(request.person.user, part)), 404, 400)
+        ids = request.person.way.id or request.person.user
+        for part in (*map(make_id, ("usr_", "lnk_", "upg_")), "usr_", "lnk_", "upg_", ids.upper(), "x" * 300, "%00", "%F0%9F%8D%8E", "'"):
+            answer = request.send(target=target.replace(ids, part))
+            if (request.method, request.place) == ("POST", "/link/{id}") and answer.status == 303:
+                # To the page, which says that there is no such link.
+                answer = send(request.server, "GET", urlsplit(answer.headers["Location"]).path, [request.credential])
+            expect(f"the id {part}", answer, 404, 400)
 
 
 def credentials(request: Request, expect, keys: dict, inhabited: Inhabited) -> None:
@@ -350,6 +395,28 @@ def credentials(request: Request, expect, keys: dict, inhabited: Inhabited) -> N
     bearers = [("Authorization", f"{scheme} {token}") for scheme, token in [
         ("Bearer", unknown), ("Bearer", "brs_"), ("Bearer", key), ("Bearer", "brk_"), ("Bearer", "x" * 4000),
         ("Bearer", expired.token), ("Bearer", person.token), ("Basic", "x"), ("Digest", "x"), ("Bearer", "")]]
+    if route.asker == "secret":
+        # None is none; what is no secret of this link or upgrade is one that nobody knows.
+        others = [Person(inhabited, path).way.bearer for path in (
+            "/api/v1/links/{id}/authorize", "/api/v1/upgrades/{id}/second-factor", "/api/v1/upgrades/{id}/complete")]
+        for credential in [None, *cookies]:
+            expect(f"as {credential}", request.send(credential=credential), 401, code="token_required")
+        for credential in [*bearers, *[("Authorization", f"Bearer {token}") for token in others],
+                           ("Authorization", f"Bearer {person.way.bearer}x"), ("Authorization", f"Basic {person.way.bearer}"),
+                           ("Authorization", f"Bearer {person.way.bearer[:-1]}"), ("Authorization", person.way.bearer)]:
+            expect(f"as {credential}", request.send(credential=credential), 404, code="link_unknown")
+        expect("twice", request.send(fields=[request.credential]), 404, code="link_unknown")
+        return
+    if route.asker == "browser":
+        # Whoever waits, waits in one browser; every other is led back to the page, or told so.
+        other = Person(inhabited, request.place).way.browser
+        for credential in [None, *cookies, *bearers, ("Cookie", other), ("Cookie", f"{person.way.browser}; {other}"),
+                           ("Cookie", person.way.browser[:-1]), ("Cookie", person.way.browser + "x")]:
+            answer = request.send(credential=credential)
+            expect(f"as {credential}", answer, 303, 400, 404)
+            if answer.status == 303:
+                assert urlsplit(answer.headers["Location"]).path == request.target, credential
+        return
     if route.asker in SCOPES:
         for credential in [None, *cookies, *bearers]:
             expect(f"as {credential}", request.send(credential=credential), 401)
@@ -418,12 +485,18 @@ def contents(request: Request, expect) -> None:
             wrong = [1, True, [], "x", {"givenName": 1}, {"familyName": ["x"]}, {"x": 1}, {"givenName": "\ud800"}]
         for value in wrong:
             spoilt = request.content | {name: value}
-            if name == "identityToken" and value == "" and name in route.may:
+            # Empty is none, as in a form.
+            if name in ("identityToken", "returnTo") and value == "" and name in route.may:
                 continue
             # With a nonce that is good, a code that reads as one is Apple's to refuse; and the nonce is used up.
-            if (name, value, request.place) == ("authorizationCode", "\x00", "/api/v1/account"):
+            if (name, value) == ("authorizationCode", "\x00") and (request.place == "/api/v1/account" or route.asker == "secret"):
+                continue
+            # `test_a_wrong_code_uses_up_a_try_and_nothing_else`
+            if (name, value) == (route.counted, "\x00"):
                 continue
             statuses = (*route.refuses, 413) if value == "x" * 17_000 else route.refuses
+            if (name, value) == ("password", "\x00"):
+                statuses = route.unknown
             answer = request.send(json.dumps(spoilt).encode())
             # A text is read, and then it is no token, no code and no nonce.
             is_read = isinstance(value, str) and name in ("identityToken", "authorizationCode", "nonce")
@@ -444,10 +517,15 @@ def forms(request: Request, expect) -> None:
         rest = {key: value for key, value in request.content.items() if key != name}
         both = urlencode(request.content).encode() + b"&" + urlencode({name: request.content[name]}).encode()
         # Even where nothing is missing: nobody knows which is meant.
-        expect(f"{name} twice", request.send(both), 400, code=route.code)
+        apart = both.replace(b"&" + name.encode(), b"&" + b"&".join(b"x%d=1" % number for number in range(300)) + b"&" + name.encode())
+        expect(f"{name} twice", request.send(both), *route.twice, code=route.code)
+        if len(apart) <= route.most:
+            expect(f"{name} twice, far apart", request.send(apart), *route.twice, code=route.code)
         if name in route.needs:
             for what, body in (("without", urlencode(rest)), ("empty", urlencode(rest | {name: ""})), ("upper", urlencode(rest | {name.upper(): "x"}))):
                 expect(f"{name}: {what}", request.send(body.encode()), *route.refuses, code=route.code)
+        if name == route.counted:
+            continue
         for value in (b"%00", b"%ff%fe", b"\xff", b"%", b"%zz", b"\x00", b"x" * 3000, b"[]", b"//evil.example", b"%0d%0aSet-Cookie:x=1"):
             body = urlencode(rest).encode() + b"&" + name.encode() + b"=" + value
             expect(f"{name}={value[:12]}", request.send(body), *(route.unknown or route.refuses), code=route.code)
@@ -486,6 +564,24 @@ def test_bad_input_is_refused_and_changes_nothing(site, inhabited, keys, method,
     credentials_are_refused(request, site, keys, inhabited)
     good = request.send()
     assert good.status == request.route.good, (good.status, good.body)
+
+
+@pytest.mark.parametrize("method, path", [place for place, route in TABLE.items() if route.counted], ids=lambda value: value)
+@pytest.mark.parametrize("code", ["\x00", "[]", "000000", "//evil.example", "x" * 129, "' OR 1=1", "12345", "1234567", "１２３４５６",
+                                  "brl_" + "A" * 43])
+def test_a_wrong_code_uses_up_a_try_and_nothing_else(site, inhabited, keys, method, path, code):
+    """Tests/Linking counts them."""
+    request = Request(site, inhabited, keys, method, path)
+    refusals, written = Refusals(request), WRITTEN | {"account_link": {"tries"}}
+    before = everything(site, written)
+    answer = request.send(request.encode(request.content | {request.route.counted: code}))
+    if path == "/api/v1/upgrades/{id}/second-factor" and answer.status == 200:
+        assert answer.json() == {"result": "failure"}
+    else:
+        refusals.expect(code, answer, *request.route.refuses)
+    assert not refusals.wrong, "\n".join(refusals.wrong)
+    assert everything(site, written) == before
+    assert request.send().status == request.route.good
 
 
 def credentials_are_refused(request: Request, site, keys: dict, inhabited: Inhabited) -> None:

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,7 +18,9 @@ SIGN_IN = "https://accounts.example.com/sign-in"
 
 
 class Verifier:
-    """Every name has an account whose external ID is the name, but for `nobody`."""
+    """Every name that is an id of a user has an account, with or without a second factor; the name is its external ID."""
+
+    KNOWN = re.compile(f"({CAREFUL})?usr_[0-9a-z]{{26}}")
 
     def __init__(self):
         self.asked: list[dict] = []
@@ -48,7 +51,7 @@ class Verifier:
         """None: converted."""
         match question:
             case {"action": "verify", "username": name, "password": password}:
-                if password != PASSWORD or name == "nobody":
+                if password != PASSWORD or not self.KNOWN.fullmatch(name):
                     return {"result": "failure"}
                 if name.startswith(CAREFUL):
                     return {"result": "twoFactorAuthRequired", "challenge": name, "methods": ["totp"]}
