@@ -112,7 +112,7 @@ def test_deleted_twice_at_once_is_deleted_once(site, inhabited, key):
             return call(site, "DELETE", f"/api/v1/users/{person.user}", key).status
         answers = together(8, act)
         assert set(answers) <= {202, 303, 401, 404}, answers
-        _, sessions, events, identities = person.kept()
+        _, sessions, events, identities, _ = person.kept()
         assert (sessions, identities) == ([], [])
         assert [kind for kind, in events].count("account.deleted") == 1
         assert [kind for kind, in events][-1] == "account.deleted"
