@@ -15,12 +15,12 @@ def new_secret() -> str:
 
 @pytest.fixture(scope="module")
 def lone_demo(tmp_path_factory):
-    """The application with nobody at Bramley's address."""
+    """The application as it is where passwords are real, with nobody at Bramley's address."""
     from demo import Demo
     from programs import free_port
 
     nobody = f"http://localhost:{free_port()}"
-    demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret(), new_secret()).start(nobody, nobody, "brk_nobody")
+    demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret(), new_secret(), hash_memory=None).start(nobody, nobody, "brk_nobody")
     yield demo
     demo.stop()
 

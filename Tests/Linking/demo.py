@@ -26,7 +26,9 @@ PASSWORD = "correct horse battery"
 class Demo:
     """The application, on a port of its own. Bramley may come later, or never."""
 
-    def __init__(self, folder: Path, secret: str, webhook_secret: str, port: int | None = None):
+    def __init__(self, folder: Path, secret: str, webhook_secret: str, port: int | None = None, hash_memory: int | None = 1024):
+        """`hash_memory` in KiB; None is what the application takes where passwords are real."""
+        self.more = {} if hash_memory is None else {"ACCOUNTS_HASH_MEMORY": str(hash_memory)}
         self.folder, self.secret, self.webhook_secret = folder, secret, webhook_secret
         self.port = port or free_port()
         self.origin = f"http://localhost:{self.port}"
@@ -43,7 +45,7 @@ class Demo:
                 "ACCOUNTS_URL": self.origin, "SIGN_IN_URL": bramley, "SIGN_IN_INTERNAL_URL": internal,
                 "ACCOUNTS_DATABASE": str(self.database), "API_KEY_FILE": str(self.folder / "api.key"),
                 "VERIFIER_SECRET_FILE": str(self.folder / "verifier.secret"),
-                "WEBHOOK_SECRET_FILE": str(self.folder / "webhook.secret"),
+                "WEBHOOK_SECRET_FILE": str(self.folder / "webhook.secret"), **self.more,
             })
         self.program.wait_for(self.port)
         return self

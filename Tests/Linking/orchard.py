@@ -44,6 +44,8 @@ class Orchard(Site):
     def kill(self) -> None:
         self.server.process.kill()
         self.server.process.wait()
+        # As if the minute were over for which its jobs were its own.
+        self.sql("UPDATE lease SET expires_at = 0")
 
     def end(self) -> None:
         self.gate.stop()

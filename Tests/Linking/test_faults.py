@@ -124,24 +124,23 @@ def test_other_words_than_a_refusal_are_none(orchard):
 
 # Silence
 
-def test_a_verifier_that_hangs_is_given_up(orchard):
-    orchard.gate.always("verify", HANG)
-    assert problem(orchard.upgrade("hangs")) == (503, "verifier_unavailable")
-    # Others are served meanwhile.
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(orchard.upgrade, "hangs")
-        eventually(lambda: len(orchard.gate.questions("verify")) == 2, "the second question")
-        assert problem(orchard.post_link({})) == (400, "invalid_request")
-        assert not waiting.done()
-        assert problem(waiting.result()) == (503, "verifier_unavailable")
-
-
-def test_a_conversion_that_hangs_is_given_up_and_asked_again(orchard):
+def test_an_application_that_hangs_is_given_up(orchard):
+    """At both questions, waited for together; a conversion is asked again."""
     orchard.person("stuck")
     person, external, upgrade = somebody(orchard), orchard.demo.account("stuck")["id"], orchard.begun("stuck")
     content = orchard.sheet(upgrade["nonce"], person)
+    orchard.gate.asked.clear()
+    orchard.gate.always("verify", HANG)
     orchard.gate.once("convert", HANG)
-    assert problem(orchard.finish(upgrade, content)) == (502, "conversion-failed")
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        verified = [pool.submit(orchard.upgrade, "hangs") for _ in range(2)]
+        converted = pool.submit(orchard.finish, upgrade, content)
+        eventually(lambda: len(orchard.gate.asked) == 3, "the questions")
+        # Others are served meanwhile.
+        assert problem(orchard.post_link({})) == (400, "invalid_request")
+        assert not any(waiting.done() for waiting in (*verified, converted))
+        assert [problem(waiting.result()) for waiting in verified] == [(503, "verifier_unavailable")] * 2
+        assert problem(converted.result()) == (502, "conversion-failed")
     holds(orchard, "stuck", person, external)
     orchard.gate.heal()
     assert orchard.finish(upgrade, content).status == 200
@@ -373,6 +372,8 @@ def test_killed_again_and_again_under_load(orchard):
             answers = [pool.submit(insist, name) for name in people]
             eventually(lambda: len(orchard.gate.asked) > asked or all(a.done() for a in answers), "a question")
             orchard.kill()
+            # Nor does anybody wait for the pauses, or for what was being asked.
+            orchard.retry_conversions()
             orchard.start()
             # As if the half minute were over in which a code may still be on its way.
             orchard.sql("UPDATE code_exchange SET begun_at = begun_at - 31000")

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import os
 import secrets
 import sqlite3
 import time
@@ -19,7 +20,8 @@ FAILURES, FAILURES_WITHIN = 10, 900
 SESSION_LIFE = 14 * 86400
 LONGEST_NAME, SHORTEST_PASSWORD, LONGEST_PASSWORD = 64, 10, 256
 
-HASHER = argon2.PasswordHasher()
+# KiB of memory that a hash takes. Less is for tests alone.
+HASHER = argon2.PasswordHasher(memory_cost=int(os.environ.get("ACCOUNTS_HASH_MEMORY", argon2.DEFAULT_MEMORY_COST)))
 # What a password is compared with where there is none, so that it takes as long.
 NOBODYS = HASHER.hash(secrets.token_urlsafe())
 
