@@ -155,6 +155,7 @@ def test_the_way_to_the_application_is_the_operators(site, inhabited):
             check(site, answer)
 
 
+LANGUAGES = {"en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar"}
 LOCALES = [
     "de\r\nSet-Cookie: x=y", "de&return_to=https://evil.example", "de#x", "de?x", "de\"><script>alert(1)</script>", "de'",
     "../../etc/passwd", "de\x00", "x" * 3000, "de " * 700, "-".join(["de"] * 500), "\u0301de", "de\u202e", "{{t.login}}",
@@ -167,20 +168,39 @@ def test_a_language_is_a_language(site, inhabited, path):
     person = Person(inhabited, path)
     route, path = path, person.fill(path)
     browser = person.cookies[1:]
-    languages = {"en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar"}
     for locale in LOCALES:
         for fields in (browser, person.cookies):
             query = "ui_locales=" + quote(locale, safe="")
             for again in (query, f"{query}&{query}"):
                 answer = send(site, "GET", f"{path}?{again}", fields)
                 assert answer.status in (200, 303, 400), locale[:40]
-                assert answer.headers.get("Content-Language", "en") in languages
+                assert answer.headers.get("Content-Language", "en") in LANGUAGES
                 check(site, answer)
                 given = parse_qs(urlsplit(answer.headers["Location"] or "").query)
                 assert set(given) <= {"ui_locales", "return_to"} or route in ("/login/apple", "/link/{id}/apple"), answer.headers["Location"]
-                assert not given.get("ui_locales") or given["ui_locales"][0] in languages
+                assert not given.get("ui_locales") or given["ui_locales"][0] in LANGUAGES
             answer = send(site, "GET", path, [*fields, ("Accept-Language", quote(locale, safe=" *;=,-\u0301")[:4000])])
             assert answer.status in (200, 303), locale[:40]
+
+
+@pytest.mark.parametrize("path", ["/link/{id}", "/login/existing", "/upgrade", "/upgrade/second-factor"])
+def test_a_language_is_a_language_where_something_is_sent(site, inhabited, path):
+    person = Person(inhabited, path)
+    content = person.way.content | ({"choice": "connect"} if path == "/login/existing" else {})
+    # As it should be, and the page that says what is wrong.
+    for sent in (content, content | {"password": "x"}) if path == "/upgrade" else (content,):
+        for locale in LOCALES:
+            quoted = quote(locale, safe="")
+            for query, fields in ((f"?ui_locales={quoted}", []), (f"?ui_locales={quoted}&ui_locales=de", []),
+                                  ("", [("Accept-Language", quote(locale, safe=" *;=,-\u0301")[:4000])])):
+                form = urlencode(sent) + (f"&ui_locales={quoted}" if query else "")
+                answer = send(site, "POST", person.fill(path) + query, [SAME_ORIGIN, FORM, *fields, *person.cookies], form)
+                assert answer.status in (200, 303, 400, 422), locale[:40]
+                assert answer.headers.get("Content-Language", "en") in LANGUAGES
+                check(site, answer)
+    # And one that is a language is spoken.
+    answer = send(site, "POST", person.fill(path), [SAME_ORIGIN, FORM, ("Accept-Language", "de"), *person.cookies], urlencode(content))
+    assert answer.status == 303 or (answer.status, answer.headers["Content-Language"]) == (200, "de")
 
 
 def test_only_known_words_are_said(site, inhabited):
