@@ -1,0 +1,133 @@
+"""Every documented route, with what it takes and how it refuses."""
+
+from dataclasses import dataclass
+
+from attacker import FORM
+
+JSON = ("Content-Type", "application/json")
+# server.limits.body by default.
+BODY = 524_288
+
+
+@dataclass(frozen=True)
+class Route:
+    # Who asks: nobody in particular, "page" with a cookie, "session" with a cookie or as an app, "app", "browser" that has
+    # been at Apple, "secret" of a link or an upgrade as Bearer, or a scope.
+    asker: str = "nobody"
+    # The type of what it takes, its members that have to be there, and those that need not.
+    takes: tuple[str, str] | None = None
+    needs: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()
+    # Members that may be null.
+    null: tuple[str, ...] = ()
+    # No content is good content too.
+    may_be_empty: bool = False
+    # Bytes that it reads.
+    most: int = 0
+    # How content that is no good is refused: statuses, and the code of a problem.
+    refuses: tuple[int, ...] = (400,)
+    code: str = "invalid_request"
+    # A value that is well formed and nobody's is an answer, and no mistake of the request.
+    unknown: tuple[int, ...] = ()
+    # Of what there are so many tries: what can be read, and is wrong, changes their number.
+    counted: str = ""
+    # How a field is refused that comes twice.
+    twice: tuple[int, ...] = (400,)
+    # Every type is read: whoever sends it may change it.
+    any_type: bool = False
+    # Members it does not know are ignored.
+    ignores_others: bool = False
+    # Parameters of the address: any other is refused; and those that must not come twice.
+    strict: bool = False
+    once: tuple[str, ...] = ()
+    # Changes something and is for publicURL's own pages.
+    own_pages: bool = False
+    good: int = 200
+
+
+NATIVE = dict(takes=JSON, most=65_536)
+API = dict(strict=True)
+TABLE = {
+    ("GET", "/"): Route("page", good=303),
+    ("GET", "/login"): Route(once=("return_to",)),
+    ("GET", "/login/attempt"): Route(once=("return_to",)),
+    ("GET", "/login/apple"): Route(once=("return_to",), good=303),
+    ("GET", "/link/{id}"): Route(),
+    ("GET", "/link/{id}/attempt"): Route(),
+    ("GET", "/link/{id}/apple"): Route(good=303),
+    ("POST", "/link/{id}"): Route("browser", own_pages=True, good=303),
+    ("POST", "/login/existing"): Route(
+        "browser", FORM, ("waiting", "choice"), most=4096, refuses=(400, 404), ignores_others=True, own_pages=True, good=303),
+    ("GET", "/upgrade"): Route(once=("return_to",)),
+    # The form again, which says what is missing or wrong.
+    ("POST", "/upgrade"): Route(
+        takes=FORM, needs=("username", "password"), may=("return_to",), most=16_384, refuses=(400, 422), twice=(400, 422),
+        ignores_others=True, own_pages=True),
+    ("POST", "/upgrade/second-factor"): Route(
+        takes=FORM, needs=("id", "token", "code"), may=("return_to",), most=16_384, refuses=(400, 404, 422),
+        twice=(400, 404, 422), counted="code", ignores_others=True, own_pages=True),
+    ("POST", "/apple/callback"): Route(
+        takes=FORM, needs=("state", "code", "id_token"), most=BODY, ignores_others=True, good=303),
+    ("POST", "/apple/notifications"): Route(
+        takes=JSON, needs=("payload",), most=65_536, code="notification_refused", any_type=True, ignores_others=True),
+    ("GET", "/account"): Route("page"),
+    ("POST", "/account/sessions/revoke"): Route(
+        "page", FORM, ("session",), most=4096, ignores_others=True, own_pages=True, good=303),
+    ("POST", "/account/sessions/revoke-all"): Route(
+        "page", FORM, most=4096, ignores_others=True, own_pages=True, good=303),
+    ("GET", "/account/export"): Route("page"),
+    ("GET", "/account/delete"): Route("page"),
+    # Back to the page, which says what is missing.
+    ("POST", "/account/delete"): Route(
+        "page", FORM, ("confirm", "account"), most=4096, refuses=(303, 400), unknown=(303,), ignores_others=True,
+        own_pages=True, good=303),
+    ("GET", "/account/deleted"): Route(),
+    ("GET", "/logout"): Route("page", once=("return_to",)),
+    ("POST", "/logout"): Route(
+        "page", FORM, may=("return_to",), may_be_empty=True, most=4096, ignores_others=True, own_pages=True, good=303),
+    ("GET", "/auth/verify"): Route("session", once=("redirect", "optional", "assertion"), good=204),
+    ("GET", "/auth/forbidden"): Route("page", good=403),
+    ("GET", "/oauth2/auth"): Route("session", once=("assertion",), good=202),
+    ("GET", "/oauth2/sign_in"): Route(once=("rd",), good=303),
+    ("GET", "/oauth2/start"): Route(once=("rd",), good=303),
+    ("GET", "/oauth2/sign_out"): Route(once=("rd",), good=303),
+    ("GET", "/api/v1/session"): Route("session"),
+    ("DELETE", "/api/v1/session"): Route("session", own_pages=True, good=204),
+    ("GET", "/api/v1/session/assertion"): Route("session"),
+    ("GET", "/.well-known/jwks.json"): Route(),
+    ("DELETE", "/api/v1/account"): Route(
+        "app", needs=("authorizationCode",), may=("identityToken", "nonce"), null=("identityToken", "nonce"),
+        may_be_empty=True, good=202, **NATIVE, **API),
+    ("POST", "/api/v1/native/challenge"): Route(may_be_empty=True, **NATIVE, **API),
+    ("POST", "/api/v1/native/sessions"): Route(
+        needs=("identityToken", "authorizationCode", "nonce"), may=("user",), null=("user",), **NATIVE, **API),
+    ("POST", "/api/v1/links"): Route(
+        "links", JSON, ("externalID", "kind", "displayName"), ("returnTo", "ticket"), null=("returnTo", "ticket"), most=16_384,
+        good=201, **API),
+    ("POST", "/api/v1/links/{id}/authorize"): Route(
+        "secret", needs=("identityToken", "authorizationCode"), may=("user",), null=("user",), **NATIVE, **API),
+    ("POST", "/api/v1/links/{id}/complete"): Route("links", JSON, ("code",), most=16_384, counted="code", **API),
+    # A password can be any text.
+    ("POST", "/api/v1/upgrades"): Route(takes=JSON, needs=("username", "password"), most=16_384, unknown=(200,), **API),
+    ("POST", "/api/v1/upgrades/{id}/second-factor"): Route("secret", JSON, ("code",), most=16_384, counted="code", **API),
+    ("POST", "/api/v1/upgrades/{id}/complete"): Route(
+        "secret", needs=("identityToken", "authorizationCode"), may=("user",), null=("user",), **NATIVE, **API),
+    ("GET", "/.well-known/change-password"): Route(good=303),
+    ("GET", "/.well-known/apple-app-site-association"): Route(),
+    ("POST", "/api/v1/introspect"): Route(
+        "introspect", FORM, ("token",), most=16_384, unknown=(200,), ignores_others=True, **API),
+    ("GET", "/api/v1/users"): Route("users:read", once=("state", "group", "limit", "cursor"), **API),
+    ("GET", "/api/v1/users/{id}"): Route("users:read", **API),
+    ("PATCH", "/api/v1/users/{id}"): Route(
+        "users:write", JSON, may=("externalID", "groups", "state"), null=("externalID",), most=16_384, **API),
+    ("DELETE", "/api/v1/users/{id}"): Route("users:delete", good=202, **API),
+    ("GET", "/api/v1/users/{id}/credential"): Route("users:read", **API),
+    ("GET", "/api/v1/users/{id}/sessions"): Route("users:read", once=("limit", "cursor"), **API),
+    ("DELETE", "/api/v1/users/{id}/sessions"): Route("users:write", good=204, **API),
+    ("DELETE", "/api/v1/users/{id}/sessions/{session}"): Route("users:write", good=204, **API),
+    ("GET", "/api/v1/events"): Route("events:read", once=("user", "after", "limit"), **API),
+    ("GET", "/assets/{path...}"): Route(),
+    ("GET", "/healthz"): Route(),
+    ("GET", "/readyz"): Route(),
+}
+ADMIN = {"/healthz", "/readyz"}
