@@ -32,7 +32,8 @@ static inline long bramley_SSL_CTX_set_session_cache_mode(SSL_CTX *context, long
 }
 
 static inline uint64_t bramley_SSL_OP_restrictions(void) {
-    return SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION;
+    // The last: what was deciphered is zeroed once it is read. It may be a password.
+    return SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT;
 }
 
 #endif

@@ -80,7 +80,7 @@ enum WebFailure: Error, Sendable {
         switch failure {
         case .invalid, .codeInvalid: .badRequest
         case .unknown, .notConfigured: .notFound
-        case .expired: .gone
+        case .expired, .completed: .gone
         case .ended, .secondFactorRequired, .identityLinkedElsewhere, .accountAlreadyLinked: .conflict
         case .upgradeEnded, .userPending, .userDisabled: .forbidden
         case .conversionFailed: .badGateway
@@ -182,7 +182,7 @@ enum WebFailure: Error, Sendable {
 
     private static func level(of failure: LinkFailure) -> Logger.Level {
         switch failure {
-        case .invalid, .unknown, .secondFactorRequired: .debug
+        case .invalid, .unknown, .secondFactorRequired, .completed: .debug
         case .expired, .ended, .codeInvalid, .upgradeEnded, .identityLinkedElsewhere, .accountAlreadyLinked,
             .notConfigured, .tooMany, .userPending, .userDisabled:
             .info

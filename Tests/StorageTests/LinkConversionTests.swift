@@ -91,7 +91,7 @@ import Testing
         #expect(try await bench.row(LinkKey(start.id)).state == .done)
         // Its life was over long ago: no session; the person signs in with Apple.
         #expect(try await bench.events() == ["user.created", "account.upgraded"])
-        #expect(await reason { _ = try await bench.finish(start) } == "link_expired")
+        #expect(await reason { _ = try await bench.finish(start) } == "link_completed")
         guard case .signedIn = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
     }
 

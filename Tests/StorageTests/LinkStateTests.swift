@@ -85,7 +85,7 @@ import Testing
         .openLate: ["link_expired", "link_expired", "link_expired", "link_expired", "ok", "link_expired"],
         .authorizedLate: ["link_expired", "link_expired", "link_expired", "replayed", "ok", "link_expired"],
         // The session is not given out any more; the conversion is finished all the same.
-        .convertingLate: ["link_ended", "link_ended", "link_expired done", "replayed", "ok done", "link_ended"],
+        .convertingLate: ["link_ended", "link_ended", "link_completed done", "replayed", "ok done", "link_ended"],
     ]
 
     static let cases: [(Place, Operation)] = Place.allCases.flatMap { place in

@@ -87,7 +87,10 @@ extension ConfigurationTable {
             """),
         limit(
             "upgradesPerMinute", 1...10_000, "", 10,
-            "Passwords that one address may try in a minute, for [upgrades](upgrade.md); more is 429."),
+            """
+            Passwords and second-factor codes together that one address may try in a minute, for [upgrades](upgrade.md); \
+            more is 429.
+            """),
         limit(
             "upgradesPerAccount", 1...1_000, "", 10,
             """

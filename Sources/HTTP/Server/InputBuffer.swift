@@ -24,9 +24,11 @@ struct InputBuffer {
         }
     }
 
-    /// Moves what is buffered of a message's content to `body`.
+    /// Moves what is buffered of a message's content to `body`. Nothing of it stays here: a buffer goes from connection
+    /// to connection, and content may be a password.
     mutating func decode(with decoder: inout BodyDecoder, into body: inout [UInt8]) throws(WireError) {
         let used = try decoder.decode(storage.span.extracting(range), into: &body)
+        storage.replaceSubrange(start..<(start + used), with: repeatElement(0, count: used))
         consume(used)
     }
 
@@ -35,8 +37,11 @@ struct InputBuffer {
     mutating func fill(from stream: SocketStream) async throws(StreamError) -> Int {
         if end == storage.count {
             if start > 0 {
-                storage.replaceSubrange(0..<(end - start), with: storage[start..<end])
-                end -= start
+                let moved = end - start
+                storage.replaceSubrange(0..<moved, with: storage[start..<end])
+                // No second copy of it stays where it was: it may be content.
+                storage.replaceSubrange(moved..<end, with: repeatElement(0, count: end - moved))
+                end = moved
                 start = 0
             } else {
                 storage.append(contentsOf: repeatElement(0, count: storage.count))

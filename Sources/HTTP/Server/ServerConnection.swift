@@ -135,11 +135,20 @@ final class ServerConnection {
         // In a child task, whose memory goes when it ends: a task keeps the stack of its deepest call for as long as
         // it lives, and this one may live, waiting, for an hour. (Ten thousand of them: 100 MB or 30.)
         let handler = server.handler
-        let whole = request
-        async let answer = handler.respond(to: whole)
-        let response = await answer
+        let isHead = request.method == .head
+        let response: ServerResponse
+        if request.body.isEmpty {
+            let whole = request
+            async let answer = handler.respond(to: whole)
+            response = await answer
+        } else {
+            let handed = HandedContent(request)
+            request.body = []
+            async let answer = handed.answer(by: handler)
+            response = await answer
+        }
         let stays = mayStay && !stream.loop.isDraining
-        return try await send(response, isHead: request.method == .head, version: version, mayStay: stays)
+        return try await send(response, isHead: isHead, version: version, mayStay: stays)
     }
 
     private func makeRequest() -> ServerRequest {
@@ -210,12 +219,21 @@ final class ServerConnection {
         case stream(StreamError)
     }
 
+    /// As much is set aside for announced content before it comes, in bytes.
+    private static var reservedContent: Int { 8192 }
+
     private func readBody(_ framing: BodyFraming, expectsContinue: Bool) async throws(BodyFailure) -> [UInt8] {
         let limits = server.configuration.limits
         // RFC 9110 §10.1.1: refused by its length before the client has sent it.
         if case .length(let count) = framing, count > limits.body { throw .wire(.bodyTooLarge) }
         var decoder = BodyDecoder(framing: framing, limits: limits)
         var body: [UInt8] = []
+        // What is short is never copied by growing: a copy that is left behind may be of a password.
+        if case .length(let count) = framing {
+            body.reserveCapacity(min(count, Self.reservedContent))
+        } else {
+            body.reserveCapacity(Self.reservedContent)
+        }
         if expectsContinue && input.isEmpty { ResponseSerializer.appendContinue(into: &output) }
         let until = deadline(after: timeouts.body)
         while true {

@@ -141,7 +141,7 @@ extension SignIn {
         let links = try linkStore()
         let now = clock.now()
         // After it the token is given to nobody again.
-        if link.isOver(at: now) { throw .expired }
+        if link.isOver(at: now) { throw .completed }
         guard let session = link.session else {
             let user = try await keeping { () throws(StoreError) in try await links.user(of: link.key) }
             switch user?.state {

@@ -8,6 +8,8 @@ package enum LinkFailure: Error, Hashable, Sendable {
     case expired
     /// Refused, removed, or past that step.
     case ended
+    /// An upgrade that stands, whose session can be had no more: its person signs in with Apple.
+    case completed
     /// Not the code of this link. Five of them end it.
     case codeInvalid
     /// The second factor is outstanding.
@@ -40,6 +42,7 @@ package enum LinkFailure: Error, Hashable, Sendable {
         case .unknown: "link_unknown"
         case .expired: "link_expired"
         case .ended: "link_ended"
+        case .completed: "link_completed"
         case .codeInvalid: "code_invalid"
         case .secondFactorRequired: "second_factor_required"
         case .upgradeEnded: "upgrade_ended"

@@ -86,8 +86,10 @@ enum UpgradePage {
         ]
     }
 
+    /// - Parameter again: where the password is asked for once more.
     static func codeValues(
-        id: UpgradeID, token: UpgradeToken, methods: [String], returnTo: String?, notice: String?, strings: Strings?
+        id: UpgradeID, token: UpgradeToken, methods: [String], returnTo: String?, again: String, notice: String?,
+        strings: Strings?
     ) -> PageValue {
         let names = methods.map { method -> String in
             // Those that many applications have; any other is shown as the application calls it.
@@ -97,7 +99,7 @@ enum UpgradePage {
         return [
             "upgrade": [
                 "id": .text(id.rawValue), "token": .text(token.reveal()), "returnTo": .optional(returnTo),
-                "notice": .optional(notice),
+                "again": .text(again), "notice": .optional(notice),
                 "methods": .list(names.map { ["name": .text($0)] }), "hasMethods": .flag(!names.isEmpty),
             ]
         ]

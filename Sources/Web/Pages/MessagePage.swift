@@ -25,6 +25,8 @@ struct MessagePage: Sendable {
         case .userDisabled, .link(.userDisabled, _): self.init(page: "disabled", strings, actions)
         // Connected, and the password is still to go.
         case .link(.conversionFailed(.some), _): self.init(page: "conversion_pending", strings, actions)
+        // Apple has taken the password's place, and this browser came too late for the session.
+        case .link(.completed, _): self.init(page: "conversion_done", strings, actions)
         case .notAllowed(_, let target):
             let query = target.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
             func action(_ key: String, _ path: String) -> Action {
@@ -109,7 +111,7 @@ struct MessagePage: Sendable {
         // Of an upgrade, or of the question whether there is an account.
         if way.link == nil, way.returnTo == nil { return [action("tryAgain", "/login")] }
         switch failure {
-        case .conversionFailed(.some), .accountAlreadyLinked: return [action("signIn", "/login" + query)]
+        case .conversionFailed(.some), .completed, .accountAlreadyLinked: return [action("signIn", "/login" + query)]
         case .conversionFailed, .userPending, .userDisabled: return [back ?? home]
         default: return [action("tryAgain", "/upgrade" + query)] + (back.map { [$0] } ?? [])
         }

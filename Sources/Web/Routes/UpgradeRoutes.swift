@@ -140,10 +140,13 @@ struct UpgradeRoutes: Sendable {
         _ status: HTTPResponse.Status = .ok, fields: HTTPFields = HTTPFields()
     ) -> ServerResponse {
         let strings = responses.pages.strings(visit.locale)
+        let query = visit.wish.text.map { "?return_to=" + PercentEncoding.encodeComponent($0) } ?? ""
         let page = responses.pages.render(
             "upgrade_code", locale: visit.locale,
             UpgradePage.codeValues(
-                id: id, token: token, methods: methods, returnTo: visit.wish.text, notice: notice, strings: strings))
+                id: id, token: token, methods: methods, returnTo: visit.wish.text,
+                again: visit.locale.link(configuration.publicURL.path("/upgrade" + query)), notice: notice,
+                strings: strings))
         return responses.page(page, locale: visit.locale, status: status, referrer: .sameOrigin, fields: fields)
     }
 
