@@ -190,7 +190,7 @@ package final class SignIn: Sendable {
     }
 
     /// The remembered answer while its session lives; else what a replay gets.
-    private func stillSignedIn(_ outcome: SignInOutcome, _ opened: OpenedState) async -> SignInOutcome {
+    func stillSignedIn(_ outcome: SignInOutcome, _ opened: OpenedState) async -> SignInOutcome {
         do {
             if let used = try await store.usedAttempt(opened.id, at: clock.now()), used.sessionIsLive { return outcome }
             return .failed(.replayed, retry: opened.returnTo)

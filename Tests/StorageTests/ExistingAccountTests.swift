@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import GRDB
 import RelyingParty
 import Storage
 import Testing
@@ -107,8 +108,48 @@ import Testing
         let binding = BindingCookie.value(bench.browser)
         _ = try await bench.signIn.connectWaiting(first.id, binding: binding)
         #expect(
-            await reason { _ = try await bench.signIn.connectWaiting(second.id, binding: binding) } == "link_expired")
+            await reason { _ = try await bench.signIn.connectWaiting(second.id, binding: binding) } == "link_unknown")
         #expect(try await bench.row(LinkKey(second.id)).state == .open)
+        // The second one's page has Apple's button in place of a "Connect" that would lead back to it.
+        let page = try await bench.signIn.link(second.id)
+        #expect(try await bench.signIn.waitingPerson(for: page, binding: binding) == nil)
+    }
+
+    @Test("\"I'm new\" sent again after signing out: the cookie of the session that ended is not handed out")
+    func newThenSignedOut() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        let (person, _) = try await ask(bench)
+        func answer() async throws -> SignInOutcome {
+            guard
+                case .signIn(let outcome) = try await bench.signIn.answerExisting(
+                    person.id, .new, binding: .value(bench.browser), device: bench.device)
+            else { throw LinkBench.Unexpected() }
+            return outcome
+        }
+        guard case .signedIn(_, let session, _) = try await answer() else { throw LinkBench.Unexpected() }
+        _ = try await bench.database.endSession(session.id, cause: .signOut, at: bench.now)
+        guard case .failed(.replayed, _) = try await answer() else { throw LinkBench.Unexpected() }
+    }
+
+    @Test("not asked: whoever comes from another team, and is known by Apple's name for them there")
+    func transferred() async throws {
+        let bench = try LinkBench(asksExisting: true)
+        guard case .asksExisting(let person) = await bench.signInWithApple("ann") else { throw LinkBench.Unexpected() }
+        _ = try await bench.signIn.answerExisting(
+            person.id, .new, binding: .value(bench.browser), device: bench.device)
+        try await bench.bench.stranger().write { connection in
+            try connection.execute(
+                sql: """
+                    UPDATE apple_identity SET team = 'OLDTEAM001', transfer_target = ?, transfer_subject = 'moved.ann'
+                    """,
+                arguments: [Bench.team.rawValue])
+        }
+        guard case .asksExisting = await bench.signInWithApple("bob") else { throw LinkBench.Unexpected() }
+        guard case .signedIn(_, let session, _) = await bench.signInWithApple("new-ann") else {
+            throw LinkBench.Unexpected()
+        }
+        #expect(try await bench.database.user(session.user) != nil)
+        #expect(try await bench.events().filter { $0 == "user.created" }.count == 1)
     }
 
     @Test("it waits for ten minutes, then it is gone from the database")

@@ -125,7 +125,9 @@ final class LinkApple: IdentityProvider {
         IdentityClaims(
             issuer: "https://appleid.apple.com", clientID: client, subject: AppleSubject(subject),
             issuedAt: Timestamp(seconds: clock.now().seconds),
-            email: EmailAddress(address: "\(subject)@example.com", isVerified: true, isPrivate: false))
+            email: EmailAddress(address: "\(subject)@example.com", isVerified: true, isPrivate: false),
+            // Somebody who comes from another team.
+            transferSubject: subject == "new-ann" ? "moved.ann" : nil)
     }
 }
 

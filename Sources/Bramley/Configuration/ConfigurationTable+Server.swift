@@ -94,8 +94,8 @@ extension ConfigurationTable {
         limit(
             "upgradesPerAccount", 1...1_000, "", 10,
             """
-            Passwords that may be tried at one account in 15 minutes, from wherever, whether there is such an account or \
-            not; more is 429.
+            Wrong passwords and codes together at one account in 15 minutes, from wherever, whether there is such an \
+            account or not; then it is asked about no more, and answered 429.
             """),
     ]
 

@@ -37,7 +37,8 @@ extension SignIn {
         let waiting = WaitingIdentity(
             id: id, attempt: attempt.id, bindingHash: attempt.bindingHash, ticketHash: tickets(of: id)[0].hash,
             sealedIdentity: linked.seal(for: id, with: keyring), team: provider.team,
-            subject: identity.claims.subject, expiresAt: now.adding(seconds: LinkLifetime.seconds))
+            subject: identity.claims.subject, transferSubject: identity.claims.transferSubject,
+            expiresAt: now.adding(seconds: LinkLifetime.seconds))
         let kept = try await storing { () throws(StoreError) in try await links.keepWaiting(waiting, at: now) }
         return kept.flatMap(person)
     }
@@ -76,29 +77,39 @@ extension SignIn {
             return .connect(ticket)
         case .new:
             let key = SHA256.hash(utf8: "existing|\(id)")
-            let outcome = await answers.answer(for: key) { await self.finishNew(linked, device) }.outcome
+            let opened = opened(of: linked)
+            var (outcome, isRemembered) = await answers.answer(for: key) {
+                await self.finishNew(linked, opened, device)
+            }
+            // The session may have ended since: then its cookie is not handed out again.
+            if isRemembered, case .signedIn = outcome { outcome = await stillSignedIn(outcome, opened) }
             log(outcome)
             return .signIn(outcome)
         }
     }
 
-    private func finishNew(_ linked: LinkedIdentity, _ device: Device) async -> SignInOutcome {
+    private func opened(of linked: LinkedIdentity) -> OpenedState {
         let targets = configuration.returnTargets
         let attempt = linked.attempt
         let target = targets.validate(linked.returnTo) ?? targets.defaultTarget
-        let opened = OpenedState(
+        return OpenedState(
             id: attempt.id,
             attempt: SealedAttempt(
                 nonce: [], issuedAt: attempt.issuedAt, bindingHash: attempt.bindingHash, returnTo: target.location,
                 replacing: attempt.replacing),
             isStale: false, returnTo: target)
+    }
+
+    private func finishNew(
+        _ linked: LinkedIdentity, _ opened: OpenedState, _ device: Device
+    ) async -> SignInOutcome {
         do throws(SignInFailure) {
             let token = SessionToken.make(random: random)
             let result = try await complete(
-                linked.identity, attempt: attempt, kind: .browser, token: token, device: device)
+                linked.identity, attempt: linked.attempt, kind: .browser, token: token, device: device)
             return try outcome(of: result, token: token, opened: opened)
         } catch {
-            return .failed(error, retry: target)
+            return .failed(error, retry: opened.returnTo)
         }
     }
 
@@ -111,6 +122,8 @@ extension SignIn {
         guard let id = link.waiting else { return nil }
         do throws(LinkFailure) {
             let waiting = try await waiting(id, binding: binding)
+            // Another link has it, even if that one came to nothing: Apple's button leads on.
+            guard waiting.link == nil || waiting.link == link.key else { return nil }
             if case .value(let browser) = binding { try await claim(link, for: browser) }
             return person(waiting)
         } catch .unknown {
@@ -127,6 +140,7 @@ extension SignIn {
         let link = try await found(id)
         guard let waitingID = link.waiting else { throw .unknown }
         let waiting = try await waiting(waitingID, binding: binding)
+        guard waiting.link == nil || waiting.link == link.key else { throw .unknown }
         let request = SHA256.hash(utf8: "waiting|\(waitingID)")
         if let before = try authorized(link, by: request) { return try location(of: before) }
         guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: waitingID, with: keyring) else {

@@ -57,6 +57,8 @@ package struct Link: Hashable, Sendable {
     package var codeHash: Digest256?
     /// `LinkedIdentity`, while the link is authorized or converting.
     package var sealedIdentity: [UInt8]?
+    /// The browser that opened it first, by its binding.
+    package var browser: Digest256?
     /// The identity that waits with the browser that asked to be connected.
     package var waiting: WaitingID?
     /// From the commit on.

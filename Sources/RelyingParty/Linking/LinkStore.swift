@@ -66,11 +66,15 @@ package struct WaitingIdentity: Hashable, Sendable {
     package var sealedIdentity: [UInt8]
     package var team: TeamID
     package var subject: AppleSubject
+    /// What the sending team calls them, after a transfer.
+    package var transferSubject: String?
     package var expiresAt: Timestamp
+    /// The link that has taken it, and no other may.
+    package var link: LinkKey?
 
     package init(
         id: WaitingID, attempt: Digest256, bindingHash: Digest256, ticketHash: Digest256, sealedIdentity: [UInt8],
-        team: TeamID, subject: AppleSubject, expiresAt: Timestamp
+        team: TeamID, subject: AppleSubject, transferSubject: String? = nil, expiresAt: Timestamp
     ) {
         self.id = id
         self.attempt = attempt
@@ -79,6 +83,7 @@ package struct WaitingIdentity: Hashable, Sendable {
         self.sealedIdentity = sealedIdentity
         self.team = team
         self.subject = subject
+        self.transferSubject = transferSubject
         self.expiresAt = expiresAt
     }
 }
@@ -97,6 +102,8 @@ package protocol LinkStore: Sendable {
     /// Counts a try at the second factor before it is made.
     /// - Returns: the link; nil when it is not `challenged`, or when the tries are used up: then it is over.
     func takeSecondFactorTry(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link?
+    /// Takes a try back about which nobody has said anything.
+    func giveBackSecondFactorTry(_ key: LinkKey) async throws(StoreError)
     /// From `challenged` to `open`; or, with a new challenge, on to the next factor. False when it was not `challenged`.
     func passSecondFactor(_ key: LinkKey, externalID: String, at now: Timestamp) async throws(StoreError) -> Bool
     func renewChallenge(

@@ -136,10 +136,15 @@ extension SignIn {
     /// of their own into it, and have the application's user bring the code.
     func claim(_ link: Link, for browser: BrowserBinding) async throws(LinkFailure) {
         let links = try linkStore()
-        let isOurs = try await keeping { () throws(StoreError) in
-            try await links.claimLink(link.key, for: browser.hash)
+        if let first = link.browser {
+            // Looked at again by the browser that opened it: nothing is written.
+            if constantTimeEquals(first, browser.hash) { return }
+        } else {
+            let isOurs = try await keeping { () throws(StoreError) in
+                try await links.claimLink(link.key, for: browser.hash)
+            }
+            if isOurs { return }
         }
-        guard !isOurs else { return }
         // Authorized a moment ago, or another's.
         try checkOpen(try await found(link.key))
         throw .signIn(.wrongBrowser)
@@ -249,12 +254,8 @@ extension SignIn {
 
     /// `returnTo?link=…&code=…`, its own query and fragment kept.
     func location(of link: Link) throws(LinkFailure) -> String {
-        let code = try code(of: link)
-        let target = target(of: link).location
-        let fragment = target.firstIndex(of: "#") ?? target.endIndex
-        let (address, rest) = (target[..<fragment], target[fragment...])
-        let separator = !address.contains("?") ? "?" : address.hasSuffix("?") || address.hasSuffix("&") ? "" : "&"
-        return "\(address)\(separator)link=\(link.key)&code=\(code.reveal())\(rest)"
+        AddressQuery.append(
+            "link=\(link.key)&code=\(try code(of: link).reveal())", to: target(of: link).location)
     }
 
     func target(of link: Link) -> ReturnTarget {

@@ -36,15 +36,15 @@ extension SignIn {
         let (links, verifier) = try upgradeParties()
         guard LinkLimits.accepts(username: username) else { throw .invalid("username") }
         guard (1...LinkLimits.password).contains(password.bytes.count) else { throw .invalid("password") }
-        if let seconds = usernameLimit.take(username, at: clock.now()) { throw .tooMany(retryAfter: seconds) }
-        let answer: VerifierAnswer
-        do throws(VerifierFailure) {
-            answer = try await verifier.verify(username: username, password: password)
-        } catch {
-            throw .verifierUnavailable(error.detail)
+        let name = usernameLimit.key(of: username)
+        let answer = try await asking(about: name) { () throws(VerifierFailure) in
+            try await verifier.verify(username: username, password: password)
         }
         switch answer {
-        case .failure: return .failure
+        case .failure:
+            // The name may be somebody's: it is not written down.
+            logger.info("wrong password at an upgrade")
+            return .failure
         case .success(let externalID):
             guard UserLimits.accepts(externalID: externalID) else {
                 throw .verifierUnavailable("success without a usable externalID")
@@ -54,7 +54,8 @@ extension SignIn {
             guard LinkLimits.isPlain(challenge, maximum: LinkLimits.challenge) else {
                 throw .verifierUnavailable("a challenge that is empty or too long")
             }
-            let start = try await insert(externalID: nil, challenge: challenge, methods: methods, into: links)
+            let start = try await insert(
+                externalID: nil, challenge: Challenge(text: challenge, name: name), methods: methods, into: links)
             return .twoFactorAuthRequired(start, methods: methods)
         }
     }
@@ -78,13 +79,19 @@ extension SignIn {
         }
         guard counted != nil, let challenge = open(challengeOf: link) else { throw .upgradeEnded }
         let answer: VerifierAnswer
-        do throws(VerifierFailure) {
-            answer = try await verifier.secondFactor(challenge: challenge, code: code)
+        do throws(LinkFailure) {
+            answer = try await asking(about: challenge.name) { () throws(VerifierFailure) in
+                try await verifier.secondFactor(challenge: challenge.text, code: code)
+            }
         } catch {
-            throw .verifierUnavailable(error.detail)
+            // Nobody has said that the code was wrong.
+            try await keeping { () throws(StoreError) in try await links.giveBackSecondFactorTry(link.key) }
+            throw error
         }
         switch answer {
-        case .failure: return .failure
+        case .failure:
+            logger.info("wrong code at an upgrade", metadata: ["link": "\(link.key)"])
+            return .failure
         case .success(let externalID):
             guard UserLimits.accepts(externalID: externalID) else {
                 throw .verifierUnavailable("success without a usable externalID")
@@ -100,7 +107,7 @@ extension SignIn {
             guard LinkLimits.isPlain(next, maximum: LinkLimits.challenge) else {
                 throw .verifierUnavailable("a challenge that is empty or too long")
             }
-            let sealed = seal(challenge: next, of: link.key)
+            let sealed = seal(Challenge(text: next, name: challenge.name), of: link.key)
             let isRenewed = try await keeping { () throws(StoreError) in
                 try await links.renewChallenge(link.key, sealedChallenge: sealed, methods: methods)
             }
@@ -152,8 +159,26 @@ extension SignIn {
         return (links, verifier)
     }
 
+    /// Asks the verifier, with a try counted at the name before. A wrong password or code uses it up; nothing else does,
+    /// and an answer that never came tells nobody anything.
+    private func asking(
+        about name: UsernameLimit.Key, _ question: () async throws(VerifierFailure) -> VerifierAnswer
+    ) async throws(LinkFailure) -> VerifierAnswer {
+        let moment = clock.now()
+        if let seconds = usernameLimit.take(name, at: moment) { throw .tooMany(retryAfter: seconds) }
+        do throws(VerifierFailure) {
+            let answer = try await question()
+            if case .failure = answer { return answer }
+            usernameLimit.giveBack(name, of: moment)
+            return answer
+        } catch {
+            usernameLimit.giveBack(name, of: moment)
+            throw .verifierUnavailable(error.detail)
+        }
+    }
+
     private func insert(
-        externalID: String?, challenge: String?, methods: [String], into links: any LinkStore
+        externalID: String?, challenge: Challenge?, methods: [String], into links: any LinkStore
     ) async throws(LinkFailure) -> UpgradeStart {
         let id: UpgradeID = RandomIdentifier(random: random).make()
         let token = UpgradeToken.make(random: random)
@@ -161,23 +186,33 @@ extension SignIn {
         let link = Link(
             key: key, style: .password, kind: .upgrade, state: challenge == nil ? .open : .challenged,
             tokenHash: token.hash, externalID: externalID, nonce: makeNonce(), createdAt: clock.now(),
-            sealedChallenge: challenge.map { seal(challenge: $0, of: key) },
+            sealedChallenge: challenge.map { seal($0, of: key) },
             methods: Array(methods.prefix(LinkLimits.methods)))
         try await keeping { () throws(StoreError) in try await links.createLink(link) }
         logger.info("upgrade begun", metadata: ["link": "\(id)"])
         return UpgradeStart(id: id, token: token, nonce: link.nonce, expiresAt: link.expiresAt)
     }
 
-    private func seal(challenge: String, of key: LinkKey) -> [UInt8] {
-        keyring.seal(Array(challenge.utf8), purpose: Self.challengePurpose, context: Array(key.rawValue.utf8))
+    /// What the verifier wants back with the code, and the name whose tries the codes are.
+    private struct Challenge {
+        var text: String
+        var name: UsernameLimit.Key
     }
 
-    private func open(challengeOf link: Link) -> String? {
+    private func seal(_ challenge: Challenge, of key: LinkKey) -> [UInt8] {
+        keyring.seal(
+            challenge.name.bytes + Array(challenge.text.utf8), purpose: Self.challengePurpose,
+            context: Array(key.rawValue.utf8))
+    }
+
+    private func open(challengeOf link: Link) -> Challenge? {
         guard let sealed = link.sealedChallenge,
             let bytes = try? keyring.open(
-                sealed, purpose: Self.challengePurpose, context: Array(link.key.rawValue.utf8))
+                sealed, purpose: Self.challengePurpose, context: Array(link.key.rawValue.utf8)),
+            let name = UsernameLimit.Key(kept: bytes.prefix(UsernameLimit.Key.length)),
+            let text = String(validating: bytes.dropFirst(UsernameLimit.Key.length), as: UTF8.self)
         else { return nil }
-        return String(validating: bytes, as: UTF8.self)
+        return Challenge(text: text, name: name)
     }
 
     private static var challengePurpose: SealingPurpose { .other("verifier-challenge") }

@@ -2,18 +2,38 @@ import Coding
 import Crypto
 import Synchronization
 
-/// How often passwords are tried at one account, whether there is such an account or not. In memory, by a keyed hash of
-/// the name: names are nowhere.
+/// How often somebody may be wrong about one account, with its password or a code, whether there is such an account or
+/// not. In memory, by a keyed hash of the name: names are nowhere.
 final class UsernameLimit: Sendable {
+    /// A name, as it is counted.
+    struct Key: Hashable, Sendable {
+        static let length = 32
+        let bytes: [UInt8]
+
+        /// Of a key that was kept.
+        init?(kept bytes: ArraySlice<UInt8>) {
+            guard bytes.count == Self.length else { return nil }
+            self.bytes = Array(bytes)
+        }
+
+        fileprivate init(_ bytes: [UInt8]) { self.bytes = bytes }
+    }
+
     /// The time a try counts, in seconds.
     static let window: Int64 = 900
-    /// Names remembered at once.
+    /// Names remembered one by one.
     static let capacity = 10_000
+    /// Counters that all further names share, by their hash. To fill them takes more tries than any number of addresses
+    /// is given that a limit by address leaves to an attacker, so that nobody is held up by what others are asked.
+    static let sharedCounters = 65_536
 
     private struct State {
-        var tries: [[UInt8]: [Timestamp]] = [:]
+        var tries: [Key: [Timestamp]] = [:]
         /// When the names were looked through last for those that count no more.
         var sweptAt: Timestamp?
+        var shared: [UInt16] = []
+        /// When the shared counters were last all zero.
+        var sharedSince: Timestamp?
     }
 
     private let maximum: Int
@@ -25,27 +45,59 @@ final class UsernameLimit: Sendable {
         self.keyring = keyring
     }
 
-    /// Counts a try.
-    /// - Returns: nil when it may be made, else the seconds until one may. While more names are tried than are remembered,
-    ///   new ones wait: an attacker who floods the memory forgets nobody's tries.
-    func take(_ username: String, at now: Timestamp) -> Int64? {
-        // Verifiers mostly do not tell cases apart, nor blanks around a name: neither may be worth another try.
-        let name = username.lowercased().drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed()
-        let hash = keyring.keyedHash(of: Array(String(name).utf8), purpose: .other("username-limit"))
-        let maximum = maximum
-        return state.withLock { state in
-            let counted = state.tries[hash, default: []].filter { Self.counts($0, at: now) }
+    func key(of username: String) -> Key {
+        Key(keyring.keyedHash(of: CountedName(username).bytes, purpose: .other("username-limit")))
+    }
+
+    /// Counts a try before it is made.
+    /// - Returns: nil when it may be made, else the seconds until one may.
+    func take(_ key: Key, at now: Timestamp) -> Int64? {
+        state.withLock { state in
+            let counted = state.tries[key, default: []].filter { Self.counts($0, at: now) }
             if counted.count >= maximum {
-                state.tries[hash] = counted
-                return max(1, (Self.window * 1_000 - (now.milliseconds - counted[0].milliseconds) + 999) / 1_000)
+                state.tries[key] = counted
+                return Self.seconds(from: now, to: counted[0].adding(seconds: Self.window))
             }
-            if state.tries[hash] == nil, state.tries.count >= Self.capacity {
+            if state.tries[key] == nil, state.tries.count >= Self.capacity {
                 Self.sweep(&state, at: now)
-                if state.tries.count >= Self.capacity { return 60 }
+                if state.tries.count >= Self.capacity { return takeShared(key, at: now, &state) }
             }
-            state.tries[hash] = counted + [now]
+            state.tries[key] = counted + [now]
             return nil
         }
+    }
+
+    /// Takes a try back that was not wrong, or that nobody has answered.
+    /// - Parameter moment: when it was counted.
+    func giveBack(_ key: Key, of moment: Timestamp) {
+        state.withLock { state in
+            if let index = state.tries[key]?.firstIndex(of: moment) {
+                state.tries[key]?.remove(at: index)
+                if state.tries[key]?.isEmpty == true { state.tries[key] = nil }
+            } else if let since = state.sharedSince, since <= moment, state.shared[Self.counter(of: key)] > 0 {
+                state.shared[Self.counter(of: key)] -= 1
+            }
+        }
+    }
+
+    private func takeShared(_ key: Key, at now: Timestamp, _ state: inout State) -> Int64? {
+        let since = state.sharedSince.flatMap { Self.counts($0, at: now) ? $0 : nil }
+        if since == nil {
+            state.shared = [UInt16](repeating: 0, count: Self.sharedCounters)
+            state.sharedSince = now
+        }
+        let index = Self.counter(of: key)
+        guard state.shared[index] < maximum else {
+            return Self.seconds(from: now, to: (since ?? now).adding(seconds: Self.window))
+        }
+        state.shared[index] += 1
+        return nil
+    }
+
+    private static func counter(of key: Key) -> Int { Int(key.bytes[0]) << 8 | Int(key.bytes[1]) }
+
+    private static func seconds(from now: Timestamp, to end: Timestamp) -> Int64 {
+        max(1, (end.milliseconds - now.milliseconds + 999) / 1_000)
     }
 
     /// Not what is from ahead of a clock that was set back.
@@ -58,5 +110,6 @@ final class UsernameLimit: Sendable {
         if let last = state.sweptAt, last <= now, now < last.adding(seconds: 1) { return }
         state.sweptAt = now
         state.tries = state.tries.filter { $0.value.contains { counts($0, at: now) } }
+        if let since = state.sharedSince, !counts(since, at: now) { (state.shared, state.sharedSince) = ([], nil) }
     }
 }

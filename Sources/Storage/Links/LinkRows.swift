@@ -8,7 +8,7 @@ enum LinkColumns {
         l.id, l.style, l.kind, l.state, l.token_hash, l.external_id, l.display_name, l.return_to, l.may_replace, \
         l.nonce, l.created_at, l.expires_at, l.sealed_challenge, l.methods, l.tries, l.request, l.code_hash, \
         l.sealed_identity, l.waiting, l.user, l.session, l.attempts, l.next_attempt_at, l.failure, l.ended_at, \
-        l.change, l.taken_from, l.consent_saved_at
+        l.change, l.taken_from, l.consent_saved_at, l.browser
         """
 
     /// What goes when a link ends.
@@ -61,6 +61,7 @@ struct StoredLink {
         if !row.hasNull(atIndex: 25) { change = try row.value(25) }
         takenFrom = (row[26] as String?).map { UserID(unchecked: $0) }
         consentSavedAt = moment(27)
+        if !row.hasNull(atIndex: 28) { link.browser = try row.digest(28) }
     }
 }
 
@@ -97,8 +98,8 @@ extension SQLiteConnection {
             """, [state.rawValue, failure, session?.rawValue, now.milliseconds, key.rawValue])
     }
 
-    /// Links that wait with this identity, and the identity where its person is asked. Those that are committed go with
-    /// their user.
+    /// Links that wait with this identity, and, where the whole identity ends, the identity whose person is asked. Those
+    /// that are committed go with their user.
     func forgetLinks(of subject: AppleSubject, team: TeamID, before end: Timestamp?) throws {
         try run(
             """

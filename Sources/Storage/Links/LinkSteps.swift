@@ -53,6 +53,14 @@ extension Database: LinkStore {
         }
     }
 
+    package func giveBackSecondFactorTry(_ key: LinkKey) async throws(StoreError) {
+        try await commits.write { connection, _ in
+            try connection.run(
+                "UPDATE account_link SET tries = tries - 1 WHERE id = ? AND state = 'challenged' AND tries > 0",
+                [key.rawValue])
+        }
+    }
+
     package func passSecondFactor(
         _ key: LinkKey, externalID: String, at now: Timestamp
     ) async throws(StoreError) -> Bool {

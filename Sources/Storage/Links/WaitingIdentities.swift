@@ -11,9 +11,13 @@ extension Database {
         try await commits.write { connection, _ in
             let earlier = try connection.waiting("attempt = ?", [blob(identity.attempt)], at: now)
             if let earlier { return earlier }
+            // Also somebody who comes from another team, and is about to be recognized by Apple's name for them there.
             let isKnown = try connection.integer(
-                "SELECT 1 FROM apple_identity WHERE team = ? AND subject = ?",
-                [identity.team.rawValue, identity.subject.rawValue])
+                """
+                SELECT 1 WHERE EXISTS (SELECT 1 FROM apple_identity WHERE team = ?1 AND subject = ?2)
+                OR EXISTS (SELECT 1 FROM apple_identity WHERE transfer_target = ?1 AND transfer_subject = ?3)
+                """,
+                [identity.team.rawValue, identity.subject.rawValue, identity.transferSubject])
             let isUsed = try connection.integer(
                 "SELECT 1 FROM used_attempt WHERE attempt = ?", [blob(identity.attempt)])
             guard isKnown == nil, isUsed == nil else { return nil }
@@ -51,14 +55,15 @@ extension SQLiteConnection {
     ) throws -> WaitingIdentity? {
         let row = try firstRow(
             """
-            SELECT id, attempt, binding_hash, ticket_hash, sealed_identity, team, subject, expires_at
+            SELECT id, attempt, binding_hash, ticket_hash, sealed_identity, team, subject, expires_at, link
             FROM waiting_identity WHERE \(condition)
             """, arguments)
         guard let row else { return nil }
-        let found = WaitingIdentity(
+        var found = WaitingIdentity(
             id: WaitingID(unchecked: try row.text(0)), attempt: try row.digest(1), bindingHash: try row.digest(2),
             ticketHash: try row.digest(3), sealedIdentity: try row.bytes(4), team: TeamID(try row.text(5)),
             subject: AppleSubject(try row.text(6)), expiresAt: try row.moment(7))
+        found.link = (row[8] as String?).map { LinkKey(unchecked: $0) }
         return now < found.expiresAt ? found : nil
     }
 }

@@ -1,0 +1,64 @@
+/// A username as its tries are counted: spellings that some verifier takes for one name are one. For counting only; the
+/// verifier is asked about the name as it was typed.
+///
+/// Verifiers fold names in many ways: by case, by NFC or NFKC, by dropping what cannot be seen, by a collation of their
+/// database that knows no accents. Whoever could reach one account under many spellings would have its tries anew with
+/// each. Here too much is folded rather than too little: that costs somebody with a similar name a wait, at worst.
+enum CountedName: Hashable {
+    /// The letters and digits that are left.
+    case folded(String)
+    /// In compatibility forms, or taken apart (NFD) where it need not be: hardly anybody's name is typed so, and the ways
+    /// to write one name are many. All of these count as one.
+    case odd
+
+    init(_ name: String) {
+        var folded = String.UnicodeScalarView()
+        // Upper case first: it takes apart what lower case leaves (ſ and s, ß and ss, ﬁ and fi).
+        for scalar in name.uppercased().lowercased().unicodeScalars {
+            if scalar.isASCII {
+                if !scalar.properties.isWhitespace { folded.append(scalar) }
+                continue
+            }
+            let properties = scalar.properties
+            if properties.isDefaultIgnorableCodePoint || properties.isWhitespace { continue }
+            if Self.isConjoiningJamo(scalar) || properties.changesWhenNFKCCaseFolded && !Self.isTyped(scalar) {
+                self = .odd
+                return
+            }
+            switch properties.generalCategory {
+            case .nonspacingMark, .enclosingMark:
+                // An accent on a letter that may have been one with it.
+                if Self.isDiacritic(scalar), folded.last.map({ !$0.isASCII }) ?? false {
+                    self = .odd
+                    return
+                }
+            default: folded.append(Self.latinBase(of: properties) ?? scalar)
+            }
+        }
+        self = .folded(String(folded))
+    }
+
+    /// What the keyed hash is made of.
+    var bytes: [UInt8] {
+        switch self {
+        case .folded(let text): [0] + Array(text.utf8)
+        case .odd: [1]
+        }
+    }
+
+    /// The letter below the accents, by the scalar's name: `LATIN SMALL LETTER E WITH ACUTE` is an e.
+    private static func latinBase(of properties: Unicode.Scalar.Properties) -> Unicode.Scalar? {
+        guard let words = properties.name?.split(separator: " "), words.count >= 4, words[0] == "LATIN",
+            words[2] == "LETTER", words[3].utf8.count == 1
+        else { return nil }
+        return words[3].lowercased().unicodeScalars.first
+    }
+
+    private static func isDiacritic(_ scalar: Unicode.Scalar) -> Bool { (0x0300...0x036F).contains(scalar.value) }
+
+    /// The vowel am of Thai and Lao, which everybody types so.
+    private static func isTyped(_ scalar: Unicode.Scalar) -> Bool { scalar == "\u{0E33}" || scalar == "\u{0EB3}" }
+
+    /// The parts of Korean syllables, which are typed as syllables.
+    private static func isConjoiningJamo(_ scalar: Unicode.Scalar) -> Bool { (0x1100...0x11FF).contains(scalar.value) }
+}

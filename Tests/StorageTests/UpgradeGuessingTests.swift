@@ -1,0 +1,109 @@
+import Crypto
+import GRDB
+import LogRecording
+import RelyingParty
+import Storage
+import Testing
+
+/// Attacks on passwords and second factors by way of upgrades: what is counted, and what is not.
+@Suite struct UpgradeGuessingTests {
+    private func challenged(_ bench: LinkBench) async throws -> UpgradeStart {
+        let answer = try await bench.signIn.startUpgrade(username: "ann", password: bench.password("correct horse"))
+        guard case .twoFactorAuthRequired(let start, _) = answer else { throw LinkBench.Unexpected() }
+        return start
+    }
+
+    /// Each right password begins an upgrade with five tries of its own.
+    @Test("whoever knows the password guesses ten codes in a quarter of an hour, over however many upgrades")
+    func codesOverManyUpgrades() async throws {
+        let bench = try LinkBench()
+        bench.account(code: "123456")
+        var starts: [UpgradeStart] = []
+        for _ in 0..<20 { starts.append(try await challenged(bench)) }
+        var reasons: Set<String> = []
+        for start in starts {
+            for number in 0..<LinkLimits.tries {
+                reasons.insert(
+                    await reason {
+                        _ = try await bench.signIn.secondFactor(start.id, token: start.token, code: "00000\(number)")
+                    })
+            }
+        }
+        #expect(bench.application.get { $0.codes.count } == 10)
+        #expect(reasons == ["ok", "too_many_requests"])
+        // The right one helps no more, and neither does another upgrade.
+        #expect(
+            await reason {
+                _ = try await bench.signIn.secondFactor(starts[19].id, token: starts[19].token, code: "123456")
+            } == "too_many_requests")
+        #expect(await reason { _ = try await challenged(bench) } == "too_many_requests")
+        bench.clock.advance(seconds: 900)
+        let start = try await challenged(bench)
+        guard case .success = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456") else {
+            throw LinkBench.Unexpected()
+        }
+    }
+
+    @Test("what is right costs nothing, however often")
+    func rightOnesAreFree() async throws {
+        let bench = try LinkBench()
+        bench.account(code: "123456")
+        for _ in 0..<30 {
+            let start = try await challenged(bench)
+            guard case .success = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456")
+            else { throw LinkBench.Unexpected() }
+        }
+    }
+
+    @Test("while the verifier is down, nobody's tries are used up")
+    func outagesAreFree() async throws {
+        let bench = try LinkBench()
+        bench.account(code: "123456")
+        let start = try await challenged(bench)
+        bench.application.set { $0.failure = .unavailable("timed out") }
+        for _ in 0..<30 {
+            #expect(await reason { _ = try await challenged(bench) } == "verifier_unavailable")
+            #expect(
+                await reason {
+                    _ = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456")
+                } == "verifier_unavailable")
+        }
+        bench.application.set { $0.failure = nil }
+        for _ in 0..<(LinkLimits.tries - 1) {
+            guard case .failure = try await bench.signIn.secondFactor(start.id, token: start.token, code: "0") else {
+                throw LinkBench.Unexpected()
+            }
+        }
+        guard case .success = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456") else {
+            throw LinkBench.Unexpected()
+        }
+    }
+
+    @Test("the operator sees that somebody guesses, and not at whom")
+    func isLogged() async throws {
+        let bench = try LinkBench()
+        bench.account(code: "123456")
+        let start = try await challenged(bench)
+        _ = try await bench.signIn.startUpgrade(username: "ann", password: bench.password("wrong"))
+        _ = try await bench.signIn.secondFactor(start.id, token: start.token, code: "000000")
+        let lines = bench.log.lines
+        #expect(lines.contains { $0.contains("wrong password at an upgrade") })
+        #expect(lines.contains { $0.contains("wrong code at an upgrade") && $0.contains(start.id.rawValue) })
+        #expect(!lines.contains { $0.contains("ann") || $0.contains("000000") })
+    }
+
+    @Test("a link is written to when a browser opens it, and not when that browser looks again")
+    func looksWriteOnce() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        _ = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        let stranger = try bench.bench.stranger()
+        let before = try await stranger.read { try Int.fetchOne($0, sql: "PRAGMA data_version") }
+        for _ in 0..<3 { _ = try await bench.signIn.beginLink(link.id, binding: bench.browser) }
+        #expect(
+            await reason {
+                _ = try await bench.signIn.beginLink(link.id, binding: .make(random: SystemRandom()))
+            } == "wrong_browser")
+        #expect(try await stranger.read { try Int.fetchOne($0, sql: "PRAGMA data_version") } == before)
+    }
+}
