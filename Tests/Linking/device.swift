@@ -17,10 +17,12 @@ final class TestedController: UpgradeViewController {
         // convert USER PASSWORD, prepare USER PASSWORD: each by a controller of its own, as the system may.
         case "convert":
             begin().convertAccountToSignInWithAppleWithoutUserInteraction(
-                for: service, existingCredential: ASPasswordCredential(user: words[1], password: words[2]), userInfo: nil)
+                for: service, existingCredential: ASPasswordCredential(user: words[1], password: words[2]),
+                userInfo: nil)
         case "prepare":
             begin().prepareInterfaceToConvertAccountToSignInWithApple(
-                for: service, existingCredential: ASPasswordCredential(user: words[1], password: words[2]), userInfo: nil)
+                for: service, existingCredential: ASPasswordCredential(user: words[1], password: words[2]),
+                userInfo: nil)
         // app USER PASSWORD: asked for by the app, which gives what it knows.
         case "app":
             begin().convertAccountToSignInWithAppleWithoutUserInteraction(
@@ -67,12 +69,15 @@ final class TestedController: UpgradeViewController {
                 struct Name: Decodable { var givenName: String?, familyName: String? }
                 var identityToken: String, authorizationCode: String, fullName: Name?
             }
-            guard let given = try? JSONDecoder().decode(Given.self, from: Data(text.utf8)) else { return say("not JSON") }
+            guard let given = try? JSONDecoder().decode(Given.self, from: Data(text.utf8)) else {
+                return say("not JSON")
+            }
             var name = PersonNameComponents()
             (name.givenName, name.familyName) = (given.fullName?.givenName, given.fullName?.familyName)
             handler?(
                 ASAuthorizationAppleIDCredential(
-                    identityToken: Data(given.identityToken.utf8), authorizationCode: Data(given.authorizationCode.utf8),
+                    identityToken: Data(given.identityToken.utf8),
+                    authorizationCode: Data(given.authorizationCode.utf8),
                     fullName: given.fullName.map { _ in name }), nil)
         }
     }

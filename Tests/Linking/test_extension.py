@@ -47,6 +47,16 @@ def test_one_tap(device, bramley):
     assert device.session()["token"] == "brs_ada"
 
 
+@pytest.mark.parametrize("methods, words", [
+    (["totp"], "that your authenticator app shows"), (["sms", "recovery"], "text message, or from your list"), (["email"], "e-mail"),
+    (["carrier pigeon"], "Type the code."), ([], "Type the code.")])
+def test_the_form_names_where_the_code_comes_from(device, bramley, methods, words):
+    says(bramley, BEGUN | {"result": "twoFactorAuthRequired", "methods": methods})
+    device.say("prepare", "ada", "x")
+    asked = device.ask("form")
+    assert asked.startswith("form Type the code") and words in asked
+
+
 def test_the_name_is_left_away_when_apple_gave_none(device, bramley):
     says(bramley, RIGHT)
     device.sheet("convert", "ada", "x")

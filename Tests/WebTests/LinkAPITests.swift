@@ -73,6 +73,17 @@ import Web
         #expect(done.json?["user"]?.objectValue?["appleSubject"]?.stringValue == "ada")
     }
 
+    /// In it the link is claimed: without it the very browser that opened the page would be another one.
+    @Test("The cookie that ties a link to its browser lives as long as the link, however short an attempt may be")
+    func cookieOutlivesAttempts() async throws {
+        let site = try LinkSite(adjust: { $0.login.attemptLifetime = 120 })
+        let link = try await site.link(key: try await site.key())
+        let opened = await site.get("/link/\(link.id)")
+        #expect(opened.setCookies.first?.contains("; Max-Age=600;") == true)
+        let login = await site.get("/login")
+        #expect(login.setCookies.first?.contains("; Max-Age=120;") == true)
+    }
+
     @Test("Whoever has not this ticket has nothing")
     func tickets() async throws {
         let site = try LinkSite()

@@ -51,13 +51,23 @@ package struct LinksListCommand: AsyncParsableCommand {
                     ],
                     rows: links.map { link in
                         [
-                            link.key.rawValue, link.kind.rawValue, link.state.rawValue, link.user?.rawValue,
+                            link.key.rawValue, link.kind.rawValue, Self.shown(link, at: place.now), link.user?.rawValue,
                             link.createdAt.shown(style), link.nextAttemptAt?.shown(style), String(link.attempts),
                             link.failure,
                         ]
                     }))
             if links.isEmpty { CommandOutput.hint("There are none.") }
             page.hint(next: next)
+        }
+    }
+}
+
+extension LinksListCommand {
+    /// The state, or that its time is over: such a link stays in the list for a day, as it was.
+    static func shown(_ link: Link, at now: Timestamp) -> String {
+        switch link.state {
+        case .challenged, .open, .authorized: link.isOver(at: now) ? "expired" : link.state.rawValue
+        case .converting, .done, .failed: link.state.rawValue
         }
     }
 }

@@ -172,7 +172,7 @@ enum VerifierReading {
     /// To `verify` and `secondFactor`.
     static func answer(in response: ClientResponse) throws(VerifierFailure) -> VerifierAnswer {
         guard response.status.code == 200 else { throw .unavailable(words(of: response.status.code)) }
-        guard essence(of: response.fields) == "application/json" else {
+        guard MediaType.essence(of: response.fields) == "application/json" else {
             throw .unavailable("the answer's Content-Type is not application/json")
         }
         let value: JSONValue
@@ -233,12 +233,5 @@ enum VerifierReading {
         let texts = elements.compactMap(\.stringValue)
         guard texts.count == elements.count else { throw .unavailable("methods is no list of texts") }
         return texts
-    }
-
-    /// Type and subtype in lower case; nil when there is no `Content-Type`, or more than one.
-    private static func essence(of fields: HTTPFields) -> String? {
-        let values = fields[values: .contentType]
-        guard values.count == 1, let type = values[0].split(separator: ";", maxSplits: 1).first else { return nil }
-        return type.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 }

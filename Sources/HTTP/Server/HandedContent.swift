@@ -1,3 +1,5 @@
+internal import HTTPTypes
+internal import Sockets
 import Synchronization
 
 /// A request with content on its way to its handler, which then has it alone: so the content can be zeroed where it lies

@@ -42,7 +42,7 @@ struct LinksAPI: Sendable {
         guard !configuration.apple.bundleIDs.isEmpty else { throw .nativeNotConfigured }
         _ = try APIQuery(request)
         let ticket: LinkTicket = try LinkCredential.token(request.fields)
-        let id = try Self.id(parameters)
+        let id = try parameters.link
         let asked = try LinkBody.authorization(request, maximum: NativeBody.maximum(configuration))
         let code = try await answeringPrograms { () throws(LinkFailure) in
             try await signIn.authorizeLink(id, ticket: ticket, asked, device: DeviceDescription.device(of: request))
@@ -58,7 +58,7 @@ struct LinksAPI: Sendable {
     func complete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let code = try LinkBody.code(request, maximum: APILimits.body)
-        let id = try Self.id(parameters)
+        let id = try parameters.link
         let user = try await answeringPrograms { () throws(LinkFailure) in
             try await signIn.completeLink(id, code: code)
         }
@@ -69,12 +69,6 @@ struct LinksAPI: Sendable {
         UserDocument.write(user, to: &writer)
         writer.endObject()
         return responses.json(writer.bytes)
-    }
-
-    /// What is no id names no link.
-    private static func id(_ parameters: PathParameters) throws(WebFailure) -> LinkID {
-        guard let id = parameters["id"].flatMap({ LinkID(parsing: $0) }) else { throw .link(.unknown, way: nil) }
-        return id
     }
 }
 

@@ -10,6 +10,7 @@ struct PasswordBody: Sendable {
     /// Everything else.
     let rest: [UInt8]
 
+    /// - Throws: `.invalidRequest` when the password is no UTF-8.
     private init(_ body: [UInt8], value: Range<Int>?, decode: (ArraySlice<UInt8>, inout [UInt8]) -> Bool)
         throws(WebFailure)
     {
@@ -55,7 +56,11 @@ extension PasswordBody {
             guard value == nil else { throw .badRequest("several password") }
             value = min(equals + 1, piece.endIndex)..<piece.endIndex
         }
-        try self.init(body, value: value, decode: Self.decodeForm)
+        do {
+            try self.init(body, value: value, decode: Self.decodeForm)
+        } catch {
+            throw .badRequest("password is no text")
+        }
     }
 
     private static let name = "password"

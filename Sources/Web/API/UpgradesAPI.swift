@@ -11,7 +11,7 @@ struct UpgradesAPI: Sendable {
 
     /// Asks the application whether the password is right.
     func start(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        try requireUpgrades()
+        try signIn.requireUpgrades()
         _ = try APIQuery(request)
         guard let type = MediaType.essence(of: request.fields), type.isExactly("application/json") else {
             throw .unsupportedMediaType
@@ -33,7 +33,7 @@ struct UpgradesAPI: Sendable {
     func secondFactor(
         _ request: ServerRequest, _ parameters: PathParameters
     ) async throws(WebFailure) -> ServerResponse {
-        try requireUpgrades()
+        try signIn.requireUpgrades()
         _ = try APIQuery(request)
         let token: UpgradeToken = try LinkCredential.token(request.fields)
         let id = try Self.id(parameters)
@@ -46,7 +46,7 @@ struct UpgradesAPI: Sendable {
 
     /// Brings what Apple gave. Success is answered when the application has dropped the password, and not before.
     func complete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        try requireUpgrades()
+        try signIn.requireUpgrades()
         guard !configuration.apple.bundleIDs.isEmpty else { throw .nativeNotConfigured }
         _ = try APIQuery(request)
         let token: UpgradeToken = try LinkCredential.token(request.fields)
@@ -85,10 +85,6 @@ struct UpgradesAPI: Sendable {
     private static func write(_ start: UpgradeStart, to writer: inout JSONWriter) {
         writer.member("id", start.id.rawValue)
         writer.member("upgradeToken", start.token.reveal())
-    }
-
-    private func requireUpgrades() throws(WebFailure) {
-        guard signIn.offersUpgrades else { throw .link(.notConfigured, way: nil) }
     }
 
     /// What is no id names no upgrade.

@@ -146,7 +146,8 @@ enum PageSamples {
                 values: UpgradePage.codeValues(
                     id: UpgradeID(unchecked: "upg_00000000000000000000000001"),
                     token: UpgradeToken(unchecked: "bru_" + String(repeating: "A", count: 43)), methods: methods,
-                    returnTo: notice == nil ? nil : "/a?b=c", notice: notice.map { strings["upgrade.\($0)"] },
+                    returnTo: notice == nil ? nil : "/a?b=c", again: "/upgrade?return_to=%2Fa%3Fb%3Dc",
+                    notice: notice.map { strings["upgrade.\($0)"] },
                     strings: strings))
         }
         return forms + codes

@@ -64,17 +64,9 @@ struct CallbackRoute: Sendable {
     }
 }
 
-/// The content type of a request.
-enum MediaType {
+extension MediaType {
     /// `application/x-www-form-urlencoded`, once, whatever its parameters.
     static func isForm(_ fields: HTTPFields) -> Bool {
         essence(of: fields)?.isExactly("application/x-www-form-urlencoded") == true
-    }
-
-    /// Type and subtype in lower case, without parameters; nil when there is no `Content-Type`, or more than one.
-    static func essence(of fields: HTTPFields) -> String? {
-        let values = fields[values: .contentType]
-        guard values.count == 1, let type = values[0].split(separator: ";", maxSplits: 1).first else { return nil }
-        return type.filter { $0 != " " && $0 != "\t" }.lowercased()
     }
 }

@@ -27,18 +27,11 @@ struct ExistingAccountRoutes: Sendable {
         }
         switch answer {
         case .connect(let ticket):
-            let location = Self.address(configuration.login.passwordURL ?? "", ticket: ticket)
+            let location = AddressQuery.append(
+                "ticket=\(ticket.reveal())", to: configuration.login.passwordURL ?? "")
             return responses.redirect(to: location, cookies: answers.keeping(binding))
         case .signIn(let outcome):
             return try answers.answer(outcome, binding: binding, locale: locale, request: request)
         }
-    }
-
-    /// `passwordURL?ticket=…`, its own query and fragment kept.
-    static func address(_ url: String, ticket: LinkTicket) -> String {
-        let fragment = url.firstIndex(of: "#") ?? url.endIndex
-        let address = url[..<fragment]
-        let separator = !address.contains("?") ? "?" : address.hasSuffix("?") || address.hasSuffix("&") ? "" : "&"
-        return "\(address)\(separator)ticket=\(ticket.reveal())\(url[fragment...])"
     }
 }

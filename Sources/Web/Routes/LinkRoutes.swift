@@ -18,7 +18,7 @@ struct LinkRoutes: Sendable {
     /// Names both accounts. Whoever was asked in this very browser whether they have an account needs no second trip to
     /// Apple: one button connects.
     func page(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        let id = try Self.id(parameters)
+        let id = try parameters.link
         let locale = responses.locale(of: request)
         let binding = cookies.bindingCookie(in: request.fields)
         let (link, person) = try await answeringVisitors { () throws(LinkFailure) in
@@ -41,19 +41,19 @@ struct LinkRoutes: Sendable {
             state: attempt.state, nonce: attempt.nonce, address: path + "/apple", query: locale.parameter ?? "",
             renewal: path + "/attempt",
             scriptNonce: Base64URL.encode(random.bytes(16)))
-        return show(content, locale, button: button, cookies: [cookies.setBinding(browser.cookieValue)])
+        return show(content, locale, button: button, cookies: [cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// A fresh state and nonce for a page that is open already.
     func attempt(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        let (attempt, browser) = try await begin(try Self.id(parameters), request, responses.locale(of: request))
-        return LoginRoutes.answer(attempt, responses, cookies: [cookies.setBinding(browser.cookieValue)])
+        let (attempt, browser) = try await begin(try parameters.link, request, responses.locale(of: request))
+        return LoginRoutes.answer(attempt, responses, cookies: [cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// Starts an attempt at the tap and goes to Apple: the way without scripts. From another site, by the page, which
     /// names the account first.
     func apple(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        let id = try Self.id(parameters)
+        let id = try parameters.link
         let locale = responses.locale(of: request)
         let sites = request.fields[values: .secFetchSite]
         guard sites.isEmpty || sites == ["same-origin"] else {
@@ -61,19 +61,19 @@ struct LinkRoutes: Sendable {
         }
         let (attempt, browser) = try await begin(id, request, locale)
         return responses.redirect(
-            to: signIn.authorizeURL(for: attempt), cookies: [cookies.setBinding(browser.cookieValue)])
+            to: signIn.authorizeURL(for: attempt), cookies: [cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// "Connect", with the identity that waits in this browser.
     func connect(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
-        let id = try Self.id(parameters)
+        let id = try parameters.link
         let binding = cookies.bindingCookie(in: request.fields)
         let location: String
         do {
             location = try await signIn.connectWaiting(id, binding: binding)
         } catch .unknown, .expired {
-            // Nobody waits here any more: the page has Apple's button, or says what is wrong with the link.
+            // Nobody waits here for this link any more: the page has Apple's button, or says what is wrong with the link.
             let page = configuration.publicURL.path("/link/\(id)")
             return responses.redirect(to: responses.locale(of: request).link(page))
         } catch {
@@ -97,11 +97,15 @@ struct LinkRoutes: Sendable {
     ) -> ServerResponse {
         responses.connectPage(content, button: button, locale: locale, cookies: cookies)
     }
+}
 
-    /// What is no id names no link.
-    private static func id(_ parameters: PathParameters) throws(WebFailure) -> LinkID {
-        guard let id = parameters["id"].flatMap({ LinkID(parsing: $0) }) else { throw .link(.unknown, way: nil) }
-        return id
+extension PathParameters {
+    /// The link of `{id}`. What is no id names no link.
+    var link: LinkID {
+        get throws(WebFailure) {
+            guard let id = self["id"].flatMap({ LinkID(parsing: $0) }) else { throw .link(.unknown, way: nil) }
+            return id
+        }
     }
 }
 

@@ -50,9 +50,9 @@ struct SignInAnswers: Sendable {
             cookies: keeping(binding))
     }
 
-    /// The binding anew, as long as an attempt may take.
+    /// The binding anew, for as long as what waits for this browser.
     func keeping(_ binding: BindingCookie) -> [String] {
-        if case .value(let value) = binding { [cookies.setBinding(value.cookieValue)] } else { [] }
+        if case .value(let value) = binding { [cookies.setLinkBinding(value.cookieValue)] } else { [] }
     }
 
     private func remember(_ binding: BindingCookie, _ session: Digest256, _ target: ReturnTarget) {

@@ -32,7 +32,7 @@ struct UpgradeRoutes: Sendable {
     }
 
     func page(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        try requireUpgrades()
+        try signIn.requireUpgrades()
         let wish = try ReturnWish(Query(request), among: targets)
         return form(Visit(request: request, locale: responses.locale(of: request), wish: wish))
     }
@@ -188,7 +188,7 @@ struct UpgradeRoutes: Sendable {
             scriptNonce: Base64URL.encode(random.bytes(16)))
         return responses.connectPage(
             ConnectPage.Content(kind: .proven), button: button, locale: visit.locale,
-            cookies: [cookies.setBinding(binding.cookieValue)])
+            cookies: [cookies.setLinkBinding(binding.cookieValue)])
     }
 
     // MARK: What is wrong
@@ -206,13 +206,16 @@ struct UpgradeRoutes: Sendable {
 
     private func requireForm(_ request: ServerRequest) throws(WebFailure) {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
-        try requireUpgrades()
+        try signIn.requireUpgrades()
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
         guard request.body.count <= Self.maximumForm else { throw .contentTooLarge }
     }
+}
 
-    private func requireUpgrades() throws(WebFailure) {
-        guard signIn.offersUpgrades else { throw .link(.notConfigured, way: nil) }
+extension SignIn {
+    /// Nothing of upgrades is there without a verifier.
+    func requireUpgrades() throws(WebFailure) {
+        guard offersUpgrades else { throw .link(.notConfigured, way: nil) }
     }
 }
 

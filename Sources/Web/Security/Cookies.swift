@@ -21,7 +21,7 @@ struct Cookies: Sendable {
     /// `__Host-bramley`, or `__Secure-bramley` when shared with a parent domain.
     let sessionName: String
     private let sessionAttributes: String
-    private let bindingAttributes: String
+    private let bindingLifetime: Int64
     private let sessionLifetime: Int64
 
     init(_ configuration: WebConfiguration) {
@@ -30,9 +30,7 @@ struct Cookies: Sendable {
         let domain = sessions.cookieDomain.map { "; Domain=\($0)" } ?? ""
         sessionAttributes = "; Path=/\(domain); Secure; HttpOnly; SameSite=Lax"
         sessionLifetime = sessions.limits.lifetime
-        // Apple's form_post is a cross-site POST: only SameSite=None travels with it.
-        bindingAttributes =
-            "; Max-Age=\(configuration.login.attemptLifetime); Path=/; Secure; HttpOnly; SameSite=None"
+        bindingLifetime = configuration.login.attemptLifetime
     }
 
     /// `Set-Cookie` of a new session.
@@ -44,7 +42,17 @@ struct Cookies: Sendable {
     var clearSession: String { "\(sessionName)=; Max-Age=0\(sessionAttributes)" }
 
     /// `Set-Cookie` of the binding, as short-lived as an attempt.
-    func setBinding(_ value: String) -> String { "\(Self.bindingName)=\(value)\(bindingAttributes)" }
+    func setBinding(_ value: String) -> String { "\(Self.bindingName)=\(value)\(attributes(for: bindingLifetime))" }
+
+    /// The same where a link or an identity waits for this browser, which lives longer than an attempt may.
+    func setLinkBinding(_ value: String) -> String {
+        "\(Self.bindingName)=\(value)\(attributes(for: max(bindingLifetime, LinkLifetime.seconds)))"
+    }
+
+    /// Apple's form_post is a cross-site POST: only SameSite=None travels with it.
+    private func attributes(for lifetime: Int64) -> String {
+        "; Max-Age=\(lifetime); Path=/; Secure; HttpOnly; SameSite=None"
+    }
 
     /// `Set-Cookie` of the name a failed callback brought. It comes back with Apple's form_post, as the binding does.
     func setKeptName(_ value: String) -> String {
@@ -61,7 +69,7 @@ struct Cookies: Sendable {
         let binding = "__Host-bramley-doctor"
         let session = sessionName + "-doctor-session"
         return [
-            ProbeCookie(name: binding, setting: "\(binding)=\(ProbeCookie.value)\(bindingAttributes)"),
+            ProbeCookie(name: binding, setting: "\(binding)=\(ProbeCookie.value)\(attributes(for: bindingLifetime))"),
             ProbeCookie(name: session, setting: "\(session)=\(ProbeCookie.value); Max-Age=60\(sessionAttributes)"),
         ]
     }

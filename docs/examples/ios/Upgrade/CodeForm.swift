@@ -13,7 +13,6 @@ final class CodeForm {
         button.setTitle("Go On", for: .normal)
         text.numberOfLines = 0
         field.borderStyle = .roundedRect
-        field.keyboardType = .numberPad
         // Offers the code that a message brought, or that the system's own authenticator makes.
         field.textContentType = .oneTimeCode
         field.isEnabled = false
@@ -38,6 +37,26 @@ final class CodeForm {
             stack.leadingAnchor.constraint(equalTo: view.layoutMarginsGuide.leadingAnchor),
             stack.trailingAnchor.constraint(equalTo: view.layoutMarginsGuide.trailingAnchor),
         ])
+    }
+
+    /// Digits come from an authenticator and in messages; other codes may have letters.
+    func takes(_ methods: [String]) {
+        let hasDigitsOnly = !methods.isEmpty && methods.allSatisfy { ["totp", "sms"].contains($0) }
+        field.keyboardType = hasDigitsOnly ? .numberPad : .default
+    }
+
+    /// `methods` as your verifier names them; the server's own page knows the same four.
+    static func question(_ methods: [String]) -> String {
+        let places = methods.compactMap { method in
+            switch method {
+            case "totp": "that your authenticator app shows"
+            case "sms": "from the text message"
+            case "email": "from the e-mail"
+            case "recovery": "from your list of recovery codes"
+            default: nil
+            }
+        }
+        return places.isEmpty ? "Type the code." : "Type the code \(places.joined(separator: ", or "))."
     }
 
     /// Shows why a code is asked for, and takes one.

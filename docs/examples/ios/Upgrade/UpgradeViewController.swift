@@ -72,7 +72,9 @@ class UpgradeViewController: ASAccountAuthenticationModificationViewController {
     private func goOn(_ answer: UpgradeAnswer) async throws {
         switch answer {
         case .success(let upgrade, let nonce): try await finish(upgrade, nonce: nonce)
-        case .twoFactorAuthRequired(let upgrade, _): wait(for: upgrade, "Type the code that your authenticator shows.")
+        case .twoFactorAuthRequired(let upgrade, let methods):
+            form.takes(methods)
+            wait(for: upgrade, CodeForm.question(methods))
         case .failure: throw ASExtensionError(.failed)
         }
     }
