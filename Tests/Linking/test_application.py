@@ -264,14 +264,23 @@ def test_the_ticket_goes_along_until_the_link(demo, bramley):
     assert person.get("/connected?link=lnk_asked&code=c").place == "/account?done=link"
 
 
-def test_a_stale_ticket_is_left_away(demo, bramley):
-    person = Person(demo, "stale").signs_up()
-    bramley.begins("lnk_stale")
+def test_a_broken_ticket_is_left_away(demo, bramley):
+    """One that is too old is ignored by Bramley; one that is none is refused, and the person is let in all the same."""
+    person = Person(demo, "broken").signs_up()
+    bramley.begins("lnk_broken")
     made = bramley.answers["POST", "/api/v1/links"]
     bramley.answers["POST", "/api/v1/links"] = lambda content: (
-        (404, problem(404, "link_unknown")) if "ticket" in content else made)
-    assert person.signs_in(ticket="brt_stale").place.endswith("/link/lnk_stale")
+        (400, problem(400, "invalid_request")) if "ticket" in content else made)
+    assert person.signs_in(ticket="brt_broken").place.endswith("/link/lnk_broken")
     assert [("ticket" in content) for content in bramley.calls("/api/v1/links")] == [True, False]
+
+
+@pytest.mark.parametrize("status,code", [(403, "insufficient_scope"), (401, "api_key_required"), (503, "unavailable")])
+def test_another_refusal_is_not_the_tickets_fault(demo, bramley, status, code):
+    person = Person(demo, f"not-it-{status}").signs_up()
+    bramley.answers["POST", "/api/v1/links"] = (status, problem(status, code))
+    assert person.signs_in(ticket="brt_good").status == 503
+    assert [("ticket" in content) for content in bramley.calls("/api/v1/links")] == [True]
 
 
 # What Bramley tells

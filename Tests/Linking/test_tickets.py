@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import re
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -197,6 +198,20 @@ def test_attack_forced_linking_of_ones_own_account_to_the_victims_identity(orcha
     for guess in ("brl_" + "A" * 43, "", code[:-1], code.swapcase()):
         assert orchard.complete(link, guess).status == 400
     assert orchard.owner(orchard.demo.account("lurer")["id"]) is None
+
+
+@pytest.mark.parametrize("ticket", ["brt_" + "A" * 43, "brt_short", "anything"], ids=["too old", "cut short", "none at all"])
+def test_whoever_signs_in_with_a_ticket_that_is_worth_nothing_connects_all_the_same(orchard, ticket):
+    """The application's side of it: what Bramley does not know it ignores, what is no ticket it refuses."""
+    name = f"worthless-{ticket[-5:].lower()}"
+    person = orchard.person(name)
+    refused = {"externalID": orchard.demo.account(name)["id"], "kind": "link", "displayName": name,
+               "returnTo": f"{orchard.demo.origin}/connected", "ticket": ticket}
+    expected = (201, None) if len(ticket) == 47 else (400, "invalid_request")
+    assert problem(orchard.post_link(refused)) == expected
+    place = person.signs_in(ticket=ticket).place
+    assert place.startswith(f"{orchard.origin}/link/lnk_")
+    assert send(orchard, "GET", urlsplit(place).path).status == 200
 
 
 def test_attack_ticket_theft(orchard, ada, boris):

@@ -206,8 +206,9 @@ def begin(kind: str, ticket: str = ""):
     try:
         link = bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", ticket)
     except Problem as refusal:
-        # The ticket has gone stale, say. Without it Bramley asks Apple once more.
-        if not ticket or refusal.is_temporary:
+        # Bramley ignores a ticket that is too old, and refuses what never was one: somebody has cut the address short.
+        # Without it Apple is asked once more.
+        if not ticket or refusal.code != "invalid_request":
             raise
         link = bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", None)
     accounts().remember_link(link["id"], kind, g.session["hash"])
