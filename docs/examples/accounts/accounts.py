@@ -124,44 +124,48 @@ class Accounts:
 
     def check_password(self, name: str, password: str) -> sqlite3.Row | None:
         """The account, when the password is right. As slow for a name that nobody has."""
-        name = folded(name)
-        self.refuse_too_many(name)
+        name, password = folded(name), normal(password[:LONGEST_PASSWORD + 1])
+        with self.transaction():
+            attempt = self.count_try(name)
         account = self.row("SELECT * FROM account WHERE name = ?", name)
         known = account["password"] if account else None
         try:
-            HASHER.verify(known or NOBODYS, normal(password[:LONGEST_PASSWORD + 1]))
+            HASHER.verify(known or NOBODYS, password)
         except argon2.exceptions.VerifyMismatchError:
-            known = None
-        if known is None:
-            self.count_failure(name)
             return None
-        if HASHER.check_needs_rehash(known):
-            # Only if it is still this one: a password that was taken away meanwhile stays away.
-            self.database.execute(
-                "UPDATE account SET password = ? WHERE id = ? AND password = ?",
-                [HASHER.hash(normal(password)), account["id"], known])
-        return account
-
-    def refuse_too_many(self, name: str) -> None:
-        count = self.row(
-            "SELECT count(*) FROM failure WHERE name = ? AND at > ?", digest(name), time.time() - FAILURES_WITHIN)[0]
-        if count >= FAILURES:
-            raise TooMany
-
-    def count_failure(self, name: str) -> None:
+        if known is None:
+            return None
+        # Only if it is still this one: a password that was taken away meanwhile stays away.
+        newer = HASHER.hash(password) if HASHER.check_needs_rehash(known) else known
         with self.transaction() as database:
-            database.execute("DELETE FROM failure WHERE at < ?", [time.time() - FAILURES_WITHIN])
-            database.execute("INSERT INTO failure (name, at) VALUES (?, ?)", [digest(name), time.time()])
+            self.take_back_try(attempt)
+            database.execute("UPDATE account SET password = ? WHERE id = ? AND password = ?", [newer, account["id"], known])
+            # As it is now: hashing takes its time, and a second factor may have come, or the password gone.
+            return self.row("SELECT * FROM account WHERE id = ? AND password IS NOT NULL", account["id"])
+
+    def count_try(self, name: str) -> int:
+        """Inside a transaction, before a password or a code is looked at: however many come at once, no more than
+        FAILURES are. What it returns takes the try back, if it was none of the wrong ones."""
+        now = time.time()
+        self.database.execute("DELETE FROM failure WHERE at <= ?", [now - FAILURES_WITHIN])
+        if self.row("SELECT count(*) FROM failure WHERE name = ?", digest(name))[0] >= FAILURES:
+            raise TooMany
+        return self.database.execute("INSERT INTO failure (name, at) VALUES (?, ?)", [digest(name), now]).lastrowid
+
+    def take_back_try(self, attempt: int) -> None:
+        self.database.execute("DELETE FROM failure WHERE rowid = ?", [attempt])
 
     # The second factor
 
     def challenge(self, account: str, purpose: str) -> str:
-        """A token that stands for a right password, until the second factor is there."""
-        token = secrets.token_urlsafe(32)
+        """A token that stands for a right password, until the second factor is there or another challenge."""
+        token, now = secrets.token_urlsafe(32), time.time()
         with self.transaction() as database:
-            database.execute("DELETE FROM challenge WHERE made < ?", [time.time() - CHALLENGE_LIFE])
-            database.execute("INSERT INTO challenge (hash, account, purpose, made) VALUES (?, ?, ?, ?)",
-                             [digest(token), account, purpose, time.time()])
+            # None can be laid up: whoever knows the password has one at a time.
+            database.execute("DELETE FROM challenge WHERE made < ? OR (account = ? AND purpose = ?)",
+                             [now - CHALLENGE_LIFE, account, purpose])
+            database.execute("INSERT INTO challenge (hash, account, purpose, made) SELECT ?, id, ?, ? FROM account WHERE id = ?",
+                             [digest(token), purpose, now, account])
         return token
 
     def answer(self, token: str, code: str, purpose: str) -> sqlite3.Row | None:
@@ -172,18 +176,18 @@ class Accounts:
                 digest(token), purpose, time.time() - CHALLENGE_LIFE, CHALLENGE_TRIES)
             if challenge is None:
                 return None
-            # Counted before the code is looked at, and durable whatever happens then.
-            database.execute("UPDATE challenge SET tries = tries + 1 WHERE hash = ?", [challenge["hash"]])
             account = self.account(challenge["account"])
+            # Counted with the passwords of this name, and before the code is looked at. A challenge has few tries, but
+            # whoever knows the password gets another for the asking.
+            attempt = self.count_try(account["name"])
+            database.execute("UPDATE challenge SET tries = tries + 1 WHERE hash = ?", [challenge["hash"]])
             # The account may have been converted since the password was right.
             step = newer_step(account["totp"], code, account["totp_step"]) if account["totp"] else None
-            if step is not None:
-                database.execute("DELETE FROM challenge WHERE hash = ?", [challenge["hash"]])
-                database.execute("UPDATE account SET totp_step = ? WHERE id = ?", [step, account["id"]])
-        if step is None:
-            # Whoever knows the password gets no more codes by asking for more challenges.
-            self.count_failure(account["name"])
-            return None
+            if step is None:
+                return None
+            self.take_back_try(attempt)
+            database.execute("DELETE FROM challenge WHERE hash = ?", [challenge["hash"]])
+            database.execute("UPDATE account SET totp_step = ? WHERE id = ?", [step, account["id"]])
         return account
 
     def begin_second_factor(self, session: bytes) -> str:

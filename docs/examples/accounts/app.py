@@ -102,7 +102,7 @@ def check_password():
     try:
         account = accounts().check_password(field("name"), field("password"))
     except TooMany:
-        return sign_in_page(429, "Too many tries. Please wait a quarter of an hour.", field("ticket"))
+        return too_many_page()
     if account is None:
         return sign_in_page(401, "Name or password is wrong.", field("ticket"))
     if account["totp"]:
@@ -112,7 +112,10 @@ def check_password():
 
 @app.post("/sign-in/code")
 def check_code():
-    account = accounts().answer(field("challenge"), field("code"), "page")
+    try:
+        account = accounts().answer(field("challenge"), field("code"), "page")
+    except TooMany:
+        return too_many_page()
     if account is None:
         return code_page(field("challenge"), field("ticket"), 401, "This code is wrong, or was used before.")
     return signed_in(account["id"], field("ticket"))
@@ -292,6 +295,10 @@ def sign_in_page(status: int = 200, problem: str = "", ticket: str = ""):
     return page("sign-in.html", status, problem=problem, ticket=ticket, name=field("name"),
                 apple=f"{SIGN_IN}/login?" + urlencode({"return_to": f"{HERE}/account"}),
                 upgrade=f"{SIGN_IN}/upgrade?" + urlencode({"return_to": f"{HERE}/account"}))
+
+
+def too_many_page():
+    return sign_in_page(429, "Too many tries. Please wait a quarter of an hour.", field("ticket"))
 
 
 def code_page(challenge: str, ticket: str, status: int = 200, problem: str = ""):

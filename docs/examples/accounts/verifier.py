@@ -47,7 +47,12 @@ def verify(accounts: Accounts, name: str, password: str) -> dict:
 
 
 def second_factor(accounts: Accounts, challenge: str, code: str) -> dict:
-    account = accounts.answer(challenge, code, "verifier") if are_text(challenge, code) else None
+    if not are_text(challenge, code):
+        return FAILURE
+    try:
+        account = accounts.answer(challenge, code, "verifier")
+    except TooMany:
+        return FAILURE
     return {"result": "success", "externalID": account["id"]} if account else FAILURE
 
 
