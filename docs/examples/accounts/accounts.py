@@ -195,27 +195,35 @@ class Accounts:
         self.database.execute("UPDATE session SET new_totp = ? WHERE hash = ?", [secret, session])
         return secret
 
-    def confirm_second_factor(self, session: sqlite3.Row, code: str) -> bool:
-        step = newer_step(session["new_totp"], code, 0) if session["new_totp"] else None
-        if step is None:
-            return False
+    def confirm_second_factor(self, session: bytes, code: str) -> bool:
+        """Whether the second factor that this session began is the account's from now on."""
         with self.transaction() as database:
-            # An account without a password asks for no code.
-            database.execute("UPDATE account SET totp = ?, totp_step = ? WHERE id = ? AND password IS NOT NULL",
-                             [session["new_totp"], step, session["account"]])
-            database.execute("UPDATE session SET new_totp = NULL WHERE hash = ?", [session["hash"]])
-        return True
+            begun = self.row("SELECT * FROM session WHERE hash = ?", session)
+            step = newer_step(begun["new_totp"], code, 0) if begun and begun["new_totp"] else None
+            if step is None:
+                return False
+            # An account without a password asks for no code, and one that has a second factor keeps it.
+            done = database.execute(
+                "UPDATE account SET totp = ?, totp_step = ? WHERE id = ? AND password IS NOT NULL AND totp IS NULL",
+                [begun["new_totp"], step, begun["account"]]).rowcount == 1
+            database.execute("UPDATE session SET new_totp = NULL WHERE hash = ?", [session])
+            if done:
+                # Whoever else knew the password is out: they had no code.
+                database.execute("DELETE FROM session WHERE account = ? AND hash != ?", [begun["account"], session])
+        return done
 
     # Sessions of this application
 
-    def make_session(self, account: str) -> str | None:
-        """The token of a session, or nothing: the password may have been taken away since it was right."""
+    def make_session(self, account: sqlite3.Row) -> str | None:
+        """The token of a session, or nothing: since this account was looked up and its password right, the password may
+        have been taken away, or a second factor set up."""
         token = secrets.token_urlsafe(32)
         with self.transaction() as database:
             database.execute("DELETE FROM session WHERE made < ?", [time.time() - SESSION_LIFE])
             made = database.execute(
-                "INSERT INTO session (hash, account, made) SELECT ?, id, ? FROM account WHERE id = ? AND password IS NOT NULL",
-                [digest(token), time.time(), account]).rowcount
+                "INSERT INTO session (hash, account, made) "
+                "SELECT ?, id, ? FROM account WHERE id = ? AND password IS NOT NULL AND totp IS ?",
+                [digest(token), time.time(), account["id"], account["totp"]]).rowcount
         return token if made else None
 
     def session(self, token: str) -> sqlite3.Row | None:

@@ -3,6 +3,7 @@
 import logging
 import os
 import time
+from sqlite3 import Row
 from urllib.parse import urlencode
 
 from flask import Flask, abort, g, redirect, render_template, request
@@ -61,14 +62,14 @@ def is_fresh() -> bool:
 
 @app.errorhandler(Unavailable)
 def unavailable(error):
-    return page("message.html", 503, text="This cannot be done just now. Please try again in a moment.", again=True)
+    return message_page(503, "This cannot be done just now. Please try again in a moment.", again=True)
 
 
 @app.errorhandler(Problem)
 def problem(error):
     app.logger.warning("Bramley: %s", error)
     if error.code in ("user_pending", "user_disabled"):
-        return page("message.html", 403, text="Your account waits for approval or is disabled.")
+        return message_page(403, "Your account waits for approval or is disabled.")
     return unavailable(error)
 
 
@@ -87,7 +88,7 @@ def sign_up():
         account = accounts().sign_up(field("name"), field("password"))
     except NotTaken as reason:
         return page("sign-up.html", 400, problem=str(reason), name=field("name"))
-    return signed_in(account)
+    return signed_in(accounts().account(account))
 
 
 @app.get("/sign-in")
@@ -107,7 +108,7 @@ def check_password():
         return sign_in_page(401, "Name or password is wrong.", field("ticket"))
     if account["totp"]:
         return code_page(accounts().challenge(account["id"], "page"), field("ticket"))
-    return signed_in(account["id"], field("ticket"))
+    return signed_in(account, field("ticket"))
 
 
 @app.post("/sign-in/code")
@@ -118,10 +119,10 @@ def check_code():
         return too_many_page()
     if account is None:
         return code_page(field("challenge"), field("ticket"), 401, "This code is wrong, or was used before.")
-    return signed_in(account["id"], field("ticket"))
+    return signed_in(account, field("ticket"))
 
 
-def signed_in(account: str, ticket: str = ""):
+def signed_in(account: Row, ticket: str = ""):
     """A new session, and on: to Bramley with a ticket, else to the account."""
     if g.session:
         accounts().end_session(g.session["hash"])
@@ -129,7 +130,7 @@ def signed_in(account: str, ticket: str = ""):
     if token is None:
         return sign_in_page(401, "Name or password is wrong.", ticket)
     if ticket:
-        g.session, g.account = accounts().session(token), accounts().account(account)
+        g.session, g.account = accounts().session(token), account
         answer = begin("link", ticket)
     else:
         answer = redirect("/account", 303)
@@ -184,9 +185,17 @@ def begin_second_factor():
 def confirm_second_factor():
     if not is_fresh():
         return redirect("/account", 303)
-    if not accounts().confirm_second_factor(g.session, field("code")):
-        return second_factor_page(g.session["new_totp"], 400, "This code is wrong.") if g.session["new_totp"] else abort(400)
-    return redirect("/account?done=second-factor", 303)
+    if accounts().confirm_second_factor(g.session["hash"], field("code")):
+        return redirect("/account?done=second-factor", 303)
+    # As it is now: another page of the same person may have been quicker.
+    account = accounts().account(g.account["id"])
+    if account and account["totp"]:
+        return message_page(409, "Your account has a second factor already. Nothing was changed.")
+    if account and not account["password"]:
+        return message_page(409, "No password opens your account any more, and so no code is asked for. Nothing was changed.")
+    if account and g.session["new_totp"]:
+        return second_factor_page(g.session["new_totp"], 400, "This code is wrong.")
+    return redirect("/account", 303)
 
 
 # Sign in with Apple for this account
@@ -226,13 +235,13 @@ def connected():
     # one's own in another session, or after signing out.
     begun = accounts().link(link, g.session["hash"]) if g.session else None
     if begun is None or not code:
-        return page("message.html", 403, text="Nothing was changed. Please sign in, and begin again from your account.")
+        return message_page(403, "Nothing was changed. Please sign in, and begin again from your account.")
     try:
         user = bramley.complete_link(link, code)
     except Problem as refusal:
         app.logger.warning("link refused: %s", refusal)
         # With `again`, the same address may be opened once more: the same code gives the same answer.
-        return page("message.html", 502 if refusal.is_temporary else 409, text=words(refusal), again=refusal.is_temporary)
+        return message_page(502 if refusal.is_temporary else 409, words(refusal), again=refusal.is_temporary)
     accounts().finish_link(link, g.account["id"], user["id"])
     return redirect("/account?done=" + begun["kind"], 303)
 
@@ -289,6 +298,10 @@ def field(name: str) -> str:
 
 def page(template: str, status: int = 200, **values):
     return app.make_response((render_template(template, **values), status))
+
+
+def message_page(status: int, text: str, **more):
+    return page("message.html", status, text=text, **more)
 
 
 def sign_in_page(status: int = 200, problem: str = "", ticket: str = ""):

@@ -1,0 +1,155 @@
+"""Setting up a second factor at docs/examples/accounts, and what goes on meanwhile."""
+
+import importlib.util
+import os
+import re
+
+import pyotp
+import pytest
+
+from conftest import new_secret
+from demo import EXAMPLE, PASSWORD, Demo, Person
+from programs import free_port
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    nobody = f"http://localhost:{free_port()}"
+    demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret(), new_secret()).start(nobody, nobody, "brk_nobody")
+    yield demo
+    demo.stop()
+
+
+@pytest.fixture(scope="module")
+def module():
+    """What the application keeps, in this very process: for what happens between two of its steps."""
+    os.environ["ACCOUNTS_HASH_MEMORY"] = "1024"
+    try:
+        specification = importlib.util.spec_from_file_location("accounts_of_the_example", EXAMPLE / "accounts.py")
+        module = importlib.util.module_from_spec(specification)
+        specification.loader.exec_module(module)
+        return module
+    finally:
+        del os.environ["ACCOUNTS_HASH_MEMORY"]
+
+
+@pytest.fixture
+def accounts(module, tmp_path):
+    accounts = module.Accounts(str(tmp_path / "accounts.db"))
+    accounts.create()
+    yield accounts
+    accounts.close()
+
+
+def begins(person: Person) -> str:
+    """The secret that the page shows."""
+    return re.search(r'id="secret">([A-Z2-7]+)<', person.post("/account/second-factor").text)[1]
+
+
+def confirms(person: Person, secret: str):
+    return person.post("/account/second-factor/confirm", {"code": pyotp.TOTP(secret).now()})
+
+
+def test_attack_another_session_sets_up_its_own(demo):
+    """Somebody who knows the password began as well: the owner's second factor stays, and they are out."""
+    owner, thief = Person(demo, "owner").signs_up(), Person(demo, "owner")
+    thief.signs_in()
+    secrets = begins(owner), begins(thief)
+    assert confirms(owner, secrets[0]).place == "/account?done=second-factor"
+    assert confirms(thief, secrets[1]).place == "/account" and not thief.is_in()
+    assert demo.account("owner")["totp"] == secrets[0] and owner.is_in()
+    # Nor is there a way back in without the code.
+    assert thief.signs_in().status == 200 and not thief.is_in()
+
+
+def test_confirmed_twice_says_what_is(demo):
+    person = Person(demo, "twice").signs_up()
+    secret = begins(person)
+    assert confirms(person, secret).place == "/account?done=second-factor"
+    answer = confirms(person, secret)
+    assert answer.status == 409 and "has a second factor" in answer.text
+    assert demo.account("twice")["totp"] == secret
+
+
+def test_begun_again_the_older_secret_is_of_no_use(demo):
+    person = Person(demo, "again").signs_up()
+    old, new = begins(person), begins(person)
+    wrong = confirms(person, old)
+    assert wrong.status == 400 and new in wrong.text and demo.account("again")["totp"] is None
+    assert confirms(person, new).place == "/account?done=second-factor"
+
+
+def test_a_converted_account_gets_none_and_the_page_says_so(demo):
+    """The session that had the password replaced stays, and began with a second factor before."""
+    person = Person(demo, "replaced").signs_up()
+    secret, account = begins(person), demo.account("replaced")["id"]
+    demo.sql("INSERT INTO connection (link, kind, session) SELECT 'lnk_replaced', 'upgrade', hash FROM session WHERE account = ?",
+             account)
+    assert demo.convert("lnk_replaced", account) == 204
+    answer = confirms(person, secret)
+    assert answer.status == 409 and "No password opens" in answer.text
+    assert demo.account("replaced")["totp"] is None and person.is_in()
+
+
+def test_confirming_what_was_never_begun(demo):
+    person = Person(demo, "never").signs_up()
+    assert person.post("/account/second-factor/confirm", {"code": "000000"}).place == "/account"
+    assert demo.account("never")["totp"] is None
+
+
+# Between two steps
+
+def test_of_two_confirmations_the_first_stays(accounts):
+    """Both were let through by the page: it is the transaction that decides."""
+    identifier = accounts.sign_up("raced", PASSWORD)
+    sessions = [accounts.session(accounts.make_session(accounts.account(identifier))) for _ in range(2)]
+    secrets = [accounts.begin_second_factor(session["hash"]) for session in sessions]
+    accounts.database.execute("UPDATE account SET totp = ?", [secrets[0]])
+    assert not accounts.confirm_second_factor(sessions[1]["hash"], pyotp.TOTP(secrets[1]).now())
+    assert accounts.account(identifier)["totp"] == secrets[0]
+
+
+def test_attack_a_password_that_was_right_before_the_second_factor_came(accounts):
+    """A sign-in that was half done when the owner set one up makes no session."""
+    identifier = accounts.sign_up("overtaken", PASSWORD)
+    checked = accounts.check_password("overtaken", PASSWORD)
+    session = accounts.session(accounts.make_session(checked))
+    secret = accounts.begin_second_factor(session["hash"])
+    assert accounts.confirm_second_factor(session["hash"], pyotp.TOTP(secret).now())
+    assert accounts.make_session(checked) is None
+    assert accounts.make_session(accounts.account(identifier))
+
+
+def test_attack_a_second_factor_that_came_while_the_password_was_hashed(accounts, module, monkeypatch):
+    accounts.sign_up("slow", PASSWORD)
+
+    class Slow:
+        """The hash, and what somebody else does meanwhile."""
+        def verify(self, *values):
+            module.argon2.PasswordHasher().verify(*values)
+            accounts.database.execute("UPDATE account SET totp = 'SECRET'")
+
+        def check_needs_rehash(self, _):
+            return False
+
+    monkeypatch.setattr(module, "HASHER", Slow())
+    assert accounts.check_password("slow", PASSWORD)["totp"] == "SECRET"
+
+
+def test_a_password_taken_away_while_it_was_hashed_opens_nothing(accounts, module, monkeypatch):
+    identifier = accounts.sign_up("late", PASSWORD)
+
+    class Slow:
+        def verify(self, *values):
+            module.argon2.PasswordHasher().verify(*values)
+            assert accounts.convert("upg_late", identifier, "usr_late")
+
+        def check_needs_rehash(self, _):
+            return True
+
+        def hash(self, password):
+            return module.argon2.PasswordHasher().hash(password)
+
+    monkeypatch.setattr(module, "HASHER", Slow())
+    assert accounts.check_password("late", PASSWORD) is None
+    assert accounts.account(identifier)["password"] is None
