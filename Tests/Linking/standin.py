@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class StandIn:
     def __init__(self):
         self.asked: list[tuple[str, str, dict | None, str | None]] = []
-        # Path and method to status, content and fields; a function of the content, too.
+        # Method and path to status, content and fields; a function of the content, too; or to the bytes themselves.
         self.answers: dict[tuple[str, str], object] = {}
         self.person: dict | None = None
         standin = self
@@ -18,7 +18,12 @@ class StandIn:
                 length = int(self.headers.get("Content-Length") or 0)
                 content = json.loads(self.rfile.read(length)) if length else None
                 standin.asked.append((self.command, self.path, content, self.headers.get("Authorization")))
-                status, document, fields = standin.said(self.command, self.path, content)
+                said = standin.said(self.command, self.path, content)
+                if isinstance(said, bytes):
+                    self.wfile.write(said)
+                    self.close_connection = True
+                    return
+                status, document, fields = said
                 body = json.dumps(document).encode()
                 self.send_response(status)
                 for name, value in fields.items():
@@ -36,8 +41,10 @@ class StandIn:
         self.origin = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
-    def said(self, method: str, path: str, content: dict | None) -> tuple[int, dict, dict]:
+    def said(self, method: str, path: str, content: dict | None) -> tuple[int, dict, dict] | bytes:
         answer = self.answers.get((method, path))
+        if isinstance(answer, bytes):
+            return answer
         if answer is not None:
             status, document, *fields = answer(content) if callable(answer) else answer
             return status, document, fields[0] if fields else {}

@@ -1,5 +1,7 @@
 """The pages of docs/examples/accounts, with somebody in Bramley's place who says what the test needs."""
 
+import re
+
 import pytest
 
 from conftest import new_secret
@@ -193,13 +195,53 @@ def test_each_refusal_has_its_words(demo, bramley, status, code, fields, shown, 
     assert person.get(f"/connected?link={link}&code=c1").place == "/account?done=link"
 
 
-def test_without_bramley_nothing_breaks(demo, bramley):
-    person, link = begins(demo, bramley, "alone")
-    bramley.answers["POST", f"/api/v1/links/{link}/complete"] = (200, {"nonsense": 1})
-    bramley.answers["GET", "/api/v1/session"] = (500, {})
-    assert Person(demo, "x").get("/account", Cookie="__Host-bramley=brs_x").status == 503
+# What is no answer of Bramley's, whatever was asked.
+BROKEN = {
+    "closed": b"", "no HTTP": b"hello\r\n\r\n", "half a line": b"HTTP/1.1 200", "half an answer": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
+    "half a refusal": b"HTTP/1.1 400 Bad Request\r\nContent-Length: 99\r\n\r\n{", "broken chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "no JSON": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "an error": (500, {}), "a list": (200, []), "another's words": (200, {"nonsense": 1}),
+    "a refusal without a code": (404, []), "a redirect": (302, {}, {"Location": "/elsewhere"}), "busy": (503, problem(503, "unavailable")),
+}
+
+
+@pytest.fixture(params=BROKEN)
+def broken(request):
+    return BROKEN[request.param]
+
+
+def test_without_bramley_nothing_breaks(demo, bramley, broken):
+    person, link = begins(demo, bramley, f"alone-{list(BROKEN.values()).index(broken)}")
+    bramley.answers["GET", "/api/v1/session"] = broken
+    answer = Person(demo, "x").get("/account", Cookie="__Host-bramley=brs_x")
+    assert answer.status == 503 and '<a id="again" href="">' in answer.text
+    # What was posted is not asked for again by an address.
+    answer = Person(demo, "x").post("/account/new", Cookie="__Host-bramley=brs_x")
+    assert answer.status == 503 and 'id="again"' not in answer.text and 'href="/account"' in answer.text
     # Whoever is signed in by password needs nobody.
     assert person.is_in()
+    bramley.answers["POST", f"/api/v1/links/{link}/complete"] = broken
+    answer = person.get(f"/connected?link={link}&code=c1")
+    assert answer.status in (502, 503) and '<a id="again" href="">' in answer.text
+    bramley.completes(link)
+    assert person.get(f"/connected?link={link}&code=c1").place == "/account?done=link"
+
+
+def test_a_link_that_could_not_begin_is_begun_by_trying_again(demo, bramley, broken):
+    name = f"retries-{list(BROKEN.values()).index(broken)}"
+    person = Person(demo, name).signs_up()
+    bramley.answers["POST", "/api/v1/links"] = broken
+    answer = person.post("/account/connect", {"kind": "upgrade"})
+    assert answer.status == 503 and 'href=""' not in answer.text
+    bramley.begins(f"lnk_{name}")
+    assert person.post(form(answer), hidden(answer)).place.endswith(f"/link/lnk_{name}")
+    assert bramley.calls("/api/v1/links")[-1]["kind"] == "upgrade"
+    bramley.completes(f"lnk_{name}")
+    assert person.get(f"/connected?link=lnk_{name}&code=c1").place == "/account?done=upgrade"
+
+
+def form(answer) -> str:
+    """Where the page's first form is posted to."""
+    return re.search(r'<form method="post" action="([^"]+)"', answer.text)[1]
 
 
 # Signed in by Apple
@@ -262,6 +304,33 @@ def test_the_ticket_goes_along_until_the_link(demo, bramley):
     assert (sent["ticket"], sent["kind"], sent["externalID"]) == (ticket, "link", demo.account("asked")["id"])
     bramley.completes("lnk_asked")
     assert person.get("/connected?link=lnk_asked&code=c").place == "/account?done=link"
+
+
+@pytest.mark.parametrize("careful", [False, True], ids=["by password", "with a second factor"])
+def test_a_ticket_outlives_bramleys_absence(demo, bramley, broken, careful):
+    """The password was right: whoever gave it is signed in, and connects when Bramley is back."""
+    name, ticket = f"waits-{careful}-{list(BROKEN.values()).index(broken)}".lower(), "brt_" + "t" * 43
+    person = Person(demo, name).signs_up()
+    if careful:
+        person.sets_up_second_factor()
+    person.post("/sign-out")
+    bramley.answers["POST", "/api/v1/links"] = broken
+    answer = person.signs_in(ticket=ticket)
+    assert answer.status == 503 and "You are signed in" in answer.text and 'href=""' not in answer.text
+    assert person.is_in() and "__Host-accounts=" in person.cookie
+    bramley.begins(f"lnk_{name}")
+    assert person.post(form(answer), hidden(answer)).place.endswith(f"/link/lnk_{name}")
+    assert bramley.calls("/api/v1/links")[-1]["ticket"] == ticket
+    bramley.completes(f"lnk_{name}")
+    assert person.get(f"/connected?link=lnk_{name}&code=c1").place == "/account?done=link"
+
+
+def test_beginning_again_keeps_the_ticket(demo, bramley):
+    person = Person(demo, "afresh").signs_up().sets_up_second_factor()
+    person.post("/sign-out")
+    asked = person.post("/sign-in", {"name": "afresh", "password": PASSWORD, "ticket": "brt_a&b"})
+    again = re.search(r'<a href="(/sign-in[^"]*)">Begin again', asked.text)[1]
+    assert hidden(person.get(again))["ticket"] == "brt_a&b"
 
 
 def test_a_broken_ticket_is_left_away(demo, bramley):

@@ -235,7 +235,9 @@ class Accounts:
     # Connections to Apple
 
     def remember_link(self, link: str, kind: str, session: bytes) -> None:
-        self.database.execute("INSERT INTO connection (link, kind, session) VALUES (?, ?, ?)", [link, kind, session])
+        # The session may have ended meanwhile: then nobody completes this link.
+        self.database.execute("INSERT INTO connection (link, kind, session) SELECT ?, ?, hash FROM session WHERE hash = ?",
+                              [link, kind, session])
 
     def link(self, link: str, session: bytes) -> sqlite3.Row | None:
         """The link, if this very session began it."""

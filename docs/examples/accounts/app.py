@@ -62,7 +62,8 @@ def is_fresh() -> bool:
 
 @app.errorhandler(Unavailable)
 def unavailable(error):
-    return message_page(503, "This cannot be done just now. Please try again in a moment.", again=True)
+    # What was posted cannot be asked for again by its address.
+    return message_page(503, "This cannot be done just now. Please try again in a moment.", again=request.method == "GET")
 
 
 @app.errorhandler(Problem)
@@ -131,6 +132,7 @@ def signed_in(account: Row, ticket: str = ""):
         return sign_in_page(401, "Name or password is wrong.", ticket)
     if ticket:
         g.session, g.account = accounts().session(token), account
+        # Signed in whatever comes of it: the password was right, and the ticket may be tried again.
         answer = begin("link", ticket)
     else:
         answer = redirect("/account", 303)
@@ -208,23 +210,32 @@ def connect():
     kind = field("kind")
     if kind not in ("link", "upgrade"):
         abort(400)
-    return begin(kind)
+    return begin(kind, field("ticket"))
 
 
-def begin(kind: str, ticket: str = ""):
-    """To Bramley's page, which names this account and has Apple's button."""
+def begin(kind: str, ticket: str):
+    """To Bramley's page, which names this account and has Apple's button; or to a page that tries it again."""
+    try:
+        link = new_link(kind, ticket)
+    except (Problem, Unavailable) as reason:
+        app.logger.warning("no link: %s", reason)
+        return message_page(503, "You are signed in. Sign in with Apple cannot be reached just now, and nothing was changed. "
+                            "Please try again in a moment.", retry={"kind": kind, "ticket": ticket})
+    accounts().remember_link(link["id"], kind, g.session["hash"])
+    return redirect(link["url"], 303)
+
+
+def new_link(kind: str, ticket: str) -> dict:
     # For people to recognise on Bramley's page.
     name = g.account["name"] or "Your account"
     try:
-        link = bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", ticket)
+        return bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", ticket)
     except Problem as refusal:
         # Bramley ignores a ticket that is too old, and refuses what never was one: somebody has cut the address short.
         # Without it Apple is asked once more.
         if not ticket or refusal.code != "invalid_request":
             raise
-        link = bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", None)
-    accounts().remember_link(link["id"], kind, g.session["hash"])
-    return redirect(link["url"], 303)
+        return bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", None)
 
 
 @app.get("/connected")

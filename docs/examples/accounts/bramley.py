@@ -1,5 +1,6 @@
 """What this application asks Bramley. Nothing but the standard library."""
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -31,7 +32,7 @@ class Bramley:
             return None
         try:
             # As they came, all of them: two session cookies in one request are an attack, and only Bramley would know.
-            return self._ask("GET", "/api/v1/session", {"Cookie": cookies}, timeout=3)["user"]
+            return self._ask("GET", "/api/v1/session", {"Cookie": cookies}, "user", timeout=3)["user"]
         except Problem as problem:
             if problem.status == 401:
                 return None
@@ -40,34 +41,39 @@ class Bramley:
     def begin_link(self, account: str, kind: str, display_name: str, return_to: str, ticket: str | None) -> dict:
         """A link of the account to whichever Apple Account its person chooses; `url` is where they do."""
         asked = {"externalID": account, "kind": kind, "displayName": display_name, "returnTo": return_to}
-        return self._ask("POST", "/api/v1/links", self._key(), asked | ({"ticket": ticket} if ticket else {}))
+        return self._ask("POST", "/api/v1/links", self._key(), "id", "url",
+                         content=asked | ({"ticket": ticket} if ticket else {}))
 
     def complete_link(self, link: str, code: str) -> dict:
         """The person of the link that is now tied. For upgrades Bramley has called our verifier meanwhile."""
-        return self._ask("POST", f"/api/v1/links/{link}/complete", self._key(), {"code": code}, timeout=30)["user"]
+        return self._ask("POST", f"/api/v1/links/{link}/complete", self._key(), "user", content={"code": code}, timeout=30)["user"]
 
     def name_account(self, user: str, account: str) -> None:
         """Tells Bramley which account of ours a person has."""
-        self._ask("PATCH", f"/api/v1/users/{user}", self._key(), {"externalID": account})
+        self._ask("PATCH", f"/api/v1/users/{user}", self._key(), content={"externalID": account})
 
     def _key(self) -> dict:
         return {"Authorization": f"Bearer {self.key}"}
 
-    def _ask(self, method: str, path: str, headers: dict, content: dict | None = None, timeout: float = 10) -> dict:
+    def _ask(self, method: str, path: str, headers: dict, *wanted: str, content: dict | None = None, timeout: float = 10) -> dict:
+        """The answer, which has what is wanted."""
         body = None if content is None else json.dumps(content).encode()
         question = urllib.request.Request(
             self.address + path, body, headers | {"Content-Type": "application/json"} if body else headers, method=method)
         try:
-            with self.opener.open(question, timeout=timeout) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
             try:
-                code = json.load(error)["code"]
-            except (ValueError, KeyError, TypeError):
-                raise Unavailable from error
-            raise Problem(error.code, code, error.headers["Retry-After"]) from error
-        except (OSError, ValueError) as error:
-            raise Unavailable from error
+                with self.opener.open(question, timeout=timeout) as answer:
+                    said = json.load(answer)
+            except urllib.error.HTTPError as error:
+                # Closed whatever comes of it.
+                with error:
+                    raise Problem(error.code, json.load(error)["code"], error.headers["Retry-After"]) from error
+            if not isinstance(said, dict) or not all(name in said for name in wanted):
+                raise Unavailable("an answer to something else")
+            return said
+        # No connection, no HTTP, half of it, no JSON, or not what was asked for: Bramley did not say.
+        except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
+            raise Unavailable(type(error).__name__) from error
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
