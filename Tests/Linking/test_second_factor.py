@@ -1,14 +1,12 @@
 """Setting up a second factor at docs/examples/accounts, and what goes on meanwhile."""
 
-import importlib.util
-import os
 import re
 
 import pyotp
 import pytest
 
 from conftest import new_secret
-from demo import EXAMPLE, PASSWORD, Demo, Person
+from demo import Demo, Person
 from programs import free_port
 
 
@@ -18,27 +16,6 @@ def demo(tmp_path_factory):
     demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret(), new_secret()).start(nobody, nobody, "brk_nobody")
     yield demo
     demo.stop()
-
-
-@pytest.fixture(scope="module")
-def module():
-    """What the application keeps, in this very process: for what happens between two of its steps."""
-    os.environ["ACCOUNTS_HASH_MEMORY"] = "1024"
-    try:
-        specification = importlib.util.spec_from_file_location("accounts_of_the_example", EXAMPLE / "accounts.py")
-        module = importlib.util.module_from_spec(specification)
-        specification.loader.exec_module(module)
-        return module
-    finally:
-        del os.environ["ACCOUNTS_HASH_MEMORY"]
-
-
-@pytest.fixture
-def accounts(module, tmp_path):
-    accounts = module.Accounts(str(tmp_path / "accounts.db"))
-    accounts.create()
-    yield accounts
-    accounts.close()
 
 
 def begins(person: Person) -> str:
@@ -95,61 +72,3 @@ def test_confirming_what_was_never_begun(demo):
     person = Person(demo, "never").signs_up()
     assert person.post("/account/second-factor/confirm", {"code": "000000"}).place == "/account"
     assert demo.account("never")["totp"] is None
-
-
-# Between two steps
-
-def test_of_two_confirmations_the_first_stays(accounts):
-    """Both were let through by the page: it is the transaction that decides."""
-    identifier = accounts.sign_up("raced", PASSWORD)
-    sessions = [accounts.session(accounts.make_session(accounts.account(identifier))) for _ in range(2)]
-    secrets = [accounts.begin_second_factor(session["hash"]) for session in sessions]
-    accounts.database.execute("UPDATE account SET totp = ?", [secrets[0]])
-    assert not accounts.confirm_second_factor(sessions[1]["hash"], pyotp.TOTP(secrets[1]).now())
-    assert accounts.account(identifier)["totp"] == secrets[0]
-
-
-def test_attack_a_password_that_was_right_before_the_second_factor_came(accounts):
-    """A sign-in that was half done when the owner set one up makes no session."""
-    identifier = accounts.sign_up("overtaken", PASSWORD)
-    checked = accounts.check_password("overtaken", PASSWORD)
-    session = accounts.session(accounts.make_session(checked))
-    secret = accounts.begin_second_factor(session["hash"])
-    assert accounts.confirm_second_factor(session["hash"], pyotp.TOTP(secret).now())
-    assert accounts.make_session(checked) is None
-    assert accounts.make_session(accounts.account(identifier))
-
-
-def test_attack_a_second_factor_that_came_while_the_password_was_hashed(accounts, module, monkeypatch):
-    accounts.sign_up("slow", PASSWORD)
-
-    class Slow:
-        """The hash, and what somebody else does meanwhile."""
-        def verify(self, *values):
-            module.argon2.PasswordHasher().verify(*values)
-            accounts.database.execute("UPDATE account SET totp = 'SECRET'")
-
-        def check_needs_rehash(self, _):
-            return False
-
-    monkeypatch.setattr(module, "HASHER", Slow())
-    assert accounts.check_password("slow", PASSWORD)["totp"] == "SECRET"
-
-
-def test_a_password_taken_away_while_it_was_hashed_opens_nothing(accounts, module, monkeypatch):
-    identifier = accounts.sign_up("late", PASSWORD)
-
-    class Slow:
-        def verify(self, *values):
-            module.argon2.PasswordHasher().verify(*values)
-            assert accounts.convert("upg_late", identifier, "usr_late")
-
-        def check_needs_rehash(self, _):
-            return True
-
-        def hash(self, password):
-            return module.argon2.PasswordHasher().hash(password)
-
-    monkeypatch.setattr(module, "HASHER", Slow())
-    assert accounts.check_password("late", PASSWORD) is None
-    assert accounts.account(identifier)["password"] is None
