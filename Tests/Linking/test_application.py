@@ -367,3 +367,9 @@ def test_a_deleted_person_leaves_no_account_without_a_way_in(demo, bramley):
             assert demo.ask(event, path="/webhooks", secret=demo.webhook_secret).status == 204
     assert demo.sql("SELECT name, apple FROM account WHERE name IN ('both', 'only')") == [("both", None)]
     assert demo.ask({"type": "user.created"}, path="/webhooks", secret=demo.webhook_secret).status == 204
+
+
+@pytest.mark.parametrize("event", [b"[]", b"null", b'"account.deleted"', b"{}", b'{"type":["account.deleted"]}', b'{"type":"account.deleted"}',
+                                   b'{"type":"account.deleted","data":[]}', b'{"type":"account.deleted","data":{"user":7}}'])
+def test_what_is_no_event_is_refused(demo, bramley, event):
+    assert demo.ask(event, path="/webhooks", secret=demo.webhook_secret).status == 400

@@ -200,6 +200,15 @@ def test_attack_forced_linking_of_ones_own_account_to_the_victims_identity(orcha
     assert orchard.owner(orchard.demo.account("lurer")["id"]) is None
 
 
+@pytest.mark.parametrize("name", ["木" * 64, "😀" * 64, "é" * 64], ids=["three bytes each", "four bytes each", "two bytes each"])
+def test_whoever_has_a_long_name_connects_and_upgrades(orchard, name):
+    """The longest names that the application gives are longer in bytes than what Bramley shows of them."""
+    place = orchard.person(name).post("/account/connect", {"kind": "link"}).place
+    assert place.startswith(f"{orchard.origin}/link/lnk_"), place
+    assert name[:31] in send(orchard, "GET", urlsplit(place).path).body.decode()
+    assert orchard.begun(name)["nonce"]
+
+
 @pytest.mark.parametrize("ticket", ["brt_" + "A" * 43, "brt_short", "anything"], ids=["too old", "cut short", "none at all"])
 def test_whoever_signs_in_with_a_ticket_that_is_worth_nothing_connects_all_the_same(orchard, ticket):
     """The application's side of it: what Bramley does not know it ignores, what is no ticket it refuses."""

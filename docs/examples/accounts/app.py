@@ -226,8 +226,8 @@ def begin(kind: str, ticket: str):
 
 
 def new_link(kind: str, ticket: str) -> dict:
-    # For people to recognise on Bramley's page.
-    name = g.account["name"] or "Your account"
+    # For people to recognise on Bramley's page, which takes 128 bytes.
+    name = shortened(g.account["name"] or "Your account", 128)
     try:
         return bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", ticket)
     except Problem as refusal:
@@ -236,6 +236,12 @@ def new_link(kind: str, ticket: str) -> dict:
         if not ticket or refusal.code != "invalid_request":
             raise
         return bramley.begin_link(g.account["id"], kind, name, f"{HERE}/connected", None)
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most so many bytes of UTF-8, whole characters."""
+    whole = text.encode()
+    return text if len(whole) <= limit else whole[:limit - 3].decode(errors="ignore") + "…"
 
 
 @app.get("/connected")
@@ -285,9 +291,16 @@ def verify():
 @app.post("/webhooks")
 def webhook():
     message, event = genuine(WEBHOOK_KEYS)
-    if event["type"] == "account.deleted":
-        # Twice is as good as once.
-        accounts().forget_apple(event["data"]["user"])
+    match event:
+        case {"type": "account.deleted", "data": {"user": str(user)}}:
+            # Twice is as good as once.
+            accounts().forget_apple(user)
+        case {"type": "account.deleted"}:
+            abort(400)
+        case {"type": str()}:
+            pass
+        case _:
+            abort(400)
     return "", 204
 
 
