@@ -13,14 +13,27 @@ def new_secret() -> str:
     return "whsec_" + base64.b64encode(os.urandom(32)).decode()
 
 
-@pytest.fixture(scope="module")
-def lone_demo(tmp_path_factory):
-    """The application as it is where passwords are real, with nobody at Bramley's address."""
+def start_alone(folder: Path, **more):
+    """The application, with nobody at Bramley's address."""
     from demo import Demo
     from programs import free_port
 
     nobody = f"http://localhost:{free_port()}"
-    demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret(), new_secret(), hash_memory=None).start(nobody, nobody, "brk_nobody")
+    return Demo(folder, new_secret(), new_secret(), **more).start(nobody, nobody, "brk_nobody")
+
+
+@pytest.fixture(scope="module")
+def lone_demo(tmp_path_factory):
+    """As it is where passwords are real."""
+    demo = start_alone(tmp_path_factory.mktemp("accounts"), hash_memory=None)
+    yield demo
+    demo.stop()
+
+
+@pytest.fixture(scope="module")
+def quick_demo(tmp_path_factory):
+    """With hashes that take no time: for who signs many people in."""
+    demo = start_alone(tmp_path_factory.mktemp("accounts"))
     yield demo
     demo.stop()
 

@@ -197,10 +197,13 @@ def test_each_refusal_has_its_words(demo, bramley, status, code, fields, shown, 
 
 # What is no answer of Bramley's, whatever was asked.
 BROKEN = {
-    "closed": b"", "no HTTP": b"hello\r\n\r\n", "half a line": b"HTTP/1.1 200", "half an answer": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
-    "half a refusal": b"HTTP/1.1 400 Bad Request\r\nContent-Length: 99\r\n\r\n{", "broken chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    "no JSON": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "an error": (500, {}), "a list": (200, []), "another's words": (200, {"nonsense": 1}),
-    "a refusal without a code": (404, []), "a redirect": (302, {}, {"Location": "/elsewhere"}), "busy": (503, problem(503, "unavailable")),
+    "closed": b"", "no HTTP": b"hello\r\n\r\n", "half a line": b"HTTP/1.1 200",
+    "half an answer": b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{",
+    "half a refusal": b"HTTP/1.1 400 Bad Request\r\nContent-Length: 99\r\n\r\n{",
+    "broken chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "no JSON": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "an error": (500, {}), "a list": (200, []),
+    "another's words": (200, {"nonsense": 1}), "a refusal without a code": (404, []),
+    "a redirect": (302, {}, {"Location": "/elsewhere"}), "busy": (503, problem(503, "unavailable")),
 }
 
 
@@ -369,7 +372,8 @@ def test_a_deleted_person_leaves_no_account_without_a_way_in(demo, bramley):
     assert demo.ask({"type": "user.created"}, path="/webhooks", secret=demo.webhook_secret).status == 204
 
 
-@pytest.mark.parametrize("event", [b"[]", b"null", b'"account.deleted"', b"{}", b'{"type":["account.deleted"]}', b'{"type":"account.deleted"}',
-                                   b'{"type":"account.deleted","data":[]}', b'{"type":"account.deleted","data":{"user":7}}'])
+@pytest.mark.parametrize("event", [
+    b"[]", b"null", b'"account.deleted"', b"{}", b'{"type":["account.deleted"]}', b'{"type":"account.deleted"}',
+    b'{"type":"account.deleted","data":[]}', b'{"type":"account.deleted","data":{"user":7}}'])
 def test_what_is_no_event_is_refused(demo, bramley, event):
     assert demo.ask(event, path="/webhooks", secret=demo.webhook_secret).status == 400

@@ -5,19 +5,14 @@ import threading
 
 import pytest
 
-from conftest import new_secret
-from demo import PASSWORD, Demo, Person, hidden
-from programs import free_port
+from demo import PASSWORD, Person, hidden
 
 LIMIT = 10
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    nobody = f"http://localhost:{free_port()}"
-    demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret(), new_secret()).start(nobody, nobody, "brk_nobody")
-    yield demo
-    demo.stop()
+@pytest.fixture
+def demo(quick_demo):
+    return quick_demo
 
 
 @pytest.fixture(autouse=True)

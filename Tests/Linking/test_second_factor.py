@@ -5,17 +5,12 @@ import re
 import pyotp
 import pytest
 
-from conftest import new_secret
-from demo import Demo, Person
-from programs import free_port
+from demo import Person
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    nobody = f"http://localhost:{free_port()}"
-    demo = Demo(tmp_path_factory.mktemp("accounts"), new_secret(), new_secret()).start(nobody, nobody, "brk_nobody")
-    yield demo
-    demo.stop()
+@pytest.fixture
+def demo(quick_demo):
+    return quick_demo
 
 
 def begins(person: Person) -> str:
@@ -60,8 +55,8 @@ def test_a_converted_account_gets_none_and_the_page_says_so(demo):
     """The session that had the password replaced stays, and began with a second factor before."""
     person = Person(demo, "replaced").signs_up()
     secret, account = begins(person), demo.account("replaced")["id"]
-    demo.sql("INSERT INTO connection (link, kind, session) SELECT 'lnk_replaced', 'upgrade', hash FROM session WHERE account = ?",
-             account)
+    demo.sql("INSERT INTO connection (link, kind, session) "
+             "SELECT 'lnk_replaced', 'upgrade', hash FROM session WHERE account = ?", account)
     assert demo.convert("lnk_replaced", account) == 204
     answer = confirms(person, secret)
     assert answer.status == 409 and "No password opens" in answer.text

@@ -200,7 +200,8 @@ def test_attack_forced_linking_of_ones_own_account_to_the_victims_identity(orcha
     assert orchard.owner(orchard.demo.account("lurer")["id"]) is None
 
 
-@pytest.mark.parametrize("name", ["木" * 64, "😀" * 64, "é" * 64], ids=["three bytes each", "four bytes each", "two bytes each"])
+@pytest.mark.parametrize(
+    "name", ["木" * 64, "😀" * 64, "é" * 64], ids=["three bytes each", "four bytes each", "two bytes each"])
 def test_whoever_has_a_long_name_connects_and_upgrades(orchard, name):
     """The longest names that the application gives are longer in bytes than what Bramley shows of them."""
     place = orchard.person(name).post("/account/connect", {"kind": "link"}).place

@@ -164,8 +164,8 @@ class Accounts:
             # None can be laid up: whoever knows the password has one at a time.
             database.execute("DELETE FROM challenge WHERE made < ? OR (account = ? AND purpose = ?)",
                              [now - CHALLENGE_LIFE, account, purpose])
-            database.execute("INSERT INTO challenge (hash, account, purpose, made) SELECT ?, id, ?, ? FROM account WHERE id = ?",
-                             [digest(token), purpose, now, account])
+            database.execute("INSERT INTO challenge (hash, account, purpose, made) "
+                             "SELECT ?, id, ?, ? FROM account WHERE id = ?", [digest(token), purpose, now, account])
         return token
 
     def answer(self, token: str, code: str, purpose: str) -> sqlite3.Row | None:

@@ -46,7 +46,8 @@ class Bramley:
 
     def complete_link(self, link: str, code: str) -> dict:
         """The person of the link that is now tied. For upgrades Bramley has called our verifier meanwhile."""
-        return self._ask("POST", f"/api/v1/links/{link}/complete", self._key(), "user", content={"code": code}, timeout=30)["user"]
+        return self._ask("POST", f"/api/v1/links/{link}/complete", self._key(), "user",
+                         content={"code": code}, timeout=30)["user"]
 
     def name_account(self, user: str, account: str) -> None:
         """Tells Bramley which account of ours a person has."""
@@ -55,7 +56,8 @@ class Bramley:
     def _key(self) -> dict:
         return {"Authorization": f"Bearer {self.key}"}
 
-    def _ask(self, method: str, path: str, headers: dict, *wanted: str, content: dict | None = None, timeout: float = 10) -> dict:
+    def _ask(self, method: str, path: str, headers: dict, *wanted: str,
+             content: dict | None = None, timeout: float = 10) -> dict:
         """The answer, which has what is wanted."""
         body = None if content is None else json.dumps(content).encode()
         question = urllib.request.Request(
