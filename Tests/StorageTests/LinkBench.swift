@@ -66,12 +66,15 @@ final class LinkApple: IdentityProvider {
 
     let servicesID = Bench.web
     let bundleIDs = [ClientID("com.example.app")]
-    let team = Bench.team
+    let team: TeamID
     let clock: ManualClock
     let gate = LinkGate()
     private let state = Mutex(State())
 
-    init(clock: ManualClock) { self.clock = clock }
+    init(clock: ManualClock, team: TeamID = Bench.team) {
+        self.clock = clock
+        self.team = team
+    }
 
     var exchanged: [String] { state.withLock { $0.exchanged } }
     func fail(with failure: SignInFailure?) { state.withLock { $0.failure = failure } }
@@ -219,7 +222,7 @@ final class LinkBench: Sendable {
     init(
         _ bench: Bench, keyring: SealingKeyring? = nil, signUp: SignUpPolicy = .open, asksExisting: Bool = false,
         apple: LinkApple? = nil, application: LinkApplication? = nil, hasVerifier: Bool = true,
-        log: LogRecorder = LogRecorder(),
+        onAccountDeleted: AccountDeletionPolicy = .erase, log: LogRecorder = LogRecorder(),
         browser: BrowserBinding = .make(random: SystemRandom())
     ) throws {
         self.bench = bench
@@ -230,7 +233,8 @@ final class LinkBench: Sendable {
         self.keyring = keyring ?? bench.keyring
         opened.keyring = self.keyring
         // Two processes write here, on a machine that may be busy: neither gives up soon.
-        database = try opened.open(opened.options(busyTimeout: 30_000))
+        database = try opened.open(
+            opened.options(onAccountDeleted: onAccountDeleted, busyTimeout: 30_000))
         let theApple = apple ?? LinkApple(clock: bench.clock)
         let theApplication = application ?? LinkApplication()
         self.apple = theApple
@@ -243,16 +247,24 @@ final class LinkBench: Sendable {
             verifier: hasVerifier ? theApplication : nil)
     }
 
-    convenience init(signUp: SignUpPolicy = .open, asksExisting: Bool = false, hasVerifier: Bool = true) throws {
-        try self.init(Bench(), signUp: signUp, asksExisting: asksExisting, hasVerifier: hasVerifier)
+    convenience init(
+        signUp: SignUpPolicy = .open, asksExisting: Bool = false, hasVerifier: Bool = true,
+        onAccountDeleted: AccountDeletionPolicy = .erase
+    ) throws {
+        try self.init(
+            Bench(), signUp: signUp, asksExisting: asksExisting, hasVerifier: hasVerifier,
+            onAccountDeleted: onAccountDeleted)
     }
 
     /// The next process over the same file, after this one was ended at once: nothing in memory is left.
-    func restarted(_ keyring: SealingKeyring? = nil, asksExisting: Bool = false) throws -> LinkBench {
+    func restarted(
+        _ keyring: SealingKeyring? = nil, asksExisting: Bool = false, hasVerifier: Bool = true, team: TeamID? = nil
+    ) throws -> LinkBench {
         database.close()
         return try LinkBench(
-            bench, keyring: keyring ?? self.keyring, asksExisting: asksExisting, apple: apple,
-            application: application, log: log, browser: browser)
+            bench, keyring: keyring ?? self.keyring, asksExisting: asksExisting,
+            apple: team.map { LinkApple(clock: clock, team: $0) } ?? apple, application: application,
+            hasVerifier: hasVerifier, log: log, browser: browser)
     }
 
     /// Another process beside this one.
@@ -346,6 +358,27 @@ final class LinkBench: Sendable {
         return (token, signedIn)
     }
 
+    /// An upgrade that the application has not answered.
+    /// - Parameter answers: what it says when it is asked again.
+    func converting(
+        _ subject: String = "ann", externalID: String = "account-1", then answers: [ConversionAnswer] = []
+    ) async throws -> UpgradeStart {
+        account(externalID: externalID)
+        application.set { state in
+            state.answers = [.failure(.unavailable("HTTP 503"))] + answers.map { .success($0) }
+        }
+        let start = try await upgrade()
+        _ = await reason { _ = try await finish(start, subject) }
+        guard try await row(LinkKey(start.id)).state == .converting else { throw Unexpected() }
+        return start
+    }
+
+    /// The job, when whatever waits is due.
+    func askAgain() async {
+        clock.advance(seconds: 21_600)
+        await job().round()
+    }
+
     struct Unexpected: Error {}
 
     // MARK: Browsers
@@ -389,15 +422,18 @@ final class LinkBench: Sendable {
 
     /// Every row of the tables that hold people. `updated_at` tells of the change and of its undoing; the journal tells
     /// of both.
-    func dump() throws -> [String] {
+    /// - Parameter consents: false leaves out what a consent at Apple brought to who was there.
+    func dump(consents: Bool = true) throws -> [String] {
         try bench.stranger().read { connection in
             let tables = [
                 "user", "apple_identity", "apple_credential", "first_consent", "session", "revocation", "notification",
             ]
-            return try tables.flatMap { table in
+            let shown = consents ? tables : tables.filter { $0 != "apple_credential" }
+            let hidden = consents ? ["updated_at"] : ["updated_at", "last_sign_in_issued_at"]
+            return try shown.flatMap { table in
                 try Row.fetchAll(connection, sql: "SELECT * FROM \(table) ORDER BY 1, 2").map { row in
                     table + ": "
-                        + row.filter { $0.0 != "updated_at" }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
+                        + row.filter { !hidden.contains($0.0) }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
                 }
             }
         }

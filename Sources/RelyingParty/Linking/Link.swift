@@ -59,6 +59,9 @@ package struct Link: Hashable, Sendable {
     package var sealedIdentity: [UInt8]?
     /// The browser that opened it first, by its binding.
     package var browser: Digest256?
+    /// Of that identity: whose sign-in it was.
+    package var team: TeamID?
+    package var subject: AppleSubject?
     /// The identity that waits with the browser that asked to be connected.
     package var waiting: WaitingID?
     /// From the commit on.

@@ -123,7 +123,7 @@ extension SignIn {
         let token = sessionTokens(of: link)[0]
         return SignInRecord(
             attempt: attempt.id, bindingHash: attempt.bindingHash, attemptIssuedAt: attempt.issuedAt,
-            attemptExpiresAt: rowEnd(of: attempt), team: provider.team, claims: identity.claims,
+            attemptExpiresAt: rowEnd(of: attempt), team: link.team ?? provider.team, claims: identity.claims,
             sealedRefreshToken: seal(identity.refreshToken, claims: identity.claims),
             // The application vouches for its user.
             policy: .open, newUser: identifiers.make(),

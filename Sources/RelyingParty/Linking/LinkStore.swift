@@ -44,7 +44,8 @@ package enum LinkCommitResult: Hashable, Sendable {
 /// What the finishing transaction needs.
 package struct LinkFinish: Sendable {
     package var key: LinkKey
-    /// The identity that waited, with the session planned; nil when it cannot be opened any more.
+    /// The identity that waited, with the session planned; nil when it cannot be opened any more. What it says of its
+    /// user they were given at the commit, and much may have changed since.
     package var record: SignInRecord?
     package var makesSession: Bool
     package var now: Timestamp
@@ -115,7 +116,8 @@ package protocol LinkStore: Sendable {
     func authorizeLink(_ authorization: LinkAuthorization) async throws(StoreError) -> Link?
     /// Whether this is the link's code. A wrong one is counted while it waits, and the fifth ends it.
     func tryCode(_ hash: Digest256, of key: LinkKey, at now: Timestamp) async throws(StoreError) -> LinkCodeResult
-    /// Applies `LinkRule`, sets the external ID, makes the user where there is none.
+    /// Applies `LinkRule`, sets the external ID, makes the user where there is none, and gives them what the identity
+    /// brings, as a sign-in would.
     func commitLink(_ commit: LinkCommit) async throws(StoreError) -> LinkCommitResult
     /// Ends a link that is not committed.
     func failLink(_ key: LinkKey, reason: String, at now: Timestamp) async throws(StoreError)
@@ -127,10 +129,11 @@ package protocol LinkStore: Sendable {
         _ key: LinkKey, at now: Timestamp, until deadline: Timestamp, onlyIfDue: Bool
     ) async throws(StoreError) -> Link?
     func postponeConversion(_ key: LinkKey, until next: Timestamp, failure: String) async throws(StoreError)
-    /// The application converted: `done`, with what the identity brought, the session and the event.
+    /// The application converted: `done`, with the session and the event.
     /// - Returns: the link as it is then; nil when the user was deleted meanwhile.
     func finishLink(_ finish: LinkFinish) async throws(StoreError) -> Link?
-    /// The application refused: what the commit changed is as it was before.
+    /// The application refused: the external ID is where it was before, and the user a commit made is gone. What Apple said
+    /// of a user who was there before stays.
     /// - Returns: the link as it is then; nil when the user was deleted meanwhile.
     func undoLink(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link?
     /// At most `limit` conversions that are due, oldest first.

@@ -8,7 +8,7 @@ enum LinkColumns {
         l.id, l.style, l.kind, l.state, l.token_hash, l.external_id, l.display_name, l.return_to, l.may_replace, \
         l.nonce, l.created_at, l.expires_at, l.sealed_challenge, l.methods, l.tries, l.request, l.code_hash, \
         l.sealed_identity, l.waiting, l.user, l.session, l.attempts, l.next_attempt_at, l.failure, l.ended_at, \
-        l.change, l.taken_from, l.consent_saved_at, l.browser
+        l.change, l.taken_from, l.consent_saved_at, l.browser, l.team, l.subject
         """
 
     /// What goes when a link ends.
@@ -62,6 +62,8 @@ struct StoredLink {
         takenFrom = (row[26] as String?).map { UserID(unchecked: $0) }
         consentSavedAt = moment(27)
         if !row.hasNull(atIndex: 28) { link.browser = try row.digest(28) }
+        link.team = (row[29] as String?).map { TeamID($0) }
+        link.subject = (row[30] as String?).map { AppleSubject($0) }
     }
 }
 

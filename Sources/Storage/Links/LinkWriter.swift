@@ -40,11 +40,14 @@ struct LinkWriter: Sendable {
         var consentSavedAt: Timestamp?
         switch decision {
         case .refused(let refusal): return try refuse(link, refusal.failure, at: now, on: connection)
-        case .present(let present): (user, change) = (present, .present)
+        case .present(let present):
+            (user, change) = (present, .present)
+            _ = try admit(record, on: connection, effects: &effects)
         case .set(let present, let from):
             (user, change, takenFrom) = (present, .set, from)
             try take(from, at: now, on: connection, effects: &effects)
             try set(externalID, of: user, at: now, on: connection, effects: &effects)
+            _ = try admit(record, on: connection, effects: &effects)
         case .create(let from):
             (change, takenFrom) = (.made, from)
             try take(from, at: now, on: connection, effects: &effects)
@@ -52,10 +55,7 @@ struct LinkWriter: Sendable {
                 "SELECT saved_at FROM first_consent WHERE team = ? AND subject = ?",
                 [record.team.rawValue, record.claims.subject.rawValue]
             ).map { try $0.moment(0) }
-            guard let person = try connection.admit(record, identifiers: identifiers, effects: &effects) else {
-                throw StoreError.inconsistent("a link's sign-in is closed")
-            }
-            user = person.user.id
+            user = try admit(record, on: connection, effects: &effects).user.id
             try connection.run(
                 "UPDATE user SET external_id = ? WHERE id = ?", [externalID, user.rawValue])
             // They are back: what they consented to now must not be revoked.
@@ -71,15 +71,23 @@ struct LinkWriter: Sendable {
                 commit.conversionDueAt.milliseconds, key.rawValue,
             ])
         if link.kind == .link {
-            // Nothing to convert. Whom nobody knew has been admitted already.
-            if change != .made {
-                _ = try connection.admit(record, identifiers: identifiers, effects: &effects)
-            }
+            // Nothing to convert.
             try connection.end(key, as: .done, at: now)
             try connection.record(.accountLinked, user: user, at: now, identifiers: identifiers)
         }
         guard let committed = try connection.storedLink(key)?.link else { return .unknown }
         return .committed(committed)
+    }
+
+    /// What the identity brings to its user, known or new: the address, the refresh token, the name. Now, as in every
+    /// sign-in, and not when the application has converted: by then others may have said newer things.
+    private func admit(
+        _ record: SignInRecord, on connection: SQLiteConnection, effects: inout WriteEffects
+    ) throws -> AdmittedPerson {
+        guard let person = try connection.admit(record, identifiers: identifiers, effects: &effects) else {
+            throw StoreError.inconsistent("a link's sign-in is closed")
+        }
+        return person
     }
 
     private func refuse(
@@ -119,7 +127,7 @@ struct LinkWriter: Sendable {
     ) throws -> Link? {
         guard let link = try connection.storedLink(finish.key)?.link else { return nil }
         guard link.state == .converting, let user = link.user else { return link }
-        let session = try admit(finish, user, on: connection, effects: &effects)
+        let session = try session(finish, of: user, on: connection, effects: &effects)
         try connection.end(finish.key, as: .done, session: session, at: finish.now)
         try connection.record(
             link.kind == .upgrade ? .accountUpgraded : .accountLinked, user: user, at: finish.now,
@@ -127,20 +135,23 @@ struct LinkWriter: Sendable {
         return try connection.storedLink(finish.key)?.link
     }
 
-    /// What the identity brings to its user, which an undo need not take back: the address, the refresh token, the name,
-    /// the session.
-    private func admit(
-        _ finish: LinkFinish, _ user: UserID, on connection: SQLiteConnection, effects: inout WriteEffects
+    /// The session of whoever upgraded, unless Apple has ended what it stands on while the application converted: the
+    /// password is gone all the same, and the person consents again.
+    private func session(
+        _ finish: LinkFinish, of user: UserID, on connection: SQLiteConnection, effects: inout WriteEffects
     ) throws -> SessionID? {
-        guard let record = finish.record else { return nil }
+        guard finish.makesSession, let record = finish.record else { return nil }
         let hashes = subjectHashes.all(record.team, record.claims)
-        // Ended while the application converted: the password is gone all the same, and the person consents again.
         if try connection.hasEnded(record, hashes: hashes) { return nil }
-        guard let known = try connection.known(record, identifiers: identifiers, effects: &effects),
-            try User(row: known).id == user,
-            let person = try connection.admit(record, identifiers: identifiers, effects: &effects)
+        guard let identity = try connection.identity(team: record.team, subject: record.claims.subject),
+            let row = try connection.firstRow(
+                """
+                SELECT \(UserColumns.list) FROM apple_identity i JOIN user u ON u.id = i.user
+                WHERE i.id = ? AND u.id = ?
+                """, [identity, user.rawValue])
         else { return nil }
-        guard finish.makesSession, person.user.state == .active else { return nil }
+        let person = AdmittedPerson(user: try User(row: row), identity: identity, isNew: false)
+        guard person.user.state == .active, person.user.identityCredential.state == .authorized else { return nil }
         return try connection.makeSession(
             record, person: person, identifiers: identifiers, effects: &effects
         ).id
