@@ -289,15 +289,18 @@ import Testing
         #expect(try await bench.user() == nil)
     }
 
-    @Test("disabled while converting: converted, told, and no session")
+    @Test("disabled while the application is being asked: converted, told, and no session")
     func disabledMeanwhile() async throws {
         let bench = try LinkBench()
         bench.account()
-        bench.application.set { $0.answers = [Self.down] }
         let start = try await bench.upgrade()
-        _ = await reason { _ = try await bench.finish(start) }
+        bench.application.gate.shut()
+        async let outcome = reason { _ = try await bench.finish(start) }
+        await bench.application.gate.arrived(1)
         let user = try #require(try await bench.user())
         _ = try await bench.database.patchUser(user.id, UserPatch(state: .disabled), at: bench.now)
+        bench.application.gate.open()
+        #expect(await outcome == "user_disabled")
         #expect(await reason { _ = try await bench.finish(start) } == "user_disabled")
         #expect(try await bench.row(LinkKey(start.id)).state == .done)
         #expect(try await bench.database.sessions(of: user.id, at: bench.now).isEmpty)

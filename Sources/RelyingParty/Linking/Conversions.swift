@@ -45,5 +45,5 @@ package final class Conversions: Sendable {
     /// Lets another process do it.
     package func stop() async { await lease.release() }
 
-    static func pause(after attempts: Int) -> Int64 { pauses[min(max(0, attempts), pauses.count - 1)] }
+    package static func pause(after attempts: Int) -> Int64 { pauses[min(max(0, attempts), pauses.count - 1)] }
 }

@@ -5,9 +5,9 @@ import Logging
 /// What became of a conversion.
 enum ConversionOutcome: Sendable {
     case done(Link)
-    /// The application refused, and the link is removed.
+    /// The application refused, or is not asked any more, and the link is removed.
     case refused
-    /// No answer yet; seconds until the next try.
+    /// No answer yet, or not asked yet; seconds until the next try.
     case waiting(retryAfter: Int64)
     /// The user, and with them the link, was deleted.
     case gone
@@ -72,9 +72,23 @@ extension SignIn {
         let now = clock.now()
         let begun = try await links.beginConversion(
             key, at: now, until: now.adding(seconds: Self.conversionFlightTime), onlyIfDue: onlyIfDue)
-        guard let link = begun, let conversion = link.conversion else {
-            return outcome(of: try await links.link(key))
+        let link: Link
+        switch begun {
+        case .ask(let found): link = found
+        case .putOff(let obstacle, let seconds):
+            logger.warning(
+                "conversion put off", metadata: ["link": "\(key)", "reason": "\(obstacle.rawValue)"])
+            return .waiting(retryAfter: seconds)
+        case .over(let obstacle):
+            logger.error(
+                """
+                conversion not asked: the account is no longer its user's; an earlier call without an answer may have \
+                converted it
+                """, metadata: ["link": "\(key)", "reason": "\(obstacle.rawValue)"])
+            return .refused
+        case .nothing: return outcome(of: try await links.link(key))
         }
+        guard let conversion = link.conversion else { return .gone }
         let answer: ConversionAnswer
         do throws(VerifierFailure) {
             answer = try await verifier.convert(conversion)
@@ -90,7 +104,14 @@ extension SignIn {
         switch answer {
         case .converted:
             let finished = try await links.finishLink(finish(link))
-            if let finished, finished.state == .done { log(finished) }
+            switch finished?.state {
+            case .done?: finished.map { log($0) }
+            case .failed? where finished?.failure == ConversionRule.Obstacle.accountChanged.rawValue:
+                logger.error(
+                    "converted, but the account is no longer its user's: it may have no way in",
+                    metadata: ["link": "\(key)", "user": "\(conversion.userID)"])
+            default: break
+            }
             return finished.map { outcome(of: $0) } ?? .gone
         case .refused:
             let undone = try await links.undoLink(key, at: clock.now())

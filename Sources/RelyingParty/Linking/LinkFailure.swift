@@ -84,6 +84,7 @@ package enum LinkFailure: Error, Hashable, Sendable {
             .identityLinkedElsewhere, .accountAlreadyLinked, .conversionFailed(retryAfter: nil), .userPending,
             .userDisabled, .upgradeEnded, .signIn(.revoked),
         ]
-        self = known.first { $0.reason == reason } ?? .ended
+        let isChanged = reason == ConversionRule.Obstacle.accountChanged.rawValue
+        self = isChanged ? .conversionFailed(retryAfter: nil) : known.first { $0.reason == reason } ?? .ended
     }
 }

@@ -122,14 +122,14 @@ package protocol LinkStore: Sendable {
     /// Ends a link that is not committed.
     func failLink(_ key: LinkKey, reason: String, at now: Timestamp) async throws(StoreError)
 
-    /// The application is about to be asked, until `deadline` by nobody else.
+    /// The application is about to be asked, until `deadline` by nobody else: if `ConversionRule` lets it be.
     /// - Parameter onlyIfDue: false asks also before its time, unless somebody asks already.
-    /// - Returns: nil when there is nothing to ask, or somebody else does.
     func beginConversion(
         _ key: LinkKey, at now: Timestamp, until deadline: Timestamp, onlyIfDue: Bool
-    ) async throws(StoreError) -> Link?
+    ) async throws(StoreError) -> ConversionStart
     func postponeConversion(_ key: LinkKey, until next: Timestamp, failure: String) async throws(StoreError)
-    /// The application converted: `done`, with the session and the event.
+    /// The application converted: `done`, with the session and the event; `failed` when the account is no longer the
+    /// user's.
     /// - Returns: the link as it is then; nil when the user was deleted meanwhile.
     func finishLink(_ finish: LinkFinish) async throws(StoreError) -> Link?
     /// The application refused: the external ID is where it was before, and the user a commit made is gone. What Apple said

@@ -6,8 +6,9 @@ package import RelyingParty
 extension Database {
     package func beginConversion(
         _ key: LinkKey, at now: Timestamp, until deadline: Timestamp, onlyIfDue: Bool
-    ) async throws(StoreError) -> Link? {
+    ) async throws(StoreError) -> ConversionStart {
         try await commits.write { connection, _ in
+            guard let link = try connection.storedLink(key)?.link, link.state == .converting else { return .nothing }
             // A mark from further ahead than a call can take is one of before the clock was set back.
             try connection.run(
                 """
@@ -15,21 +16,25 @@ extension Database {
                 AND (is_asking = 0 OR next_attempt_at <= ?2 OR next_attempt_at > ?3)
                 AND (?4 = 0 OR next_attempt_at <= ?2)
                 """, [key.rawValue, now.milliseconds, deadline.milliseconds, onlyIfDue])
-            guard connection.changesCount > 0 else { return nil }
-            return try connection.storedLink(key)?.link
+            guard connection.changesCount > 0 else { return .nothing }
+            switch try connection.obstacle(to: link) {
+            case nil: return .ask(link)
+            case .accountChanged?:
+                let obstacle = ConversionRule.Obstacle.accountChanged
+                try connection.end(key, as: .failed, failure: obstacle.rawValue, at: now)
+                return .over(obstacle)
+            case let obstacle?:
+                let pause = Conversions.pause(after: link.attempts)
+                try connection.postpone(key, until: now.adding(seconds: pause), failure: obstacle.rawValue)
+                return .putOff(obstacle, retryAfter: pause)
+            }
         }
     }
 
     package func postponeConversion(
         _ key: LinkKey, until next: Timestamp, failure: String
     ) async throws(StoreError) {
-        try await commits.write { connection, _ in
-            try connection.run(
-                """
-                UPDATE account_link SET attempts = attempts + 1, next_attempt_at = ?, failure = ?, is_asking = 0
-                WHERE id = ? AND state = 'converting'
-                """, [next.milliseconds, failure, key.rawValue])
-        }
+        try await commits.write { connection, _ in try connection.postpone(key, until: next, failure: failure) }
     }
 
     package func dueConversions(at now: Timestamp, limit: Int) async throws(StoreError) -> [Link] {
@@ -41,6 +46,27 @@ extension Database {
                 """, [now.milliseconds, limit]
             ).map { try StoredLink(row: $0).link }
         }
+    }
+}
+
+extension SQLiteConnection {
+    fileprivate func postpone(_ key: LinkKey, until next: Timestamp, failure: String) throws {
+        try run(
+            """
+            UPDATE account_link SET attempts = attempts + 1, next_attempt_at = ?, failure = ?, is_asking = 0
+            WHERE id = ? AND state = 'converting'
+            """, [next.milliseconds, failure, key.rawValue])
+    }
+
+    /// Why the application must not be asked about a committed link.
+    fileprivate func obstacle(to link: Link) throws -> ConversionRule.Obstacle? {
+        guard let id = link.user, let person = try user(id) else { return .accountDeleted }
+        var hasIdentity = false
+        if let team = link.team, let subject = link.subject, let row = try identity(team: team, subject: subject) {
+            let found = try integer("SELECT 1 FROM apple_identity WHERE id = ? AND user = ?", [row, id.rawValue])
+            hasIdentity = found != nil
+        }
+        return ConversionRule.obstacle(to: link, user: person, hasIdentity: hasIdentity)
     }
 }
 

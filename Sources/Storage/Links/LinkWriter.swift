@@ -127,6 +127,12 @@ struct LinkWriter: Sendable {
     ) throws -> Link? {
         guard let link = try connection.storedLink(finish.key)?.link else { return nil }
         guard link.state == .converting, let user = link.user else { return link }
+        // Changed while the application was being asked: nobody is told that their Apple Account opens it.
+        guard let present = try connection.user(user), ConversionRule.isAccount(of: present, link) else {
+            try connection.end(
+                finish.key, as: .failed, failure: ConversionRule.Obstacle.accountChanged.rawValue, at: finish.now)
+            return try connection.storedLink(finish.key)?.link
+        }
         let session = try session(finish, of: user, on: connection, effects: &effects)
         try connection.end(finish.key, as: .done, session: session, at: finish.now)
         try connection.record(
