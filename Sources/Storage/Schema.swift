@@ -357,8 +357,8 @@ enum Schema {
         CREATE INDEX waiting_identity_subject ON waiting_identity (team, subject);
 
         -- One try to tie an Apple identity to an application's account. What names a person is null once the link has
-        -- ended. change: what the commit did to the user (made, set, present); taken_from: who had the external ID;
-        -- consent_saved_at: of the name the commit took from first_consent.
+        -- ended. change: what an undo takes back of the user (made: all, set: the external ID, present: nothing);
+        -- taken_from: who had the external ID; consent_saved_at: of the name the commit took from first_consent.
         CREATE TABLE account_link (
             id TEXT PRIMARY KEY,
             style TEXT NOT NULL,

@@ -134,6 +134,7 @@ extension SQLiteConnection {
         if let known {
             person = AdmittedPerson(
                 user: try User(row: known), identity: known[UserColumns.count] as Int64? ?? 0, isNew: false)
+            try keepUser(person.user.id)
             let before = person.user.identityCredential
             let fields = person.user.absorb(record.claims, firstConsent: consent)
             if person.user.identityCredential != before {

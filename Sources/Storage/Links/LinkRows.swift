@@ -22,9 +22,9 @@ enum LinkColumns {
 struct StoredLink {
     /// What the commit did to the user.
     enum Change: String {
-        /// There was none.
+        /// There was none, and nobody but the link has had to do with them since.
         case made
-        /// They got the external ID.
+        /// They got the external ID; or there was none, and they are more than the link's by now.
         case set
         /// They had it.
         case present
@@ -98,6 +98,22 @@ extension SQLiteConnection {
             UPDATE account_link SET state = ?, failure = ?, session = ?, ended_at = ?, \(LinkColumns.erasure)
             WHERE id = ?
             """, [state.rawValue, failure, session?.rawValue, now.milliseconds, key.rawValue])
+    }
+
+    /// A user whom a link has made is not the link's alone any more: to be undone is the external ID, not they.
+    func keepUser(_ user: UserID) throws {
+        try run(
+            "UPDATE account_link SET change = ? WHERE user = ? AND change = ?",
+            [StoredLink.Change.set.rawValue, user.rawValue, StoredLink.Change.made.rawValue])
+    }
+
+    /// One user became part of another.
+    func joinLinks(of second: UserID, to first: UserID) throws {
+        try run("UPDATE account_link SET user = ? WHERE user = ?", [first.rawValue, second.rawValue])
+        try run(
+            "UPDATE account_link SET taken_from = ? WHERE taken_from = ? AND user IS NOT NULL",
+            [first.rawValue, second.rawValue])
+        try keepUser(first)
     }
 
     /// Links that wait with this identity, and, where the whole identity ends, the identity whose person is asked. Those

@@ -173,13 +173,13 @@ struct LinkWriter: Sendable {
         guard link.state == .converting, let user = link.user, let externalID = link.externalID else { return link }
         // Before the user goes: the row would go with them.
         try connection.run("UPDATE account_link SET user = NULL WHERE id = ?", [key.rawValue])
-        if stored.change == .made, try !hasSignedIn(user, on: connection) {
-            try unmake(user, stored, at: now, on: connection, effects: &effects)
-        } else if stored.change != .present {
-            // Unless the application has given them another one since.
-            let owner = try connection.owner(ofExternalID: externalID)
-            if owner == user { try set(nil, of: user, at: now, on: connection, effects: &effects) }
+        // Unless the application has given them another one since.
+        let isTheirs = try connection.owner(ofExternalID: externalID) == user
+        let isUntouched = try isTheirs && stored.change == .made && isUntouched(user, on: connection)
+        if isTheirs, stored.change != .present {
+            try set(nil, of: user, at: now, on: connection, effects: &effects)
         }
+        if isUntouched { try unmake(user, stored, at: now, on: connection, effects: &effects) }
         if let former = stored.takenFrom, try connection.owner(ofExternalID: externalID) == nil,
             let before = try connection.user(former), before.externalID == nil
         {
@@ -190,12 +190,10 @@ struct LinkWriter: Sendable {
         return try connection.storedLink(key)?.link
     }
 
-    private func hasSignedIn(_ user: UserID, on connection: SQLiteConnection) throws -> Bool {
-        try connection.integer(
-            """
-            SELECT 1 WHERE EXISTS (SELECT 1 FROM session WHERE user = ?1)
-            OR EXISTS (SELECT 1 FROM event WHERE user = ?1 AND type = 'session.created')
-            """, [user.rawValue]) != nil
+    /// Whether the application and the operator have left a user alone whom a link made.
+    private func isUntouched(_ user: UserID, on connection: SQLiteConnection) throws -> Bool {
+        guard let present = try connection.user(user) else { return false }
+        return present.state == .active && present.groups.isEmpty
     }
 
     /// Deletes the user a commit made. Their consent at Apple is left alone: it may be older than the link. The name goes

@@ -104,8 +104,7 @@ struct TransferMove {
         try connection.run(
             "UPDATE apple_identity SET user = ? WHERE user = ?", [first.id.rawValue, second.id.rawValue])
         try connection.run("UPDATE session SET user = ? WHERE user = ?", [first.id.rawValue, second.id.rawValue])
-        try connection.run(
-            "UPDATE account_link SET user = ? WHERE user = ?", [first.id.rawValue, second.id.rawValue])
+        try connection.joinLinks(of: second.id, to: first.id)
         try connection.record(
             .userTransferred, user: second.id, into: first.id, at: now, identifiers: identifiers)
         effects.invalidations.append(.user(second.id))
