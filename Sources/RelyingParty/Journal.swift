@@ -23,7 +23,7 @@ package struct JournalEntry: Hashable, Sendable {
     package var time: Timestamp
     package var user: UserID
     package var session: SessionID?
-    /// Why a session ended.
+    /// Why a session ended; of `account.deleted`, that a link was taken back.
     package var cause: SessionEndCause?
     /// Names of the user's changed fields, as the API calls them.
     package var fields: [String]

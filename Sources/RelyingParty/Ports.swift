@@ -61,7 +61,7 @@ package enum StoreError: Error, Hashable, Sendable {
     case inconsistent(String)
 }
 
-/// `session.ended`'s cause, in events and logs.
+/// `session.ended`'s cause, in events and logs; and that of an `account.deleted` that only takes a link back.
 package enum SessionEndCause: String, Sendable, CaseIterable {
     case signOut = "sign_out"
     case replaced
@@ -72,6 +72,8 @@ package enum SessionEndCause: String, Sendable, CaseIterable {
     case userDisabled = "user_disabled"
     case expired
     case tokenDead = "token_dead"
+    /// Of `account.deleted`: the user was a link's, and the application refused it. No session ends for it.
+    case linkRemoved = "link_removed"
 }
 
 /// `access.signUp`.

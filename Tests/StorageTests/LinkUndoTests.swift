@@ -143,4 +143,16 @@ import Testing
         let after = try await bench.database.user(session.user)
         #expect(after != nil && after?.externalID == nil)
     }
+
+    @Test("the end of a user the link made says that the account lost them first, and why they go")
+    func tellsWhy() async throws {
+        let bench = try LinkBench()
+        _ = try await bench.converting(then: [.refused])
+        await bench.askAgain()
+        #expect(try await bench.user() == nil)
+        #expect(
+            try await bench.events() == [
+                "user.created", "user.updated externalID", "account.deleted link_removed",
+            ])
+    }
 }

@@ -176,6 +176,7 @@ struct LinkWriter: Sendable {
         // Unless the application has given them another one since.
         let isTheirs = try connection.owner(ofExternalID: externalID) == user
         let isUntouched = try isTheirs && stored.change == .made && isUntouched(user, on: connection)
+        // Told before the end of a user: whoever deletes what they keep of them keeps the account.
         if isTheirs, stored.change != .present {
             try set(nil, of: user, at: now, on: connection, effects: &effects)
         }
@@ -212,7 +213,8 @@ struct LinkWriter: Sendable {
                 ON CONFLICT (team, subject) DO NOTHING
                 """, [user.rawValue, savedAt.milliseconds])
         }
-        try connection.record(.accountDeleted, user: user, at: now, identifiers: identifiers)
+        try connection.record(
+            .accountDeleted, user: user, cause: .linkRemoved, at: now, identifiers: identifiers)
         effects.invalidations.append(.user(user))
         try connection.run("DELETE FROM user WHERE id = ?", [user.rawValue])
     }
