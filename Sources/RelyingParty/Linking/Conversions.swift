@@ -1,4 +1,4 @@
-import Coding
+package import Coding
 package import Crypto
 package import Logging
 
@@ -29,7 +29,7 @@ package final class Conversions: Sendable {
     /// Does what is due, unless another process does; returns when it is done or the store does not answer.
     /// - Parameter goesOn: asked before each request; false ends the round.
     package func round(while goesOn: () -> Bool = { true }) async {
-        guard let links = signIn.links, signIn.verifier != nil else { return }
+        guard let links = signIn.links else { return }
         do throws(StoreError) {
             let due = try await links.dueConversions(at: clock.now(), limit: Self.batch)
             if due.isEmpty { return }
@@ -45,5 +45,18 @@ package final class Conversions: Sendable {
     /// Lets another process do it.
     package func stop() async { await lease.release() }
 
-    package static func pause(after attempts: Int) -> Int64 { pauses[min(max(0, attempts), pauses.count - 1)] }
+    static func pause(after attempts: Int) -> Int64 { pauses[min(max(0, attempts), pauses.count - 1)] }
+
+    /// When a conversion is due again of which nothing has come. The pauses grow by what the job asks. A request may come
+    /// again as often as its client likes: it does not put the job off, and is told to come again soon.
+    /// - Parameters:
+    ///   - link: as it was before it was asked about.
+    ///   - counts: whether the job has asked.
+    package static func next(
+        for link: Link, at now: Timestamp, counts: Bool
+    ) -> (due: Timestamp, retryAfter: Int64) {
+        let pause = pause(after: link.attempts)
+        let due = now.adding(seconds: pause)
+        return counts ? (due, pause) : (min(link.nextAttemptAt ?? due, due), pauses[0])
+    }
 }

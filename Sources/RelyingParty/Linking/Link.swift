@@ -68,7 +68,7 @@ package struct Link: Hashable, Sendable {
     package var user: UserID?
     /// Made at `done`, in the password style.
     package var session: SessionID?
-    /// Calls of `convert` without an answer.
+    /// Calls of `convert` by the job without an answer.
     package var attempts: Int
     package var nextAttemptAt: Timestamp?
     /// Why the last call of `convert` had no answer; of a failed link, why.

@@ -93,13 +93,16 @@ extension SignIn {
         do throws(VerifierFailure) {
             answer = try await verifier.convert(conversion)
         } catch {
-            let pause = Conversions.pause(after: link.attempts)
+            let next = Conversions.next(for: link, at: clock.now(), counts: onlyIfDue)
             try await links.postponeConversion(
-                key, until: clock.now().adding(seconds: pause), failure: "verifier_unavailable")
+                key, until: next.due, failure: "verifier_unavailable", counts: onlyIfDue)
             logger.warning(
                 "conversion not answered",
-                metadata: ["link": "\(key)", "detail": "\(error.detail)", "attempts": "\(link.attempts + 1)"])
-            return .waiting(retryAfter: pause)
+                metadata: [
+                    "link": "\(key)", "detail": "\(error.detail)",
+                    "attempts": "\(link.attempts + (onlyIfDue ? 1 : 0))",
+                ])
+            return .waiting(retryAfter: next.retryAfter)
         }
         switch answer {
         case .converted:

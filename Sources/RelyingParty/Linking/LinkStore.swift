@@ -123,11 +123,14 @@ package protocol LinkStore: Sendable {
     func failLink(_ key: LinkKey, reason: String, at now: Timestamp) async throws(StoreError)
 
     /// The application is about to be asked, until `deadline` by nobody else: if `ConversionRule` lets it be.
-    /// - Parameter onlyIfDue: false asks also before its time, unless somebody asks already.
+    /// - Parameter onlyIfDue: as the job asks; false, for a request, also before its time, unless somebody asks already.
     func beginConversion(
         _ key: LinkKey, at now: Timestamp, until deadline: Timestamp, onlyIfDue: Bool
     ) async throws(StoreError) -> ConversionStart
-    func postponeConversion(_ key: LinkKey, until next: Timestamp, failure: String) async throws(StoreError)
+    /// - Parameter counts: the next pause is longer.
+    func postponeConversion(
+        _ key: LinkKey, until next: Timestamp, failure: String, counts: Bool
+    ) async throws(StoreError)
     /// The application converted: `done`, with the session and the event; `failed` when the account is no longer the
     /// user's.
     /// - Returns: the link as it is then; nil when the user was deleted meanwhile.

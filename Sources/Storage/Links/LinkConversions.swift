@@ -24,17 +24,19 @@ extension Database {
                 try connection.end(key, as: .failed, failure: obstacle.rawValue, at: now)
                 return .over(obstacle)
             case let obstacle?:
-                let pause = Conversions.pause(after: link.attempts)
-                try connection.postpone(key, until: now.adding(seconds: pause), failure: obstacle.rawValue)
-                return .putOff(obstacle, retryAfter: pause)
+                let next = Conversions.next(for: link, at: now, counts: onlyIfDue)
+                try connection.postpone(key, until: next.due, failure: obstacle.rawValue, counts: onlyIfDue)
+                return .putOff(obstacle, retryAfter: next.retryAfter)
             }
         }
     }
 
     package func postponeConversion(
-        _ key: LinkKey, until next: Timestamp, failure: String
+        _ key: LinkKey, until next: Timestamp, failure: String, counts: Bool
     ) async throws(StoreError) {
-        try await commits.write { connection, _ in try connection.postpone(key, until: next, failure: failure) }
+        try await commits.write { connection, _ in
+            try connection.postpone(key, until: next, failure: failure, counts: counts)
+        }
     }
 
     package func dueConversions(at now: Timestamp, limit: Int) async throws(StoreError) -> [Link] {
@@ -50,12 +52,12 @@ extension Database {
 }
 
 extension SQLiteConnection {
-    fileprivate func postpone(_ key: LinkKey, until next: Timestamp, failure: String) throws {
+    fileprivate func postpone(_ key: LinkKey, until next: Timestamp, failure: String, counts: Bool) throws {
         try run(
             """
-            UPDATE account_link SET attempts = attempts + 1, next_attempt_at = ?, failure = ?, is_asking = 0
+            UPDATE account_link SET attempts = attempts + ?, next_attempt_at = ?, failure = ?, is_asking = 0
             WHERE id = ? AND state = 'converting'
-            """, [next.milliseconds, failure, key.rawValue])
+            """, [counts ? 1 : 0, next.milliseconds, failure, key.rawValue])
     }
 
     /// Why the application must not be asked about a committed link.

@@ -1,0 +1,58 @@
+import Coding
+import Crypto
+import GRDB
+import LogRecording
+import RelyingParty
+import Storage
+import Testing
+
+/// The queue of conversions, and what a restart with another configuration makes of links.
+@Suite struct LinkQueueTests {
+    private func seconds(_ bench: LinkBench, _ start: UpgradeStart) async throws -> Int64 {
+        let next = try #require(try await bench.row(LinkKey(start.id)).nextAttemptAt)
+        return (next.milliseconds - bench.now.milliseconds) / 1_000
+    }
+
+    @Test("requests that come again and again neither count nor hold up the job")
+    func impatientClient() async throws {
+        let bench = try LinkBench()
+        let start = try await bench.converting()
+        bench.application.set { $0.answers = Array(repeating: .failure(.unavailable("HTTP 503")), count: 100) }
+        func asks() async throws {
+            do throws(LinkFailure) {
+                _ = try await bench.finish(start)
+            } catch {
+                #expect(error == .conversionFailed(retryAfter: 5))
+            }
+        }
+        for _ in 0..<10 {
+            bench.clock.advance(milliseconds: 100)
+            try await asks()
+        }
+        #expect(try await bench.row(LinkKey(start.id)).attempts == 0)
+        #expect(try await seconds(bench, start) == 4)
+        // The job keeps its own time, however many come in between.
+        let job = bench.job()
+        for pause: Int64 in [5, 20, 80] {
+            bench.clock.advance(seconds: try await seconds(bench, start) + 1)
+            await job.round()
+            #expect(try await seconds(bench, start) == pause)
+            try await asks()
+            #expect(try await seconds(bench, start) == pause)
+        }
+        #expect(try await bench.row(LinkKey(start.id)).attempts == 3)
+    }
+
+    @Test("a request while the user is shut out does not count either")
+    func impatientWhileShutOut() async throws {
+        let bench = try LinkBench()
+        let start = try await bench.converting()
+        let user = try #require(try await bench.user())
+        _ = try await bench.database.patchUser(user.id, UserPatch(state: .disabled), at: bench.now)
+        for _ in 0..<10 {
+            #expect(await reason { _ = try await bench.finish(start) } == "conversion-failed")
+        }
+        #expect(try await bench.row(LinkKey(start.id)).attempts == 0)
+        #expect(try await seconds(bench, start) == 5)
+    }
+}
