@@ -397,7 +397,9 @@ enum Schema {
         CREATE INDEX account_link_subject ON account_link (team, subject) WHERE subject IS NOT NULL;
         CREATE INDEX account_link_converting ON account_link (external_id) WHERE state = 'converting';
         CREATE INDEX account_link_due ON account_link (next_attempt_at) WHERE next_attempt_at IS NOT NULL;
-        CREATE INDEX account_link_end ON account_link (expires_at);
+        CREATE INDEX account_link_end ON account_link (expires_at)
+            WHERE ended_at IS NULL AND state <> 'converting';
+        CREATE INDEX account_link_ended ON account_link (ended_at) WHERE ended_at IS NOT NULL;
         CREATE INDEX account_link_begun ON account_link (created_at, id);
         """
 }

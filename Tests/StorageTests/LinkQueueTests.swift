@@ -55,4 +55,32 @@ import Testing
         #expect(try await bench.row(LinkKey(start.id)).attempts == 0)
         #expect(try await seconds(bench, start) == 5)
     }
+
+    @Test(
+        "maintenance looks links up by index",
+        arguments: [
+            (
+                """
+                SELECT id FROM account_link WHERE expires_at <= 1 AND ended_at IS NULL AND state <> 'converting'
+                ORDER BY expires_at LIMIT 200
+                """, "account_link_end (expires_at<?)"
+            ),
+            (
+                "SELECT id FROM account_link WHERE ended_at <= 1 LIMIT 200",
+                "account_link_ended (ended_at<?)"
+            ),
+        ])
+    func usesIndexes(query: String, expected: String) async throws {
+        let bench = try LinkBench()
+        let (plan, partial) = try await bench.bench.stranger().read { connection in
+            (
+                try Row.fetchAll(connection, sql: "EXPLAIN QUERY PLAN \(query)").map { $0["detail"] as String },
+                try String.fetchAll(
+                    connection, sql: "SELECT name FROM pragma_index_list('account_link') WHERE partial = 1")
+            )
+        }
+        // What has ended is in the one alone, what has not in the other.
+        #expect(partial.contains { expected.hasPrefix("\($0) ") })
+        #expect(plan.count == 1 && plan.allSatisfy { $0.hasPrefix("SEARCH") && $0.contains(expected) }, "\(plan)")
+    }
 }
