@@ -83,4 +83,35 @@ import Testing
         #expect(partial.contains { expected.hasPrefix("\($0) ") })
         #expect(plan.count == 1 && plan.allSatisfy { $0.hasPrefix("SEARCH") && $0.contains(expected) }, "\(plan)")
     }
+
+    @Test("without a verifier no upgrade is committed; with one again, the same request completes it")
+    func verifierIsGone() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link(kind: .upgrade)
+        let code = try await bench.authorize(link)
+        let without = try bench.restarted(hasVerifier: false)
+        #expect(await reason { _ = try await without.complete(link, code) } == "upgrades_not_configured")
+        #expect(try await without.row(LinkKey(link.id)).state == .authorized)
+        #expect(try await without.user() == nil)
+        let with = try without.restarted()
+        #expect(try await with.complete(link, code).externalID == "account-1")
+    }
+
+    @Test("conversions wait and nobody may ask: said once")
+    func warnsWithoutVerifier() async throws {
+        let bench = try LinkBench()
+        _ = try await bench.linked("account-2", "bob")
+        let quiet = try bench.restarted(hasVerifier: false)
+        await quiet.job().round()
+        #expect(!quiet.log.lines.contains { $0.contains("nobody to ask") })
+        let asking = try quiet.restarted()
+        _ = try await asking.converting()
+        let without = try asking.restarted(hasVerifier: false)
+        let job = without.job()
+        for _ in 0..<3 {
+            without.clock.advance(seconds: 60)
+            await job.round()
+        }
+        #expect(without.log.lines.count { $0.hasPrefix("warning conversions wait, and there is nobody to ask") } == 1)
+    }
 }

@@ -1,6 +1,7 @@
 package import Coding
 package import Crypto
 package import Logging
+import Synchronization
 
 /// Asks the application again about conversions it has not answered: after a crash, a time-out, a night of it being down.
 /// Until it answers, the password works, and Apple does too.
@@ -16,6 +17,7 @@ package final class Conversions: Sendable {
     private let lease: LeaseHold
     private let clock: any WallClock
     private let logger: Logger
+    private let hasWarned = Mutex(false)
 
     package init(
         signIn: SignIn, leases: any LeaseStore, clock: any WallClock, random: any RandomSource, logger: Logger
@@ -31,6 +33,7 @@ package final class Conversions: Sendable {
     package func round(while goesOn: () -> Bool = { true }) async {
         guard let links = signIn.links else { return }
         do throws(StoreError) {
+            guard signIn.verifier != nil else { return try await warn(links) }
             let due = try await links.dueConversions(at: clock.now(), limit: Self.batch)
             if due.isEmpty { return }
             for link in due where goesOn() {
@@ -40,6 +43,15 @@ package final class Conversions: Sendable {
         } catch {
             logger.error("the queue of conversions does not answer", metadata: ["cause": "\(error.text)"])
         }
+    }
+
+    /// Once: without a verifier none is added.
+    private func warn(_ links: any LinkStore) async throws(StoreError) {
+        guard !hasWarned.withLock({ $0 }) else { return }
+        let waiting = try await links.dueConversions(at: Timestamp(milliseconds: .max), limit: 1)
+        hasWarned.withLock { $0 = true }
+        if waiting.isEmpty { return }
+        logger.warning("conversions wait, and there is nobody to ask: upgrade.verifierURL is not set")
     }
 
     /// Lets another process do it.

@@ -29,6 +29,8 @@ extension SignIn {
         }
         let now = clock.now()
         if link.isOver(at: now) { throw .expired }
+        // Nobody would ask the application.
+        if link.kind == .upgrade, verifier == nil { throw .notConfigured }
         guard let identity = LinkedIdentity.open(link.sealedIdentity, for: link.key, with: keyring) else {
             // Sealed by a key that is not in the ring any more.
             try await keeping { () throws(StoreError) in
