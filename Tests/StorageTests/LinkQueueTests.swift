@@ -114,4 +114,39 @@ import Testing
         }
         #expect(without.log.lines.count { $0.hasPrefix("warning conversions wait, and there is nobody to ask") } == 1)
     }
+
+    @Test("an identity of the team before completes nothing", arguments: LinkKind.allCases)
+    func teamChanged(kind: LinkKind) async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link(kind: kind)
+        let code = try await bench.authorize(link)
+        let other = try bench.restarted(team: TeamID("OTHER12345"))
+        for _ in 0..<2 { #expect(await reason { _ = try await other.complete(link, code) } == "link_ended") }
+        #expect(try await other.row(LinkKey(link.id)).failure == "team_changed")
+        #expect(try await other.user() == nil)
+        #expect(try other.dump().isEmpty)
+        #expect(other.application.conversions.isEmpty)
+    }
+
+    @Test("an identity of the team before waits for nobody's answer", arguments: ExistingAccountChoice.allCases)
+    func teamChangedWhileWaiting(choice: ExistingAccountChoice) async throws {
+        let bench = try LinkBench(asksExisting: true)
+        guard case .asksExisting(let person) = await bench.signInWithApple() else { throw LinkBench.Unexpected() }
+        let other = try bench.restarted(asksExisting: true, team: TeamID("OTHER12345"))
+        #expect(
+            await reason {
+                _ = try await other.signIn.answerExisting(
+                    person.id, choice, binding: .value(other.browser), device: other.device)
+            } == "link_expired")
+        #expect(try other.dump().isEmpty)
+    }
+
+    @Test("a conversion of the team before is finished for its own identity")
+    func teamChangedWhileConverting() async throws {
+        let bench = try LinkBench()
+        let start = try await bench.converting()
+        let other = try bench.restarted(team: TeamID("OTHER12345"))
+        #expect(try await other.finish(start).signedIn.user.externalID == "account-1")
+        #expect(try other.dump().count { $0.hasPrefix("apple_identity") } == 1)
+    }
 }

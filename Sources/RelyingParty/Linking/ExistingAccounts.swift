@@ -158,6 +158,8 @@ extension SignIn {
         let found = try await keeping { () throws(StoreError) in try await links.waiting(id, at: now) }
         guard let found else { throw .expired }
         guard constantTimeEquals(found.bindingHash, browser.hash) else { throw .unknown }
+        // Of the team before a restart: Apple has another subject for the person here.
+        guard found.team == provider.team else { throw .expired }
         return found
     }
 

@@ -31,12 +31,11 @@ extension SignIn {
         if link.isOver(at: now) { throw .expired }
         // Nobody would ask the application.
         if link.kind == .upgrade, verifier == nil { throw .notConfigured }
+        // Apple calls the person something else for every team: under this one they would be somebody new.
+        guard link.team == provider.team else { throw try await fail(link, "team_changed", at: now) }
         guard let identity = LinkedIdentity.open(link.sealedIdentity, for: link.key, with: keyring) else {
             // Sealed by a key that is not in the ring any more.
-            try await keeping { () throws(StoreError) in
-                try await links.failLink(link.key, reason: "unreadable", at: now)
-            }
-            throw .ended
+            throw try await fail(link, "unreadable", at: now)
         }
         let commit = LinkCommit(
             key: link.key, record: record(of: identity, link, at: now),
@@ -54,6 +53,16 @@ extension SignIn {
             return link
         case .unknown: throw .unknown
         }
+    }
+
+    /// Ends a link that cannot be committed by this configuration.
+    private func fail(_ link: Link, _ reason: String, at now: Timestamp) async throws(LinkFailure) -> LinkFailure {
+        let links = try linkStore()
+        try await keeping { () throws(StoreError) in
+            try await links.failLink(link.key, reason: reason, at: now)
+        }
+        logger.notice("link refused", metadata: ["link": "\(link.key)", "reason": "\(reason)"])
+        return .ended
     }
 
     /// The link when it is `done`, after the application was asked if need be.
