@@ -70,8 +70,8 @@ import Testing
     func decides(row: Row) {
         let owner: UserID? = row.holder.hasIt ? Self.holder : row.isOwned ? Self.other : nil
         let decision = LinkRule.decide(
-            holder: row.holder.rule, owner: owner, externalID: "account", isConverting: row.isConverting,
-            mayReplace: row.mayReplace)
+            holder: row.holder.rule, owner: owner, externalID: "account",
+            convertingFor: row.isConverting ? Self.other : nil, mayReplace: row.mayReplace)
         let expected: LinkRule.Decision =
             switch row.expected {
             case "create": .create(takenFrom: nil)
@@ -91,8 +91,31 @@ import Testing
     func comparesExactly() {
         let holder = LinkRule.Holder(user: Self.holder, state: .active, externalID: "caf\u{E9}")
         let decision = LinkRule.decide(
-            holder: holder, owner: nil, externalID: "cafe\u{301}", isConverting: false, mayReplace: true)
+            holder: holder, owner: nil, externalID: "cafe\u{301}", convertingFor: nil, mayReplace: true)
         #expect(decision == .refused(.identityLinkedElsewhere))
+    }
+
+    @Test("while the holder's own link converts: a second try is told so, unless something else stands against it")
+    func ownConversion() {
+        let expected: [Holder: LinkRule.Refusal] = [
+            .none: .accountAlreadyLinked, .free: .conversionPending, .same: .conversionPending,
+            .elsewhere: .identityLinkedElsewhere, .pendingFree: .userPending, .pendingSame: .userPending,
+            .pendingElsewhere: .userPending, .disabledFree: .userDisabled, .disabledSame: .userDisabled,
+            .disabledElsewhere: .userDisabled,
+        ]
+        for holder in Holder.allCases {
+            for mayReplace in [false, true] {
+                let decision = LinkRule.decide(
+                    holder: holder.rule, owner: Self.holder, externalID: "account", convertingFor: Self.holder,
+                    mayReplace: mayReplace)
+                #expect(expected[holder].map { .refused($0) } == decision, "\(holder)")
+            }
+        }
+    }
+
+    @Test("what a refused link keeps is answered again", arguments: LinkRule.Refusal.allCases)
+    func answersAgain(refusal: LinkRule.Refusal) {
+        #expect(LinkFailure(stored: refusal.failure.stored) == refusal.failure)
     }
 
     @Test("the three codes Apple's extension knows are spelt as documented")

@@ -149,4 +149,24 @@ import Testing
         #expect(try await other.finish(start).signedIn.user.externalID == "account-1")
         #expect(try other.dump().count { $0.hasPrefix("apple_identity") } == 1)
     }
+
+    @Test("a second try while one's own conversion waits is told that it goes on")
+    func secondTry() async throws {
+        let bench = try LinkBench()
+        _ = try await bench.converting()
+        let link = try await bench.link(kind: .upgrade)
+        let code = try await bench.authorize(link)
+        for _ in 0..<2 {
+            do throws(LinkFailure) {
+                _ = try await bench.complete(link, code)
+                #expect(Bool(false))
+            } catch {
+                #expect(error == .conversionFailed(retryAfter: 5))
+            }
+        }
+        #expect(try await bench.row(LinkKey(link.id)).failure == "conversion_pending")
+        #expect(bench.application.conversions.count == 1)
+        // Somebody else's try at the same account is refused as ever.
+        #expect(try await bench.failure("account-1", "eve", kind: .upgrade) == .accountAlreadyLinked)
+    }
 }

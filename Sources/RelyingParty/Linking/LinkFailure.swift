@@ -78,13 +78,23 @@ package enum LinkFailure: Error, Hashable, Sendable {
         }
     }
 
+    /// As a failed link keeps it. Whoever asks again is answered as the first time.
+    package var stored: String {
+        if case .conversionFailed(.some) = self { Self.conversionPending } else { reason }
+    }
+
+    private static let conversionPending = "conversion_pending"
+
     /// What a failed link answers to whoever asks again: why it failed, as it is stored.
-    init(stored reason: String?) {
+    package init(stored reason: String?) {
         let known: [LinkFailure] = [
             .identityLinkedElsewhere, .accountAlreadyLinked, .conversionFailed(retryAfter: nil), .userPending,
             .userDisabled, .upgradeEnded, .signIn(.revoked),
         ]
-        let isChanged = reason == ConversionRule.Obstacle.accountChanged.rawValue
-        self = isChanged ? .conversionFailed(retryAfter: nil) : known.first { $0.reason == reason } ?? .ended
+        switch reason {
+        case ConversionRule.Obstacle.accountChanged.rawValue: self = .conversionFailed(retryAfter: nil)
+        case Self.conversionPending: self = .conversionFailed(retryAfter: Conversions.pauses[0])
+        default: self = known.first { $0.reason == reason } ?? .ended
+        }
     }
 }

@@ -28,6 +28,8 @@ package enum LinkRule {
 
     package enum Refusal: String, Hashable, Sendable, CaseIterable {
         case identityLinkedElsewhere, accountAlreadyLinked, userPending, userDisabled
+        /// An earlier link of the same two is committed, and waits for the application.
+        case conversionPending
 
         package var failure: LinkFailure {
             switch self {
@@ -35,6 +37,7 @@ package enum LinkRule {
             case .accountAlreadyLinked: .accountAlreadyLinked
             case .userPending: .userPending
             case .userDisabled: .userDisabled
+            case .conversionPending: .conversionFailed(retryAfter: Conversions.pauses[0])
             }
         }
     }
@@ -42,11 +45,11 @@ package enum LinkRule {
     /// - Parameters:
     ///   - holder: nil when the identity is unknown.
     ///   - owner: who has the external ID.
-    ///   - isConverting: another link has committed this external ID, and the application has not answered: whether it
-    ///     stays is not known.
+    ///   - convertingFor: whose another link is that has committed this external ID, and the application has not answered:
+    ///     whether it stays is not known.
     ///   - mayReplace: the external ID may be taken from its owner.
     package static func decide(
-        holder: Holder?, owner: UserID?, externalID: String, isConverting: Bool, mayReplace: Bool
+        holder: Holder?, owner: UserID?, externalID: String, convertingFor: UserID?, mayReplace: Bool
     ) -> Decision {
         if let holder {
             switch holder.state {
@@ -58,7 +61,9 @@ package enum LinkRule {
                 return .refused(.identityLinkedElsewhere)
             }
         }
-        if isConverting { return .refused(.accountAlreadyLinked) }
+        if let convertingFor {
+            return .refused(holder?.user == convertingFor ? .conversionPending : .accountAlreadyLinked)
+        }
         if let holder, holder.externalID != nil { return .present(holder.user) }
         if owner != nil, !mayReplace { return .refused(.accountAlreadyLinked) }
         guard let holder else { return .create(takenFrom: owner) }

@@ -29,9 +29,10 @@ struct LinkWriter: Sendable {
                 return LinkRule.Holder(user: user.id, state: user.state, externalID: user.externalID)
             },
             owner: try connection.owner(ofExternalID: externalID), externalID: externalID,
-            isConverting: try connection.integer(
-                "SELECT 1 FROM account_link WHERE external_id = ? AND state = 'converting' AND id <> ?",
-                [externalID, key.rawValue]) != nil,
+            convertingFor: try connection.firstRow(
+                "SELECT user FROM account_link WHERE external_id = ? AND state = 'converting' AND id <> ?",
+                [externalID, key.rawValue]
+            ).map { UserID(unchecked: try $0.text(0)) },
             mayReplace: link.mayReplace && link.style == .ticket)
 
         let user: UserID
@@ -93,7 +94,7 @@ struct LinkWriter: Sendable {
     private func refuse(
         _ link: Link, _ failure: LinkFailure, at now: Timestamp, on connection: SQLiteConnection
     ) throws -> LinkCommitResult {
-        try connection.end(link.key, as: .failed, failure: failure.reason, at: now)
+        try connection.end(link.key, as: .failed, failure: failure.stored, at: now)
         return .refused(failure)
     }
 
