@@ -85,6 +85,8 @@ let package = Package(
         library("MemoryStores", ["RelyingParty", "Crypto", "Coding"], path: "Tests/MemoryStores"),
         // What was logged, for the same.
         library("LogRecording", [logging], path: "Tests/LogRecording"),
+        // Holds what tests let go on.
+        library("Gates", [], path: "Tests/Gates"),
         // Other programs, started by the tests of more than one target.
         .target(name: "CSpawn", path: "Tests/CSpawn"),
         library("ChildProcesses", ["CSpawn"], path: "Tests/ChildProcesses"),
@@ -93,14 +95,16 @@ let package = Package(
         tests("CryptoTests", ["Crypto", "Coding", "ChildProcesses"], data: ["Vectors", "independent.py"]),
         tests("SocketsTests", ["Sockets", "ChildProcesses"]),
         tests("HTTPTests", ["HTTP", "Sockets", httpTypes]),
-        tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "LogRecording", "Crypto", "Coding"]),
+        tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "Gates", "LogRecording", "Crypto", "Coding"]),
         tests(
             "AppleIDTests",
             [
                 "AppleID", "ChildProcesses", "LogRecording", "RelyingParty", "HTTP", "Crypto", "Coding", httpTypes,
                 logging,
             ]),
-        tests("StorageTests", ["Storage", "MemoryStores", "LogRecording", "RelyingParty", "Crypto", "Coding", grdb]),
+        tests(
+            "StorageTests",
+            ["Storage", "MemoryStores", "Gates", "LogRecording", "RelyingParty", "Crypto", "Coding", grdb]),
         tests(
             "WebTests",
             [

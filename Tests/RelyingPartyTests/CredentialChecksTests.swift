@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import Gates
 import LogRecording
 import RelyingParty
 import Synchronization

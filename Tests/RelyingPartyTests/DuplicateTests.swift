@@ -1,4 +1,5 @@
 import Crypto
+import Gates
 import MemoryStores
 import RelyingParty
 import Testing

@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import Gates
 import MemoryStores
 import RelyingParty
 import Testing

@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import GRDB
+import Gates
 import RelyingParty
 import Storage
 import Testing

@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import Gates
 import RelyingParty
 import Storage
 import Testing

@@ -1,61 +1,12 @@
 import Coding
 import Crypto
 import GRDB
+import Gates
 import LogRecording
 import RelyingParty
 import Storage
 import Synchronization
 import Testing
-
-/// Holds whoever comes until it is opened; tells how many have come.
-final class LinkGate: Sendable {
-    private struct State {
-        var isOpen = true
-        var held: [CheckedContinuation<Void, Never>] = []
-        var arrivals = 0
-        var watchers: [(count: Int, continuation: CheckedContinuation<Void, Never>)] = []
-    }
-
-    private let state = Mutex(State())
-
-    func shut() { state.withLock { $0.isOpen = false } }
-
-    func open() {
-        let held = state.withLock { state in
-            state.isOpen = true
-            defer { state.held = [] }
-            return state.held
-        }
-        for continuation in held { continuation.resume() }
-    }
-
-    func pass() async {
-        let ready = state.withLock { state in
-            state.arrivals += 1
-            let ready = state.watchers.filter { $0.count <= state.arrivals }
-            state.watchers.removeAll { $0.count <= state.arrivals }
-            return ready
-        }
-        for watcher in ready { watcher.continuation.resume() }
-        await withCheckedContinuation { continuation in
-            let passes = state.withLock { state in
-                if !state.isOpen { state.held.append(continuation) }
-                return state.isOpen
-            }
-            if passes { continuation.resume() }
-        }
-    }
-
-    func arrived(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-                if state.arrivals < count { state.watchers.append((count, continuation)) }
-                return state.arrivals >= count
-            }
-            if isReady { continuation.resume() }
-        }
-    }
-}
 
 /// An Apple that believes tokens of the form `sub|nonce|code`. A code that begins with `of-sub-` is that person's.
 final class LinkApple: IdentityProvider {
@@ -68,7 +19,7 @@ final class LinkApple: IdentityProvider {
     let bundleIDs = [ClientID("com.example.app")]
     let team: TeamID
     let clock: ManualClock
-    let gate = LinkGate()
+    let gate = Gate()
     private let state = Mutex(State())
 
     init(clock: ManualClock, team: TeamID = Bench.team) {
@@ -152,7 +103,7 @@ final class LinkApplication: AccountVerifier {
     }
 
     /// Passed by every `convert`.
-    let gate = LinkGate()
+    let gate = Gate()
     private let state = Mutex(State())
 
     func set<Value>(_ change: (inout State) -> Value) { _ = state.withLock { change(&$0) } }

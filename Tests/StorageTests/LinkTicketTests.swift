@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import GRDB
+import Gates
 import LogRecording
 import RelyingParty
 import Storage
