@@ -117,7 +117,7 @@ struct WebResponses: Sendable {
     /// RFC 9457.
     func problem(_ failure: WebFailure, errorID: String) -> ServerResponse {
         let strings = pages.defaultStrings
-        let key = "errors.\(failure.code).title"
+        let key = MessagePage.page(of: failure).map { "pages.\($0).title" } ?? "errors.\(failure.code).title"
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("type", "about:blank")

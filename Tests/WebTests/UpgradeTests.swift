@@ -158,9 +158,15 @@ import Web
         let waiting = await site.json("\(path)/\(id)/complete", body, bearer)
         #expect(waiting.status == .badGateway && waiting.code == "conversion-failed")
         #expect(waiting.fields[.retryAfter] != nil)
+        // Apple opens the account already.
+        #expect(waiting.json?["title"]?.stringValue == "Almost finished")
         site.verifier.state.withLock { $0.conversionFailure = nil }
         site.clock.advance(seconds: 60)
         #expect(await site.json("\(path)/\(id)/complete", body, bearer).status == .ok)
+        site.clock.advance(seconds: 600)
+        let late = await site.json("\(path)/\(id)/complete", body, bearer)
+        #expect(late.status == .gone && late.code == "link_completed")
+        #expect(late.json?["title"]?.stringValue == "Your account uses Apple now")
     }
 
     @Test("A refused conversion is 502, and changes nothing")

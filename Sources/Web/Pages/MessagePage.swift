@@ -20,13 +20,11 @@ struct MessagePage: Sendable {
     init(_ failure: WebFailure, locale: PageLocale, pages: Pages, configuration: WebConfiguration) {
         let strings = pages.strings(locale)
         let actions = Self.actions(after: failure, strings, locale, configuration.publicURL)
+        if let page = Self.page(of: failure) {
+            self.init(page: page, strings, actions)
+            return
+        }
         switch failure {
-        case .userPending, .link(.userPending, _): self.init(page: "pending", strings, actions)
-        case .userDisabled, .link(.userDisabled, _): self.init(page: "disabled", strings, actions)
-        // Connected, and the password is still to go.
-        case .link(.conversionFailed(.some), _): self.init(page: "conversion_pending", strings, actions)
-        // Apple has taken the password's place, and this browser came too late for the session.
-        case .link(.completed, _): self.init(page: "conversion_done", strings, actions)
         case .notAllowed(_, let target):
             let query = target.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
             func action(_ key: String, _ path: String) -> Action {
@@ -38,6 +36,19 @@ struct MessagePage: Sendable {
                 code: failure.code, strings, configuration,
                 [action("somebodyElse", "/logout" + query), action("account", "/account")])
         default: self.init(code: failure.code, strings, configuration, actions)
+        }
+    }
+
+    /// The page of a failure that is no error of anybody's, by its key below `pages` in the strings.
+    static func page(of failure: WebFailure) -> String? {
+        switch failure {
+        case .userPending, .link(.userPending, _): "pending"
+        case .userDisabled, .link(.userDisabled, _): "disabled"
+        // Connected, and the password is still to go.
+        case .link(.conversionFailed(.some), _): "conversion_pending"
+        // Apple has taken the password's place, and whoever asks came too late for the session.
+        case .link(.completed, _): "conversion_done"
+        default: nil
         }
     }
 
