@@ -81,9 +81,10 @@ package final class AppleKeySet: Sendable {
             await archive.save(ArchivedKeySet(bytes: fetched, fetchedAt: now))
         } catch {
             let wasCancelled = Task.isCancelled
+            // First, so that the cause stands before the sign-ins it failed.
+            logger.warning("Apple's keys are unavailable", metadata: ["cause": "\(error.cause)"])
             let resumption = state.withLock { $0.endFetch(wasCancelled: wasCancelled, at: clock.now()) }
             resumption.resume()
-            logger.warning("Apple's keys are unavailable", metadata: ["cause": "\(error.cause)"])
         }
     }
 

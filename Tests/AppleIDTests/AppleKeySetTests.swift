@@ -1,5 +1,6 @@
 import AppleID
 import Coding
+import Logging
 import RelyingParty
 import Synchronization
 import Testing
@@ -205,6 +206,24 @@ struct AppleKeySetTests {
         #expect(source.fetches == 1)
     }
 
+    /// Whoever reads the log finds the cause before the sign-ins it failed.
+    @Test(.timeLimit(.minutes(10))) func aFailedFetchIsLoggedBeforeThoseWhoWaitAreTold() async throws {
+        let source = KeySource(failing: "down")
+        source.closeGate()
+        let witness = Witness()
+        let keys = AppleKeySet(
+            source: source, archive: MemoryArchive(), clock: clock,
+            logger: Logger(label: "test") { _ in witness.handler })
+        witness.watch(keys)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<3 { group.addTask { _ = try? await keys.key(for: first) } }
+            await reach { keys.waitingCallers == 2 && source.waiting == 1 }
+            source.openGate()
+            await group.waitForAll()
+        }
+        #expect(witness.waiters == [2])
+    }
+
     @Test(.timeLimit(.minutes(10))) func aKeyAtHandIsNotHeldUpByAFetch() async throws {
         let source = KeySource(try published(first))
         let keys = keySet(source)
@@ -276,6 +295,36 @@ struct AppleKeySetTests {
 }
 
 /// A key endpoint with a gate: closed, a fetch waits until it opens or is cancelled.
+/// Counts who waits whenever a warning is logged.
+private final class Witness: Sendable {
+    private let state = Mutex<(keys: AppleKeySet?, waiters: [Int])>((nil, []))
+
+    var waiters: [Int] { state.withLock { $0.waiters } }
+    var handler: some LogHandler { Handler(witness: self) }
+    func watch(_ keys: AppleKeySet) { state.withLock { $0.keys = keys } }
+
+    private func count() {
+        guard let keys = state.withLock({ $0.keys }) else { return }
+        let waiters = keys.waitingCallers
+        state.withLock { $0.waiters.append(waiters) }
+    }
+
+    private struct Handler: LogHandler {
+        let witness: Witness
+        var metadata: Logger.Metadata = [:]
+        var logLevel: Logger.Level = .trace
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            if event.level == .warning { witness.count() }
+        }
+    }
+}
+
 private final class KeySource: KeySetSource {
     private struct State {
         var answer: Result<[UInt8], KeySetFailure>
