@@ -96,14 +96,23 @@ import Testing
     func looksWriteOnce() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
-        _ = try await bench.signIn.beginLink(link.id, binding: bench.browser)
         let stranger = try bench.bench.stranger()
-        let before = try await stranger.read { try Int.fetchOne($0, sql: "PRAGMA data_version") }
+        func version() async throws -> Int? {
+            try await stranger.read { connection in
+                // Looks at the file: without it the connection would not notice what others have written.
+                _ = try Int.fetchOne(connection, sql: "SELECT count(*) FROM account_link")
+                return try Int.fetchOne(connection, sql: "PRAGMA data_version")
+            }
+        }
+        let unopened = try await version()
+        _ = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        let opened = try await version()
+        #expect(opened != unopened)
         for _ in 0..<3 { _ = try await bench.signIn.beginLink(link.id, binding: bench.browser) }
         #expect(
             await reason {
                 _ = try await bench.signIn.beginLink(link.id, binding: .make(random: SystemRandom()))
             } == "wrong_browser")
-        #expect(try await stranger.read { try Int.fetchOne($0, sql: "PRAGMA data_version") } == before)
+        #expect(try await version() == opened)
     }
 }
