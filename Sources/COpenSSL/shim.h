@@ -35,5 +35,35 @@ static inline uint64_t bramley_SSL_OP_restrictions(void) {
     // The last: what was deciphered is zeroed once it is read. It may be a password.
     return SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CLEANSE_PLAINTEXT;
 }
+static inline uint64_t bramley_SSL_OP_server_preference(void) {
+    return SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA;
+}
+static inline long bramley_SSL_CTX_set_max_proto_version(SSL_CTX *context, int version) {
+    return SSL_CTX_set_max_proto_version(context, version);
+}
+static inline void bramley_SSL_CTX_set_read_ahead(SSL_CTX *context, int isOn) {
+    SSL_CTX_set_read_ahead(context, isOn);
+}
+static inline long bramley_SSL_CTX_set1_groups_list(SSL_CTX *context, const char *groups) {
+    return SSL_CTX_set1_groups_list(context, groups);
+}
+static inline long bramley_SSL_CTX_set1_sigalgs_list(SSL_CTX *context, const char *algorithms) {
+    return SSL_CTX_set1_sigalgs_list(context, algorithms);
+}
+static inline long bramley_SSL_CTX_add1_chain_cert(SSL_CTX *context, X509 *certificate) {
+    return SSL_CTX_add1_chain_cert(context, certificate);
+}
+static inline int bramley_SSL_CTX_set_app_data(SSL_CTX *context, void *data) {
+    return SSL_CTX_set_app_data(context, data);
+}
+static inline void *bramley_SSL_CTX_get_app_data(const SSL_CTX *context) {
+    return SSL_CTX_get_app_data(context);
+}
+static inline uint64_t bramley_SSL_OP_NO_TICKET(void) {
+    return SSL_OP_NO_TICKET;
+}
+static inline int bramley_ERR_reason(unsigned long code) {
+    return ERR_GET_REASON(code);
+}
 
 #endif

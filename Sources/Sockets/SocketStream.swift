@@ -100,36 +100,59 @@ extension StreamError: CustomStringConvertible {
 
     /// Reads at least one byte into `bytes[offset...]`; 0 at the end of the stream.
     package func read(into bytes: inout [UInt8], at offset: Int) async throws(StreamError) -> Int {
-        loop.assertOnLoop()
-        if let tls { return try await tls.read(from: self, into: &bytes, at: offset) }
         while true {
             if let count = try tryReading(into: &bytes, at: offset) { return count }
             try await waitUntilReadable()
         }
     }
 
-    /// Reads what is there without waiting; nil when nothing is.
+    /// Reads what is there without waiting; nil when nothing is (under TLS: when no whole record is).
     package func tryReading(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
         loop.assertOnLoop()
+        if let tls {
+            guard isReadable || tls.hasInput else { return nil }
+            guard !isClosed else { throw .aborted }
+            return try tls.read(into: &bytes, at: offset)
+        }
+        return try tryReadingRaw(into: &bytes, at: offset)
+    }
+
+    private func tryReadingRaw(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
         guard isReadable else { return nil }
         guard !isClosed else { throw .aborted }
-        switch SystemCalls.receive(descriptor, into: &bytes, at: offset) {
+        let outcome = unsafe bytes.withUnsafeMutableBytes { buffer in
+            unsafe receive(UnsafeMutableRawBufferPointer(rebasing: buffer[offset...]))
+        }
+        switch outcome {
+        case .moved(let count): return count
+        case .wouldBlock: return nil
+        case .failed(let code): throw .broken(code)
+        }
+    }
+
+    /// One recv(2), unless epoll has said that there is nothing.
+    func receive(_ buffer: UnsafeMutableRawBufferPointer) -> SystemCalls.Transfer {
+        guard isReadable else { return .wouldBlock }
+        let outcome = unsafe SystemCalls.receive(descriptor, into: buffer)
+        switch outcome {
         case .moved(let count):
             // A short read emptied the socket: the next bytes raise a new edge. Not after a hang-up, whose edge has
             // been and gone.
-            if count < bytes.count - offset && !sawHangUp { isReadable = false }
-            return count
-        case .wouldBlock:
-            isReadable = false
-            return nil
-        case .failed(let code):
-            throw .broken(code)
+            if count < buffer.count && !sawHangUp { isReadable = false }
+        case .wouldBlock: isReadable = false
+        case .failed: break
         }
+        return outcome
     }
 
     package func waitUntilReadable() async throws(StreamError) {
         loop.assertOnLoop()
         while !isReadable {
+            if let tls {
+                if tls.hasInput { return }
+                // The peer may be waiting for the end of the handshake before it sends anything.
+                tls.flush()
+            }
             try checkBeforeWaiting()
             unsafe assert(reader == nil, "two tasks read from one stream")
             // Invariant: `resumeReader` takes the continuation out before it resumes it, so it is resumed exactly
@@ -138,50 +161,42 @@ extension StreamError: CustomStringConvertible {
         }
     }
 
-    /// For the TLS layer: OpenSSL's own read said EAGAIN.
-    func markUnreadable() {
-        loop.assertOnLoop()
-        isReadable = false
-    }
-
-    func markUnwritable() {
-        loop.assertOnLoop()
-        isWritable = false
-    }
-
     // MARK: Writing
 
     /// Hands all of `bytes` to the kernel, waiting as often as it must.
     package func write(_ bytes: [UInt8]) async throws(StreamError) {
-        loop.assertOnLoop()
-        if let tls { return try await tls.write(bytes, to: self) }
         var sent = 0
         while sent < bytes.count {
-            guard !isClosed else { throw .aborted }
-            switch SystemCalls.send(descriptor, bytes, sent..<bytes.count) {
-            case .moved(let count):
-                sent += count
-            case .wouldBlock:
-                isWritable = false
-                try await waitUntilWritable()
-            case .failed(let code):
-                throw .broken(code)
-            }
+            sent += try tryWriting(bytes, from: sent)
+            if sent < bytes.count { try await waitUntilWritable() }
         }
     }
 
-    /// Sends without waiting; how many bytes the kernel took. Only without TLS.
+    /// Sends without waiting; how many bytes the kernel took, or OpenSSL in whole records. Under TLS what was not taken
+    /// is what the next call must begin with: part of it may be on its way.
     package func tryWriting(_ bytes: [UInt8]) throws(StreamError) -> Int {
+        try tryWriting(bytes, from: 0)
+    }
+
+    private func tryWriting(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Int {
         loop.assertOnLoop()
-        guard tls == nil else { return 0 }
         guard !isClosed else { throw .aborted }
-        switch SystemCalls.send(descriptor, bytes, 0..<bytes.count) {
+        if let tls { return try tls.write(bytes, from: offset) }
+        let outcome = unsafe bytes.withUnsafeBytes { buffer in
+            unsafe send(UnsafeRawBufferPointer(rebasing: buffer[offset...]))
+        }
+        switch outcome {
         case .moved(let count): return count
-        case .wouldBlock:
-            isWritable = false
-            return 0
+        case .wouldBlock: return 0
         case .failed(let code): throw .broken(code)
         }
+    }
+
+    /// One send(2).
+    func send(_ bytes: UnsafeRawBufferPointer) -> SystemCalls.Transfer {
+        let outcome = unsafe SystemCalls.send(descriptor, bytes)
+        if case .wouldBlock = outcome { isWritable = false }
+        return outcome
     }
 
     package func waitUntilWritable() async throws(StreamError) {
@@ -242,6 +257,7 @@ extension StreamError: CustomStringConvertible {
         if events & EPOLLRDHUP.rawValue != 0 || failed { sawHangUp = true }
         if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue) != 0 || failed { isReadable = true }
         if events & EPOLLOUT.rawValue != 0 || failed { isWritable = true }
+        if isWritable { tls?.flush() }
         if isParked {
             if isReadable { unpark() }
         } else {
@@ -265,12 +281,13 @@ extension StreamError: CustomStringConvertible {
     // MARK: Parking
 
     /// Leaves the connection with the loop, without a task, until it is readable; then it arrives anew. The caller
-    /// holds no unread bytes and returns at once. At the deadline the loop closes it.
+    /// holds no unread bytes and returns at once. At the deadline the loop closes it. A TLS session stays with it,
+    /// without buffers.
     package func park() {
         loop.assertOnLoop()
         if loop.isDraining || isClosed { return close() }
         isParked = true
-        if isReadable { unpark() }
+        if isReadable || tls?.hasInput == true { unpark() }
     }
 
     private func unpark() {
@@ -318,7 +335,7 @@ extension StreamError: CustomStringConvertible {
 
     private func readRaw(into bytes: inout [UInt8]) async throws(StreamError) -> Int {
         while true {
-            if let count = try tryReading(into: &bytes, at: 0) { return count }
+            if let count = try tryReadingRaw(into: &bytes, at: 0) { return count }
             try await waitUntilReadable()
         }
     }
@@ -326,12 +343,22 @@ extension StreamError: CustomStringConvertible {
     // MARK: TLS
 
     /// Performs the handshake; afterwards `read` and `write` carry plain bytes.
-    package func startTLS(_ context: TLSContext, serverName: String?) async throws(StreamError) {
+    /// - Parameter head: what was read from the stream before.
+    package func startTLS(
+        _ context: TLSContext, serverName: String?, head: ArraySlice<UInt8> = []
+    ) async throws(StreamError) {
         loop.assertOnLoop()
-        let session = try TLSSession(context, descriptor: descriptor, serverName: serverName)
-        try await session.handshake(on: self)
+        let session = try TLSSession(context, stream: self, serverName: serverName, head: head)
+        try await session.handshake()
+        guard !isClosed else { throw .aborted }
         tls = session
     }
+
+    /// What both sides agreed to speak by ALPN; nil without TLS, and when the client did not ask.
+    package var applicationProtocol: ApplicationProtocol? { tls?.applicationProtocol }
+
+    /// Whether the handshake was an abbreviated one, by a ticket.
+    package var isResumed: Bool { tls?.isResumed ?? false }
 
     /// Orders small writes out at once: a response is one write, and Nagle's delay would only add to it.
     package func disableNagle() {

@@ -25,11 +25,14 @@ enum SystemCalls {
 
     /// recv(2) into the tail of `bytes` that begins at `offset`.
     static func receive(_ descriptor: Int32, into bytes: inout [UInt8], at offset: Int) -> Transfer {
+        unsafe bytes.withUnsafeMutableBytes { buffer in
+            unsafe receive(descriptor, into: UnsafeMutableRawBufferPointer(rebasing: buffer[offset...]))
+        }
+    }
+
+    static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Transfer {
         while true {
-            let count = unsafe bytes.withUnsafeMutableBytes { buffer in
-                let tail = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
-                return unsafe recv(descriptor, tail.baseAddress, tail.count, 0)
-            }
+            let count = unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
             if count >= 0 { return .moved(count) }
             let code = errno
             if code == EINTR { continue }
@@ -39,11 +42,14 @@ enum SystemCalls {
 
     /// send(2) of `bytes[range]`, never raising SIGPIPE.
     static func send(_ descriptor: Int32, _ bytes: [UInt8], _ range: Range<Int>) -> Transfer {
+        unsafe bytes.withUnsafeBytes { buffer in
+            unsafe send(descriptor, UnsafeRawBufferPointer(rebasing: buffer[range]))
+        }
+    }
+
+    static func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Transfer {
         while true {
-            let count = unsafe bytes.withUnsafeBytes { buffer in
-                let part = unsafe UnsafeRawBufferPointer(rebasing: buffer[range])
-                return unsafe Glibc.send(descriptor, part.baseAddress, part.count, Int32(MSG_NOSIGNAL))
-            }
+            let count = unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
             if count >= 0 { return .moved(count) }
             let code = errno
             if code == EINTR { continue }

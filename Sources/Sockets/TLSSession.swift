@@ -1,19 +1,47 @@
 internal import COpenSSL
 internal import Glibc
 
-/// The TLS state of one stream. OpenSSL reads and writes the descriptor itself (`SSL_set_fd` costs a quarter less
-/// memory an idle connection than memory BIOs); this class turns its WANT_READ and WANT_WRITE into waits.
+/// The TLS state of one stream. OpenSSL reads and writes through the stream (`TLSTransport`), and holds buffers only
+/// while a record is incomplete; what it cannot do yet is a wait of the stream's.
 ///
 /// Loop-bound like the stream that owns it; not Sendable.
 @safe final class TLSSession {
+    /// What may come in without a byte of content in it. The longest record is 16,645 bytes; whoever sends more than
+    /// this keeps us busy (KeyUpdate, renegotiation) or sends a hello of a size that no client has.
+    static let maximumSilence = 32_768
+
     private let ssl: OpaquePointer
     private let context: TLSContext
+    private unowned let stream: SocketStream
+    /// What the caller had read already.
+    private var head: ArraySlice<UInt8> = []
+    /// Handshake messages of ours that the kernel has not got. They leave in one send(2) a flight, and what comes last
+    /// together with the first bytes of content.
+    private var pending: [UInt8] = []
+    private var isHandshaking = true
+    private var silence = 0
+    /// OpenSSL has asked for bytes that have not come; what it holds is less than a record.
+    private var isStarved = false
+    private var hasFailed = false
+    private var systemError: Int32 = 0
+    /// Whether the socket came to its end. (Whether close_notify came before, OpenSSL knows.)
+    private(set) var sawEnd = false
 
-    init(_ context: TLSContext, descriptor: Int32, serverName: String?) throws(StreamError) {
+    /// - Parameter head: bytes that were read from the stream before TLS began on it.
+    init(
+        _ context: TLSContext, stream: SocketStream, serverName: String?, head: ArraySlice<UInt8>
+    ) throws(StreamError) {
+        ERR_clear_error()
         guard let ssl = unsafe SSL_new(context.pointer) else { throw .tls(TLSContext.lastError()) }
         unsafe self.ssl = ssl
         self.context = context
-        guard unsafe SSL_set_fd(ssl, descriptor) == 1 else { throw .tls(TLSContext.lastError()) }
+        self.stream = stream
+        self.head = head
+        guard let bio = unsafe TLSTransport.makeBIO(context.transport, for: self) else {
+            throw .tls(TLSContext.lastError())
+        }
+        // The session takes the one reference for both directions.
+        unsafe SSL_set_bio(ssl, bio, bio)
         if context.isServer {
             unsafe SSL_set_accept_state(ssl)
         } else {
@@ -42,77 +70,211 @@ internal import Glibc
         }
     }
 
-    func handshake(on stream: SocketStream) async throws(StreamError) {
+    // MARK: The handshake
+
+    func handshake() async throws(StreamError) {
         while true {
             ERR_clear_error()
             let result = unsafe SSL_do_handshake(ssl)
-            if result == 1 { return }
-            try await waitAfter(result, on: stream)
-        }
-    }
-
-    /// 0 at the end of the stream. An end without close_notify is `.broken`, since it may be a truncation.
-    func read(from stream: SocketStream, into bytes: inout [UInt8], at offset: Int) async throws(StreamError) -> Int {
-        while true {
-            ERR_clear_error()
-            // Invariant: OpenSSL writes at most `tail.count` bytes and does not keep the pointer.
-            let result = unsafe bytes.withUnsafeMutableBytes { buffer in
-                let tail = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
-                return unsafe SSL_read(ssl, tail.baseAddress, Int32(min(tail.count, Int(Int32.max))))
+            if result == 1 { break }
+            let verdict = verdict(result)
+            // What is waiting now may be the alert that tells why it ends here.
+            flush()
+            switch verdict {
+            case .wantsInput: try await stream.waitUntilReadable()
+            case .wantsOutput: try await stream.waitUntilWritable()
+            case .failed(let error): throw error
+            case .end: throw .broken(ECONNRESET)
             }
-            if result > 0 { return Int(result) }
-            if unsafe SSL_get_error(ssl, result) == SSL_ERROR_ZERO_RETURN { return 0 }
-            try await waitAfter(result, on: stream)
+            while !pending.isEmpty, !hasFailed {
+                flush()
+                if !pending.isEmpty { try await stream.waitUntilWritable() }
+            }
+        }
+        isHandshaking = false
+        silence = 0
+    }
+
+    /// What both sides agreed to speak; nil when the client did not ask.
+    var applicationProtocol: ApplicationProtocol? {
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(ssl, &name, &length)
+        guard let name = unsafe name else { return nil }
+        // Invariant: the name belongs to the session and is not changed after the handshake.
+        return unsafe ApplicationProtocol(name: UnsafeBufferPointer(start: name, count: Int(length)))
+    }
+
+    var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
+
+    // MARK: Content
+
+    /// Whether a read may bring something without a word from epoll: deciphered bytes that are left, or records that
+    /// were read together with the last one.
+    var hasInput: Bool {
+        guard !isStarved else { return false }
+        return unsafe SSL_has_pending(ssl) == 1 || !head.isEmpty
+    }
+
+    /// Whether nothing would be lost if the connection waited without a task.
+    var isAtRest: Bool {
+        guard pending.isEmpty && head.isEmpty else { return false }
+        return unsafe SSL_has_pending(ssl) == 0
+    }
+
+    /// Nil when no whole record has come; 0 at the end of the stream. An end without close_notify is an error, since it
+    /// may be a truncation.
+    func read(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
+        ERR_clear_error()
+        // Invariant: OpenSSL writes at most `tail.count` bytes and does not keep the pointer.
+        let result = unsafe bytes.withUnsafeMutableBytes { buffer in
+            let tail = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
+            return unsafe SSL_read(ssl, tail.baseAddress, Int32(clamping: tail.count))
+        }
+        if result > 0 {
+            isStarved = false
+            silence = 0
+            return Int(result)
+        }
+        switch verdict(result) {
+        case .wantsInput, .wantsOutput:
+            isStarved = true
+            return nil
+        case .end: return 0
+        case .failed(let error): throw error
         }
     }
 
-    func write(_ bytes: [UInt8], to stream: SocketStream) async throws(StreamError) {
-        var sent = 0
+    /// As many bytes of `bytes[offset...]` as went out in whole records. A call that came to nothing must be followed by
+    /// one with the same bytes, or by none: part of their record may be on its way.
+    func write(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Int {
+        var sent = offset
         while sent < bytes.count {
             ERR_clear_error()
             // Invariant: as above; a retry hands over the same bytes, and SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER allows
             // them to have moved.
             let result = unsafe bytes.withUnsafeBytes { buffer in
                 let part = unsafe UnsafeRawBufferPointer(rebasing: buffer[sent...])
-                return unsafe SSL_write(ssl, part.baseAddress, Int32(min(part.count, Int(Int32.max))))
+                return unsafe SSL_write(ssl, part.baseAddress, Int32(clamping: part.count))
             }
             if result > 0 {
                 sent += Int(result)
-            } else {
-                try await waitAfter(result, on: stream)
+                continue
+            }
+            switch verdict(result) {
+            case .wantsInput, .wantsOutput: return sent - offset
+            case .end: throw .broken(EPIPE)
+            case .failed(let error): throw error
             }
         }
+        return sent - offset
     }
 
     /// Tries once to tell the peer that the stream ends here; never waits.
     func sendCloseNotify() {
-        guard unsafe SSL_is_init_finished(ssl) == 1 else { return }
+        // After a fatal error nothing may follow (SSL_shutdown(3)); before the handshake is over nothing is to end.
+        guard !hasFailed, !isHandshaking else { return flush() }
         ERR_clear_error()
         _ = unsafe SSL_shutdown(ssl)
         ERR_clear_error()
+        flush()
     }
 
-    private func waitAfter(_ result: Int32, on stream: SocketStream) async throws(StreamError) {
-        let code = errno
+    // MARK: The socket
+
+    /// Hands over what of the handshake is waiting, as far as the kernel takes it.
+    func flush() {
+        guard !pending.isEmpty else { return }
+        let outcome = unsafe pending.withUnsafeBytes { unsafe stream.send($0) }
+        switch outcome {
+        case .moved(let count): pending.removeFirst(count)
+        case .wouldBlock: break
+        case .failed(let code):
+            systemError = code
+            hasFailed = true
+            pending = []
+        }
+        if pending.isEmpty { pending = [] }
+    }
+
+    /// For OpenSSL: bytes of the peer.
+    func receive(_ buffer: UnsafeMutableRawBufferPointer) -> SystemCalls.Transfer {
+        if !head.isEmpty {
+            let count = min(head.count, buffer.count)
+            unsafe buffer.copyBytes(from: head.prefix(count))
+            head = count == head.count ? [] : head.dropFirst(count)
+            silence += count
+            return .moved(count)
+        }
+        guard silence <= Self.maximumSilence else {
+            systemError = EMSGSIZE
+            return .failed(EMSGSIZE)
+        }
+        let outcome = unsafe stream.receive(buffer)
+        switch outcome {
+        case .moved(let count):
+            silence += count
+            if count == 0 { sawEnd = true }
+        case .wouldBlock: break
+        case .failed(let code): systemError = code
+        }
+        return outcome
+    }
+
+    /// For OpenSSL: bytes to the peer.
+    func send(_ bytes: UnsafeRawBufferPointer) -> SystemCalls.Transfer {
+        if isHandshaking {
+            unsafe pending.append(contentsOf: bytes)
+            return .moved(bytes.count)
+        }
+        let outcome: SystemCalls.Transfer
+        if pending.isEmpty {
+            outcome = unsafe stream.send(bytes)
+        } else {
+            outcome = unsafe sendBehindPending(bytes)
+        }
+        if case .failed(let code) = outcome { systemError = code }
+        return outcome
+    }
+
+    /// Both in one packet. Of `bytes` only what the kernel took counts as sent: OpenSSL keeps the rest itself.
+    private func sendBehindPending(_ bytes: UnsafeRawBufferPointer) -> SystemCalls.Transfer {
+        let before = pending.count
+        unsafe pending.append(contentsOf: bytes)
+        let outcome = unsafe pending.withUnsafeBytes { unsafe stream.send($0) }
+        pending.removeLast(bytes.count)
+        guard case .moved(let count) = outcome else { return outcome }
+        pending.removeFirst(min(count, before))
+        if pending.isEmpty { pending = [] }
+        return count > before ? .moved(count - before) : .wouldBlock
+    }
+
+    // MARK: Outcomes
+
+    private enum Verdict {
+        case wantsInput, wantsOutput, end
+        case failed(StreamError)
+    }
+
+    private func verdict(_ result: Int32) -> Verdict {
         switch unsafe SSL_get_error(ssl, result) {
-        case SSL_ERROR_WANT_READ:
-            stream.markUnreadable()
-            try await stream.waitUntilReadable()
-        case SSL_ERROR_WANT_WRITE:
-            stream.markUnwritable()
-            try await stream.waitUntilWritable()
+        case SSL_ERROR_WANT_READ: return .wantsInput
+        case SSL_ERROR_WANT_WRITE: return .wantsOutput
+        case SSL_ERROR_ZERO_RETURN: return .end
         case SSL_ERROR_SYSCALL:
-            throw .broken(code)
+            hasFailed = true
+            guard silence <= Self.maximumSilence else { return .failed(.tls("the peer sends much and says nothing")) }
+            return .failed(.broken(systemError == 0 ? ECONNRESET : systemError))
         default:
-            throw .tls(failure())
+            hasFailed = true
+            return .failed(.tls(failure()))
         }
     }
 
     private func failure() -> String {
         let verdict = unsafe SSL_get_verify_result(ssl)
-        guard verdict != Int(X509_V_OK), let text = unsafe X509_verify_cert_error_string(verdict) else {
-            return TLSContext.lastError()
-        }
+        guard !context.isServer, verdict != Int(X509_V_OK), let text = unsafe X509_verify_cert_error_string(verdict)
+        else { return TLSContext.lastError() }
         return unsafe "certificate: " + String(cString: text)
     }
 }

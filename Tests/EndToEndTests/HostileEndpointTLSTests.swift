@@ -37,8 +37,10 @@ import Testing
     }
 
     private static func context(_ name: String, in folder: Folder) throws -> TLSContext {
-        try TLSContext.server(
-            certificateFile: folder.path + "/\(name).pem", privateKeyFile: folder.path + "/\(name).key")
+        func bytes(_ file: String) throws -> [UInt8] {
+            try Array(Data(contentsOf: URL(fileURLWithPath: "\(folder.path)/\(file)")))
+        }
+        return try TLSContext.server(certificate: bytes("\(name).pem"), privateKey: bytes("\(name).key"))
     }
 
     /// `good` for localhost; `stranger` for localhost by itself; `elsewhere` for another name; `expired`.

@@ -27,7 +27,8 @@ import Testing
     @Test(arguments: cases) func handshake(_ test: Case) async throws {
         let folder = try TestCertificates.folder()
         let server = try TLSContext.server(
-            certificateFile: "\(folder)/\(test.certificate).pem", privateKeyFile: "\(folder)/\(test.certificate).key")
+            certificate: try TestCertificates.pem(test.certificate),
+            privateKey: try TestCertificates.privateKey(test.certificate))
         let client = try TLSContext.client(trust: .file("\(folder)/\(test.trust).pem"))
         let answer = try await onLoop(
             serving: { stream in
@@ -64,6 +65,14 @@ import Testing
 enum TestCertificates {
     /// A folder with `ca`, `other` (self-signed), `good` and `expired` (apple.test and 127.0.0.1, signed by `ca`).
     static func folder() throws -> String { try result.get() }
+
+    static func pem(_ name: String) throws -> [UInt8] { try bytes("\(name).pem") }
+
+    static func privateKey(_ name: String) throws -> [UInt8] { try bytes("\(name).key") }
+
+    static func bytes(_ file: String) throws -> [UInt8] {
+        try Array(Data(contentsOf: URL(fileURLWithPath: "\(folder())/\(file)")))
+    }
 
     private static let result = Result {
         let folder = NSTemporaryDirectory() + "bramley-tls-\(UUID().uuidString)"

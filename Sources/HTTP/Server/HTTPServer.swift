@@ -4,6 +4,8 @@ package import Sockets
 
 /// How long a connection may take over what, in milliseconds.
 package struct ServerTimeouts: Hashable, Sendable {
+    /// From the accept to the end of the TLS handshake.
+    package var handshake: Int64
     /// From the first byte of a request (or the accept) to the end of its head.
     package var header: Int64
     /// From the head to the last byte of the content.
@@ -18,9 +20,11 @@ package struct ServerTimeouts: Hashable, Sendable {
     package var linger: Int64
 
     package init(
-        header: Int64 = 10_000, body: Int64 = 30_000, write: Int64 = 30_000, idle: Int64 = 75_000,
+        handshake: Int64 = 10_000, header: Int64 = 10_000, body: Int64 = 30_000, write: Int64 = 30_000,
+        idle: Int64 = 75_000,
         parkAfter: Int64 = 1000, linger: Int64 = 2000
     ) {
+        self.handshake = handshake
         self.header = header
         self.body = body
         self.write = write
@@ -36,11 +40,15 @@ package struct HTTPServerConfiguration: Sendable {
     package var trustedProxies: TrustedProxies
     /// Fields of the responses that the server gives by itself, without a handler: 400, 408, 414, …
     package var refusalFields: HTTPFields
+    /// What every connection begins with; nil for plain HTTP.
+    package var tls: TLSAcceptor?
 
     package init(
         limits: WireLimits = WireLimits(), timeouts: ServerTimeouts = ServerTimeouts(),
-        trustedProxies: TrustedProxies = TrustedProxies(), refusalFields: HTTPFields = HTTPFields()
+        trustedProxies: TrustedProxies = TrustedProxies(), refusalFields: HTTPFields = HTTPFields(),
+        tls: TLSAcceptor? = nil
     ) {
+        self.tls = tls
         self.limits = limits
         self.timeouts = timeouts
         self.trustedProxies = trustedProxies
@@ -95,6 +103,9 @@ package final class HTTPLoop: @unchecked Sendable {
 
     /// Serves one connection until it ends or is parked.
     package func serve(_ stream: SocketStream) async {
+        if let acceptor = configuration.tls, !stream.isSecure {
+            guard await secure(stream, with: acceptor) else { return }
+        }
         let connection = ServerConnection(stream, on: self)
         await connection.run()
     }

@@ -208,7 +208,7 @@ final class ServerConnection {
             try await stream.waitUntilReadable()
             return nil
         } catch {
-            guard case .deadline = error, parkAt < limit, !stream.isSecure else { throw error }
+            guard case .deadline = error, parkAt < limit else { throw error }
             return .park(until: limit)
         }
     }

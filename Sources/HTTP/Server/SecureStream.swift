@@ -1,0 +1,77 @@
+internal import HTTPTypes
+internal import Logging
+internal import Sockets
+
+/// The TLS handshake a connection begins with, when the listener has a certificate.
+extension HTTPLoop {
+    /// Whether the stream carries requests now. If not, it has ended.
+    ///
+    /// Until the first byte the connection is idle and holds nothing but its task: neither a buffer nor an `SSL`. From
+    /// then on it is in flight, so draining lets the handshake end, by its own deadline at the latest.
+    func secure(_ stream: SocketStream, with acceptor: TLSAcceptor) async -> Bool {
+        stream.setDeadline(loop.now.adding(milliseconds: configuration.timeouts.handshake))
+        do throws(StreamError) {
+            let head = try await readFirstBytes(stream)
+            guard let first = head.first else {
+                stream.close()
+                return false
+            }
+            // RFC 8446 §5.1: a handshake record begins with 22. A method begins with a letter.
+            if Self.isUpperCaseLetter(first) {
+                acceptor.count(.failed)
+                await refusePlain(stream)
+                return false
+            }
+            try await stream.startTLS(acceptor.context, serverName: nil, head: head)
+            acceptor.count(stream.isResumed ? .resumed : .full)
+            return true
+        } catch {
+            acceptor.count(.failed)
+            logger.debug("handshake failed", metadata: ["reason": "\(error)"])
+            if case .tls = error {
+                // OpenSSL has sent an alert; a reset for what the peer still sends would destroy it.
+                await stream.lingeringClose(until: loop.now.adding(milliseconds: configuration.timeouts.linger))
+            } else {
+                stream.close()
+            }
+            return false
+        }
+    }
+
+    private func readFirstBytes(_ stream: SocketStream) async throws(StreamError) -> ArraySlice<UInt8> {
+        stream.isIdle = true
+        defer { stream.isIdle = false }
+        while true {
+            if let head = try firstBytes(stream) { return head }
+            try await stream.waitUntilReadable()
+        }
+    }
+
+    private func firstBytes(_ stream: SocketStream) throws(StreamError) -> ArraySlice<UInt8>? {
+        var buffer = loop.buffers.take()
+        defer { loop.buffers.give(buffer) }
+        guard let count = try stream.tryReading(into: &buffer, at: 0) else { return nil }
+        return Array(buffer.prefix(count))[...]
+    }
+
+    private static func isUpperCaseLetter(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+    }
+
+    /// Somebody speaks plain HTTP here: told in plain HTTP, since nothing else would be understood. What was asked is
+    /// not looked at.
+    private func refusePlain(_ stream: SocketStream) async {
+        logger.debug("handshake failed", metadata: ["reason": "plain HTTP"])
+        var fields = configuration.refusalFields
+        fields[.contentType] = "text/plain; charset=utf-8"
+        let text = Array("400 Bad Request: this port speaks https\n".utf8)
+        var output = loop.buffers.takeOutput()
+        _ = ResponseSerializer.appendHead(
+            status: .badRequest, fields: fields, framing: .length(text.count), date: currentTime().date,
+            connection: .close, into: &output)
+        output += text
+        try? await stream.write(output)
+        loop.buffers.giveOutput(output)
+        await stream.lingeringClose(until: loop.now.adding(milliseconds: configuration.timeouts.linger))
+    }
+}

@@ -1,0 +1,83 @@
+internal import COpenSSL
+internal import Synchronization
+
+/// What a listener's handshakes are made with: a certificate that can be replaced while connections stand, the keys of
+/// the tickets, which outlive it, and what was agreed on.
+///
+/// Replacing is one assignment under a mutex. A handshake takes its reference there once, and its `SSL` keeps the
+/// `SSL_CTX` it was made from (OpenSSL counts references atomically): it ends with the certificate it began with. The
+/// old context is freed with the last connection that was made from it.
+package final class TLSAcceptor: Sendable {
+    private let current: Mutex<TLSContext>
+    private let protocols: [ApplicationProtocol]
+    package let ticketKeys: TicketKeys
+    private let full = Atomic<Int>(0)
+    private let resumed = Atomic<Int>(0)
+    private let failed = Atomic<Int>(0)
+
+    /// - Parameters:
+    ///   - certificate: PEM, the server's own first, then the chain. Text around it is ignored.
+    ///   - privateKey: PEM, not encrypted. The caller may wipe its bytes afterwards.
+    ///   - protocols: what is offered in the handshake, the preferred first.
+    ///   - random: as many unpredictable bytes as asked for; keys of tickets are made of them.
+    ///   - clock: by it keys of tickets grow old.
+    package init(
+        certificate: [UInt8], privateKey: [UInt8], protocols: [ApplicationProtocol] = [.http2, .http1],
+        random: @escaping @Sendable (Int) -> [UInt8] = TLSAcceptor.systemRandom,
+        clock: @escaping @Sendable () -> Deadline = { Deadline.now }
+    ) throws(TLSConfigurationError) {
+        let ticketKeys = TicketKeys(random: random, clock: clock)
+        let context = try TLSContext.server(
+            certificate: certificate, privateKey: privateKey, protocols: protocols, ticketKeys: ticketKeys)
+        self.ticketKeys = ticketKeys
+        self.protocols = protocols
+        current = Mutex(context)
+    }
+
+    /// What the next handshake is made with.
+    package var context: TLSContext { current.withLock { $0 } }
+
+    /// Serves another certificate from the next handshake on. All or nothing: when it throws, the one before stays.
+    /// Connections that stand are not touched, and tickets given before still resume.
+    package func replace(certificate: [UInt8], privateKey: [UInt8]) throws(TLSConfigurationError) {
+        let context = try TLSContext.server(
+            certificate: certificate, privateKey: privateKey, protocols: protocols, ticketKeys: ticketKeys)
+        current.withLock { $0 = context }
+    }
+
+    // MARK: Counting
+
+    /// How a handshake ended.
+    package enum Outcome: Sendable {
+        case full
+        /// By a ticket: no signature was made.
+        case resumed
+        case failed
+    }
+
+    /// For whoever makes handshakes with it, on any loop.
+    package func count(_ outcome: Outcome) {
+        switch outcome {
+        case .full: full.wrappingAdd(1, ordering: .relaxed)
+        case .resumed: resumed.wrappingAdd(1, ordering: .relaxed)
+        case .failed: failed.wrappingAdd(1, ordering: .relaxed)
+        }
+    }
+
+    /// How many ended so since the start, on all loops.
+    package func handshakes(_ outcome: Outcome) -> Int {
+        switch outcome {
+        case .full: full.load(ordering: .relaxed)
+        case .resumed: resumed.load(ordering: .relaxed)
+        case .failed: failed.load(ordering: .relaxed)
+        }
+    }
+
+    /// OpenSSL's generator, seeded by the kernel; empty when it fails, and then no tickets are given.
+    package static let systemRandom: @Sendable (Int) -> [UInt8] = { count in
+        // Invariant: RAND_priv_bytes fills all of the buffer or fails.
+        unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            initialized = unsafe RAND_priv_bytes(buffer.baseAddress, Int32(count)) == 1 ? count : 0
+        }
+    }
+}
