@@ -18,7 +18,7 @@ internal import COpenSSL
     }
 
     deinit {
-        for unsafecertificate in unsafe chain { unsafe X509_free(certificate) }
+        unsafe chain.forEach { unsafe X509_free($0) }
         unsafe EVP_PKEY_free(key)
     }
 
@@ -27,8 +27,8 @@ internal import COpenSSL
         guard let first = unsafe chain.first, unsafe SSL_CTX_use_certificate(context, first) == 1 else {
             throw .certificate(TLSContext.lastError())
         }
-        for unsafecertificate in unsafe chain.dropFirst() {
-            guard unsafe bramley_SSL_CTX_add1_chain_cert(context, certificate) == 1 else {
+        for index in unsafe chain.indices.dropFirst() {
+            guard unsafe bramley_SSL_CTX_add1_chain_cert(context, chain[index]) == 1 else {
                 throw .certificate(TLSContext.lastError())
             }
         }
