@@ -57,7 +57,7 @@ let package = Package(
         library("Coding"),
         library("Crypto", ["Coding", "COpenSSL"]),
         library("Sockets", ["CLinux", "COpenSSL"]),
-        library("HTTP", ["Sockets", httpTypes, logging, metrics]),
+        library("HTTP", ["Sockets", "CNghttp2", httpTypes, logging, metrics]),
         library("RelyingParty", ["Coding", "Crypto", logging, metrics]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", httpTypes, logging, metrics]),
         library("Storage", ["RelyingParty", "Coding", "Crypto", grdb, logging]),

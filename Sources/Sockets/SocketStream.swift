@@ -63,6 +63,9 @@ extension StreamError: CustomStringConvertible {
 
     /// Whether nothing is in flight: set by the server between requests, so that draining may end the wait.
     package var isIdle = false
+    /// Whether draining also ends a wait to read while something is in flight: a connection of many requests says then
+    /// that it takes no more of them.
+    package var hearsOfDraining = false
 
     /// Takes ownership of `descriptor`, which must be non-blocking and connected, or connecting.
     init(
@@ -214,7 +217,7 @@ extension StreamError: CustomStringConvertible {
     private func checkBeforeWaiting() throws(StreamError) {
         if isClosed { throw .aborted }
         if deadline <= loop.now { throw .deadline }
-        if isIdle && loop.isDraining { throw .draining }
+        if loop.isDraining && (isIdle || hearsOfDraining) { throw .draining }
     }
 
     private static func check(_ wake: Wake) throws(StreamError) {
@@ -271,7 +274,13 @@ extension StreamError: CustomStringConvertible {
     }
 
     override func drain() {
-        if isParked || isUnattended { close() } else if isIdle { resumeBoth(.draining) }
+        if isParked || isUnattended {
+            close()
+        } else if isIdle {
+            resumeBoth(.draining)
+        } else if hearsOfDraining {
+            resumeReader(.draining)
+        }
     }
 
     override func abort() {

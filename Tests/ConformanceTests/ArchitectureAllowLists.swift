@@ -11,6 +11,9 @@ enum AllowLists {
         "Sources/Sockets/BufferPool.swift BufferPool": "a member of one loop, called on its thread",
         "Sources/Sockets/TLSContext.swift TLSContext": "an SSL_CTX that is not changed after init",
         "Sources/HTTP/Server/HTTPServer.swift HTTPLoop": "one per loop, touched on its thread",
+        "Sources/HTTP/HTTP2/HTTP2Connection.swift HTTP2Connection":
+            "touched on the thread of its stream's loop, asserted",
+        "Sources/HTTP/HTTP2/HTTP2Responding.swift HTTP2Answer": "made and taken apart on the loop of its connection",
         "Sources/HTTP/Client/ConnectionPool.swift ConnectionPool": "one per loop, touched on its thread, asserted",
         "Sources/Crypto/SecretBytes.swift Storage": "written by init alone",
         "Sources/Crypto/FetchedAlgorithms.swift FetchedAlgorithms": "OpenSSL algorithms are immutable once fetched",
@@ -22,6 +25,8 @@ enum AllowLists {
     /// `unsafe`, `@safe` and `@unsafe`, by folder.
     static let unsafe: [String: String] = [
         "Sources/Sockets/": "system calls and OpenSSL's TLS take pointers; wrapped once, here",
+        "Sources/HTTP/HTTP2/HTTP2Session.swift": "nghttp2 takes pointers; wrapped here and in its callbacks",
+        "Sources/HTTP/HTTP2/HTTP2Callbacks.swift": "what nghttp2 calls is given pointers",
         "Sources/Crypto/": "OpenSSL's digests, ciphers and keys take pointers; wrapped once, here",
         "Sources/AppleSimulator/OpenSSL/": "the simulator's own wrapper, which shares nothing with the server's",
     ]

@@ -110,6 +110,27 @@ package final class HTTPLoop: @unchecked Sendable {
         await connection.run()
     }
 
+    /// Speaks HTTP/2 on a connection whose client has chosen it, until it ends.
+    package func serveHTTP2(_ stream: SocketStream) async {
+        guard let connection = HTTP2Connection(stream, on: self) else { return stream.close() }
+        await connection.run()
+    }
+
+    /// The request, without its content, whose head is `head`, parsed from `storage`.
+    func makeRequest(
+        _ head: borrowing RequestHead, in storage: [UInt8], _ range: Range<Int>? = nil, from stream: SocketStream
+    ) -> ServerRequest {
+        let bytes = storage.span.extracting(range ?? storage.indices)
+        let request = head.makeRequest(bytes, scheme: stream.isSecure ? "https" : "http")
+        let peer = stream.peer.ip.normalized
+        var query: String?
+        if let range = head.query { query = range.string(in: bytes) }
+        return ServerRequest(
+            head: request, path: head.path.isEmpty ? "/" : head.path.string(in: bytes), query: query, body: [],
+            client: configuration.trustedProxies.clientAddress(peer: peer, fields: request.headerFields),
+            isFromTrustedProxy: configuration.trustedProxies.contains(peer))
+    }
+
     /// Milliseconds since 1970, and the value of `Date` for that second.
     func currentTime() -> (milliseconds: Int64, date: [UInt8]) {
         let now = wallClock()

@@ -115,7 +115,7 @@ final class ServerConnection {
                 return true
             }
         }
-        var request = makeRequest()
+        var request = server.makeRequest(parser.head, in: input.storage, input.range, from: stream)
         let framing = parser.head.framing
         let version = parser.head.minorVersion
         let expectsContinue = parser.head.expectsContinue
@@ -149,21 +149,6 @@ final class ServerConnection {
         }
         let stays = mayStay && !stream.loop.isDraining
         return try await send(response, isHead: isHead, version: version, mayStay: stays)
-    }
-
-    private func makeRequest() -> ServerRequest {
-        let storage = input.storage
-        let bytes = storage.span.extracting(input.range)
-        let head = parser.head.makeRequest(bytes, scheme: stream.isSecure ? "https" : "http")
-        let path = parser.head.path.isEmpty ? "/" : parser.head.path.string(in: bytes)
-        let peer = stream.peer.ip.normalized
-        var query: String?
-        if let range = parser.head.query { query = range.string(in: bytes) }
-        let proxies = server.configuration.trustedProxies
-        return ServerRequest(
-            head: head, path: path, query: query, body: [],
-            client: proxies.clientAddress(peer: peer, fields: head.headerFields),
-            isFromTrustedProxy: proxies.contains(peer))
     }
 
     // MARK: Reading
@@ -359,7 +344,7 @@ final class ConnectionBodyWriter: BodyWriter {
 
 extension HTTPResponse.Status {
     /// The status of a refusal, with its reason phrase.
-    fileprivate static func refusing(_ error: WireError) -> HTTPResponse.Status {
+    static func refusing(_ error: WireError) -> HTTPResponse.Status {
         switch error.status {
         case 413: .contentTooLarge
         case 414: .uriTooLong

@@ -1,0 +1,212 @@
+internal import Sockets
+
+/// The nine bytes before every frame (RFC 9113 §4.1).
+struct FrameHeader: Hashable, Sendable {
+    enum Kind {
+        static let data: UInt8 = 0x0
+        static let headers: UInt8 = 0x1
+        static let priority: UInt8 = 0x2
+        static let resetStream: UInt8 = 0x3
+        static let settings: UInt8 = 0x4
+        static let pushPromise: UInt8 = 0x5
+        static let ping: UInt8 = 0x6
+        static let goAway: UInt8 = 0x7
+        static let windowUpdate: UInt8 = 0x8
+        static let continuation: UInt8 = 0x9
+    }
+
+    static let size = 9
+    static let endStream: UInt8 = 0x1
+    static let acknowledge: UInt8 = 0x1
+    static let endHeaders: UInt8 = 0x4
+
+    var length: Int
+    var kind: UInt8
+    var flags: UInt8
+    var stream: UInt32
+
+    func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
+}
+
+/// Looks at every frame header before nghttp2 does: it knows where frames begin and end, refuses what nghttp2 lets
+/// pass, and counts what is no attack once and one a thousand times.
+///
+/// Sans-I/O: the session feeds nghttp2 exactly the segments this hands out, so that nothing of a refused frame gets
+/// there, and every frame is judged in the state that the one before it has left.
+struct FrameGate: Sendable {
+    /// What is known of a stream, asked of the session.
+    enum StreamState {
+        case open, closed
+        /// Reset by us, or never taken: frames that were on their way are ignored (RFC 9113 §5.1).
+        case ignored
+        /// Below the highest, and never used.
+        case skipped
+    }
+
+    private enum Place {
+        case preface(matched: Int)
+        case header
+        case payload(remaining: Int)
+    }
+
+    private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+    /// A DATA frame with less content than this costs a token.
+    private static let smallData = 16
+
+    private let limits: HTTP2Limits
+    private var place = Place.preface(matched: 0)
+    private var collected: [UInt8] = []
+    private var patience = PatienceBudget()
+    private var continuations = 0
+    /// Nonzero while CONTINUATION frames of that stream are to come.
+    private(set) var openBlock: UInt32 = 0
+    /// The highest stream of the client so far.
+    private(set) var highest: UInt32 = 0
+    private(set) var current = FrameHeader(length: 0, kind: 0, flags: 0, stream: 0)
+    /// The client's first SETTINGS are complete.
+    private(set) var isStarted = false
+
+    init(limits: HTTP2Limits) {
+        self.limits = limits
+        collected.reserveCapacity(FrameHeader.size)
+    }
+
+    /// Whether a frame or a header block has begun and not ended.
+    var isInsideFrame: Bool {
+        switch place {
+        case .preface(let matched): matched > 0
+        case .header: !collected.isEmpty || openBlock != 0
+        case .payload: true
+        }
+    }
+
+    /// Whether that frame is one of content, whose time is the stream's.
+    var isInsideData: Bool {
+        if case .payload = place { return current.kind == FrameHeader.Kind.data }
+        return false
+    }
+
+    /// The next bytes to hand on, from `range.lowerBound`, at most to the end of a frame.
+    mutating func next(
+        _ bytes: Span<UInt8>, _ range: Range<Int>, now: Deadline, state: (UInt32) -> StreamState
+    ) throws(HTTP2Failure) -> Range<Int> {
+        var index = range.lowerBound
+        switch place {
+        case .preface(var matched):
+            while index < range.upperBound, matched < Self.preface.count {
+                // RFC 9113 §3.4.
+                guard bytes[index] == Self.preface[matched] else { throw HTTP2Failure(.protocolError, "bad preface") }
+                matched += 1
+                index += 1
+            }
+            place = matched == Self.preface.count ? .header : .preface(matched: matched)
+        case .header:
+            while index < range.upperBound, collected.count < FrameHeader.size {
+                collected.append(bytes[index])
+                index += 1
+            }
+            guard collected.count == FrameHeader.size else { break }
+            takeHeader()
+            try judge(now: now, state: state)
+            index += payload(available: range.upperBound - index)
+        case .payload:
+            index += payload(available: range.upperBound - index)
+        }
+        return range.lowerBound..<index
+    }
+
+    /// A fault of the peer that made us reset a stream, or the like.
+    mutating func charge(_ cost: Int, at now: Deadline) throws(HTTP2Failure) {
+        guard patience.charge(cost, at: now) else {
+            throw HTTP2Failure(.enhanceYourCalm, "too many frames that bring nothing")
+        }
+    }
+
+    mutating func credit(_ gain: Int) { patience.credit(gain) }
+
+    private mutating func takeHeader() {
+        let length = Int(collected[0]) << 16 | Int(collected[1]) << 8 | Int(collected[2])
+        var stream: UInt32 = 0
+        for index in 5..<FrameHeader.size { stream = stream << 8 | UInt32(collected[index]) }
+        // The first bit is reserved, and ignored.
+        current = FrameHeader(length: length, kind: collected[3], flags: collected[4], stream: stream & 0x7fff_ffff)
+        collected.removeAll(keepingCapacity: true)
+        place = .payload(remaining: current.length)
+    }
+
+    /// How many of the bytes at hand belong to the frame.
+    private mutating func payload(available: Int) -> Int {
+        guard case .payload(let remaining) = place else { return 0 }
+        let count = min(remaining, available)
+        if count == remaining {
+            place = .header
+            if current.kind == FrameHeader.Kind.settings { isStarted = true }
+        } else {
+            place = .payload(remaining: remaining - count)
+        }
+        return count
+    }
+
+    // MARK: Judging
+
+    private mutating func judge(now: Deadline, state: (UInt32) -> StreamState) throws(HTTP2Failure) {
+        switch current.kind {
+        case FrameHeader.Kind.headers:
+            try judgeHeaders(state)
+        case FrameHeader.Kind.continuation:
+            continuations += 1
+            // CVE-2024-27316 and its kin.
+            guard continuations <= limits.continuations else {
+                throw HTTP2Failure(.enhanceYourCalm, "too many CONTINUATION frames")
+            }
+            if current.has(FrameHeader.endHeaders) { openBlock = 0 }
+        case FrameHeader.Kind.data:
+            if current.stream & 1 == 1, current.stream <= highest { try judgeData(state(current.stream)) }
+            if current.length < Self.smallData, !current.has(FrameHeader.endStream) { try charge(1, at: now) }
+        case FrameHeader.Kind.settings:
+            guard current.length <= 6 * limits.settings else {
+                throw HTTP2Failure(.enhanceYourCalm, "too many settings")
+            }
+            try charge(1, at: now)
+        default:
+            try charge(1, at: now)
+        }
+    }
+
+    private mutating func judgeHeaders(_ state: (UInt32) -> StreamState) throws(HTTP2Failure) {
+        if current.stream & 1 == 1 {
+            if current.stream > highest {
+                highest = current.stream
+            } else {
+                switch state(current.stream) {
+                case .open, .ignored: break
+                case .closed: throw HTTP2Failure(.streamClosed, "HEADERS on a closed stream")
+                // RFC 9113 §5.1.1: the number of a new stream is higher than all before it.
+                case .skipped: throw HTTP2Failure(.protocolError, "stream numbers that go back")
+                }
+            }
+        }
+        continuations = 0
+        openBlock = current.has(FrameHeader.endHeaders) ? 0 : current.stream
+    }
+
+    /// RFC 9113 §5.1: what comes after the end of a stream is an error, unless we ended it alone.
+    private func judgeData(_ state: StreamState) throws(HTTP2Failure) {
+        switch state {
+        case .open, .ignored: return
+        case .closed, .skipped: throw HTTP2Failure(.streamClosed, "DATA on a closed stream")
+        }
+    }
+}
+
+/// An error of the whole connection (RFC 9113 §5.4.1).
+struct HTTP2Failure: Error, Hashable, Sendable {
+    var code: HTTP2ErrorCode
+    /// For the log. Fixed text: nothing the peer sent is in it.
+    var reason: String
+
+    init(_ code: HTTP2ErrorCode, _ reason: String) {
+        self.code = code
+        self.reason = reason
+    }
+}

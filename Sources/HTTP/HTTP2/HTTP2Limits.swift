@@ -1,0 +1,66 @@
+internal import Sockets
+
+/// What one HTTP/2 connection may have and hold. What an HTTP/1.1 request may be (`WireLimits`) holds here as well.
+struct HTTP2Limits: Hashable, Sendable {
+    /// Requests in the works at a time, streams that the client has reset meanwhile included; one more is refused.
+    var concurrentStreams = 128
+    /// `SETTINGS_INITIAL_WINDOW_SIZE`: bytes of content a client may send before it hears from us.
+    var streamWindow: Int
+    /// Bytes of content of all requests together that one connection holds; credit comes back when they are answered.
+    var connectionWindow: Int
+    /// `SETTINGS_MAX_HEADER_LIST_SIZE`, as advice: what counts is the size the head would have had in HTTP/1.1.
+    var headerList: Int
+    /// CONTINUATION frames behind one HEADERS.
+    var continuations = 8
+    /// Entries of one SETTINGS frame.
+    var settings = 32
+    /// Bytes of serialised frames that wait for the socket.
+    var output = 65_536
+    /// Bytes of a streamed response that wait for the peer's windows.
+    var pendingContent = 65_536
+
+    init(_ wire: WireLimits) {
+        // One byte more than is allowed: who sends that is told 413, and does not wait for a window for ever.
+        streamWindow = max(65_535, min(wire.body + 1, 1 << 20))
+        connectionWindow = min(max(1 << 20, 2 * wire.body), 1 << 30)
+        headerList = wire.requestLine + wire.headerBlock
+    }
+}
+
+/// What a peer may do that costs us and brings nothing, before the connection is closed with ENHANCE_YOUR_CALM:
+/// a bucket of tokens that fills slowly by time, and by every request served.
+///
+/// PING, SETTINGS, PRIORITY, RST_STREAM and unknown frames take one each, and so do WINDOW_UPDATE, DATA frames with
+/// next to nothing in them, and every stream that we must reset for a fault of the peer (CVE-2023-44487,
+/// CVE-2025-8671, CVE-2019-9511 to 9518).
+struct PatienceBudget: Sendable {
+    /// Enough for a browser that closes a page of a hundred requests ten times in a row.
+    static let capacity = 1000
+    static let refillPerSecond: Int64 = 33
+
+    private var tokens = Self.capacity
+    private var refilledAt: Deadline?
+
+    /// Takes tokens away; false once there are none.
+    mutating func charge(_ cost: Int, at now: Deadline) -> Bool {
+        refill(at: now)
+        tokens -= cost
+        return tokens >= 0
+    }
+
+    mutating func credit(_ gain: Int) {
+        tokens = min(Self.capacity, tokens + gain)
+    }
+
+    private mutating func refill(at now: Deadline) {
+        guard let last = refilledAt else {
+            refilledAt = now
+            return
+        }
+        let step = 1_000_000_000 / Self.refillPerSecond
+        let gained = (now.nanoseconds - last.nanoseconds) / step
+        guard gained > 0 else { return }
+        refilledAt = Deadline(nanoseconds: last.nanoseconds + gained * step)
+        credit(Int(min(gained, Int64(Self.capacity))))
+    }
+}

@@ -1,0 +1,159 @@
+internal import HTTPTypes
+internal import Logging
+internal import Sockets
+internal import Synchronization
+
+/// A request on its way to its handler's task, with the stream it came on.
+///
+/// Proof for `@unchecked Sendable`: see `HTTP2Connection`, which makes it and takes it apart on the same loop.
+final class HTTP2Answer: @unchecked Sendable {
+    let stream: HTTP2Stream
+    var request: ServerRequest
+
+    init(_ stream: HTTP2Stream, _ request: ServerRequest) {
+        self.stream = stream
+        self.request = request
+    }
+}
+
+extension HTTP2Connection {
+    /// Asks the handler and sends what it answers, in a task of its own.
+    func respond(_ answer: HTTP2Answer) async {
+        let stream = answer.stream
+        let handed = HandedContent(answer.request)
+        answer.request.body = []
+        let response = await handed.answer(by: server.handler)
+        running -= 1
+        releaseWindow(of: stream)
+        if !stream.isClosed { await send(response, on: stream) }
+        await flush()
+    }
+
+    private func send(_ response: ServerResponse, on stream: HTTP2Stream) async {
+        // RFC 9110 §6.4.1: no content whatever the handler gave.
+        let hasNoContent = response.status.code == 204 || response.status.code == 304 || response.status.code < 200
+        switch response.body {
+        case .none, .bytes:
+            var bytes: [UInt8] = []
+            if case .bytes(let given) = response.body { bytes = given }
+            makeList(response.status, response.fields, length: hasNoContent ? nil : bytes.count)
+            let content =
+                hasNoContent || stream.isHead || bytes.isEmpty ? nil : OutgoingContent(bytes, isFinished: true)
+            begin(stream, content)
+        case .stream(let produce):
+            makeList(response.status, response.fields, length: nil)
+            guard !hasNoContent, !stream.isHead else { return begin(stream, nil) }
+            begin(stream, OutgoingContent())
+            await self.stream(produce, on: stream)
+        }
+    }
+
+    private func begin(_ stream: HTTP2Stream, _ content: OutgoingContent?) {
+        stream.content = content
+        session.respond(to: stream.id, list, content: content)
+        expectProgress(of: stream)
+    }
+
+    private func expectProgress(of stream: HTTP2Stream) {
+        stream.expectProgress(batch: limits.pendingContent, until: deadline(after: timeouts.write))
+        note(stream.deadline)
+    }
+
+    private func stream(
+        _ produce: @Sendable (any BodyWriter) async throws -> Void, on stream: HTTP2Stream
+    ) async {
+        do {
+            try await produce(HTTP2BodyWriter(self, stream))
+        } catch {
+            server.logger.debug("response stream failed", metadata: ["error": "\(error)"])
+            // Cut short: the peer sees that the content is not whole.
+            if !stream.isClosed { session.reset(stream.id, .internalError) }
+            return
+        }
+        stream.content?.finish()
+        session.resume(stream.id)
+    }
+
+    /// Appends a chunk and waits until the session has room for the next.
+    func write(_ bytes: [UInt8], on stream: HTTP2Stream) async throws(StreamError) {
+        guard !stream.isClosed, let content = stream.content else { throw .aborted }
+        guard !bytes.isEmpty else { return }
+        let wasEmpty = content.pending == 0
+        content.append(bytes)
+        session.resume(stream.id)
+        if wasEmpty { expectProgress(of: stream) }
+        await flush()
+        if content.pending > 0 { await stream.waitUntilDrained() }
+        if stream.isClosed { throw .aborted }
+    }
+
+    // MARK: Fields
+
+    private func makeList(_ status: HTTPResponse.Status, _ fields: HTTPFields, length: Int?) {
+        list.removeAll()
+        list.append(":status", String(status.code))
+        list.append("date", server.currentTime().date)
+        list.append(fields)
+        if let length { list.append("content-length", String(length)) }
+        if list.refused > 0 {
+            server.logger.error(
+                "fields with line breaks were left out of a response", metadata: ["count": "\(list.refused)"])
+        }
+    }
+
+    /// RFC 9110 §10.1.1.
+    func sendContinue(_ id: Int32) {
+        list.removeAll()
+        list.append(":status", "100")
+        session.inform(id, list)
+    }
+
+    // MARK: Refusing
+
+    /// RFC 9113 §8.1.1.
+    func malformed(_ id: Int32, _ reason: String) {
+        server.logger.debug("malformed request", metadata: ["reason": "\(reason)"])
+        session.resetFaulty(id, .protocolError)
+    }
+
+    func refuse(_ id: Int32, _ error: WireError) {
+        refuse(id, status: .refusing(error), reason: error.reason)
+    }
+
+    func refuse(_ stream: HTTP2Stream, _ error: WireError) {
+        refuse(stream, status: .refusing(error), reason: error.reason)
+    }
+
+    func refuse(_ stream: HTTP2Stream, status: HTTPResponse.Status, reason: String) {
+        stream.request = nil
+        stream.isAnswered = true
+        stream.deadline = .never
+        releaseWindow(of: stream)
+        refuse(stream.id, status: status, reason: reason)
+    }
+
+    /// Answers what no handler sees. What is still to come of the request is no longer wanted.
+    private func refuse(_ id: Int32, status: HTTPResponse.Status, reason: String) {
+        server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
+        var fields = server.configuration.refusalFields
+        fields[.contentType] = "text/plain; charset=utf-8"
+        let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
+        makeList(status, fields, length: text.count)
+        session.respond(to: id, list, content: OutgoingContent(text, isFinished: true))
+    }
+}
+
+/// The content of a streamed response, each part taken by the session before the next.
+final class HTTP2BodyWriter: BodyWriter {
+    private let connection: HTTP2Connection
+    private let stream: HTTP2Stream
+
+    init(_ connection: HTTP2Connection, _ stream: HTTP2Stream) {
+        self.connection = connection
+        self.stream = stream
+    }
+
+    func write(_ bytes: [UInt8]) async throws {
+        try await connection.write(bytes, on: stream)
+    }
+}

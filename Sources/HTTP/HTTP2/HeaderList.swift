@@ -1,0 +1,91 @@
+internal import HTTPTypes
+
+/// The fields of a response as HTTP/2 sends them, names in lower case, in one piece of storage.
+struct HeaderList {
+    struct Entry {
+        var name: Range<Int>
+        var value: Range<Int>
+        /// Never to be kept in a compression table (RFC 7541 §7.1.3).
+        var isSecret: Bool
+    }
+
+    private(set) var bytes: [UInt8] = []
+    private(set) var entries: [Entry] = []
+    /// Fields left out because of bytes that end a line.
+    private(set) var refused = 0
+
+    mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: bytes.capacity <= 4096)
+        entries.removeAll(keepingCapacity: entries.capacity <= 64)
+        refused = 0
+    }
+
+    mutating func giveStorageBack() {
+        bytes = []
+        entries = []
+    }
+
+    mutating func append(_ name: String, _ value: String) {
+        guard OutgoingText.isSafe(value) else {
+            refused += 1
+            return
+        }
+        let start = bytes.count
+        bytes.append(contentsOf: name.utf8)
+        let middle = bytes.count
+        bytes.append(contentsOf: value.utf8)
+        entries.append(
+            Entry(name: start..<middle, value: middle..<bytes.count, isSecret: name == "set-cookie"))
+    }
+
+    mutating func append(_ name: String, _ value: [UInt8]) {
+        let start = bytes.count
+        bytes.append(contentsOf: name.utf8)
+        let middle = bytes.count
+        bytes.append(contentsOf: value)
+        entries.append(Entry(name: start..<middle, value: middle..<bytes.count, isSecret: false))
+    }
+
+    /// The fields of a handler, without the ones that are the server's business, as `ResponseSerializer` has it.
+    mutating func append(_ fields: HTTPFields) {
+        for field in fields {
+            switch field.name.canonicalName {
+            case "date", "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade",
+                "proxy-connection":
+                continue
+            case let name:
+                append(name, field.value)
+            }
+        }
+    }
+
+    /// Takes the head that an `ImmediateResponder` wrote for HTTP/1.1, once: status line, fields, empty line.
+    /// - Returns: false when it is none.
+    mutating func takeHead(_ head: inout [UInt8]) -> Bool {
+        removeAll()
+        // `HTTP/1.1 204 `
+        guard head.count > 13 else { return false }
+        swap(&bytes, &head)
+        let end = bytes.count
+        let status = end..<end + 7
+        bytes.append(contentsOf: ":status".utf8)
+        entries.append(Entry(name: status, value: 9..<12, isSecret: false))
+        var index = 13
+        while index < end, bytes[index] != ASCII.lineFeed { index += 1 }
+        index += 1
+        while index < end, bytes[index] != ASCII.carriageReturn {
+            let start = index
+            while index < end, bytes[index] != ASCII.colon {
+                let byte = bytes[index]
+                if byte >= 0x41, byte <= 0x5a { bytes[index] = byte | 0x20 }
+                index += 1
+            }
+            let value = index + 2
+            while index < end, bytes[index] != ASCII.carriageReturn { index += 1 }
+            guard value <= index, index + 1 < end else { return false }
+            entries.append(Entry(name: start..<value - 2, value: value..<index, isSecret: false))
+            index += 2
+        }
+        return index < end
+    }
+}
