@@ -106,6 +106,7 @@ package final class HTTPLoop: @unchecked Sendable {
         if let acceptor = configuration.tls, !stream.isSecure {
             guard await secure(stream, with: acceptor) else { return }
         }
+        if stream.applicationProtocol == .http2 { return await serveHTTP2(stream) }
         let connection = ServerConnection(stream, on: self)
         await connection.run()
     }
