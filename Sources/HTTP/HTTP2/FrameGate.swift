@@ -86,10 +86,20 @@ struct FrameGate: Sendable {
         return false
     }
 
-    /// The next bytes to hand on, from `range.lowerBound`, at most to the end of a frame.
+    /// What to hand on next.
+    struct Segment {
+        /// How many bytes are dealt with.
+        var used: Int
+        /// A frame header whose bytes came apart: to go before `range`.
+        var header: [UInt8] = []
+        var range: Range<Int>
+    }
+
+    /// The next bytes to hand on, from `range.lowerBound`, at most to the end of a frame. A header is handed on when it
+    /// is whole: nghttp2 1.52 counts the pieces of one as CONTINUATION frames.
     mutating func next(
         _ bytes: Span<UInt8>, _ range: Range<Int>, now: Deadline, state: (UInt32) -> StreamState
-    ) throws(HTTP2Failure) -> Range<Int> {
+    ) throws(HTTP2Failure) -> Segment {
         var index = range.lowerBound
         switch place {
         case .preface(var matched):
@@ -101,18 +111,24 @@ struct FrameGate: Sendable {
             }
             place = matched == Self.preface.count ? .header : .preface(matched: matched)
         case .header:
+            let cameApart = !collected.isEmpty
             while index < range.upperBound, collected.count < FrameHeader.size {
                 collected.append(bytes[index])
                 index += 1
             }
-            guard collected.count == FrameHeader.size else { break }
+            guard collected.count == FrameHeader.size else {
+                return Segment(used: index - range.lowerBound, range: index..<index)
+            }
+            let header = cameApart ? collected : []
+            let start = cameApart ? index : range.lowerBound
             takeHeader()
             try judge(now: now, state: state)
             index += payload(available: range.upperBound - index)
+            return Segment(used: index - range.lowerBound, header: header, range: start..<index)
         case .payload:
             index += payload(available: range.upperBound - index)
         }
-        return range.lowerBound..<index
+        return Segment(used: index - range.lowerBound, range: range.lowerBound..<index)
     }
 
     /// A fault of the peer that made us reset a stream, or the like.
@@ -167,6 +183,10 @@ struct FrameGate: Sendable {
             guard current.length <= 6 * limits.settings else {
                 throw HTTP2Failure(.enhanceYourCalm, "too many settings")
             }
+            try charge(1, at: now)
+        case FrameHeader.Kind.priority:
+            // RFC 9113 §6.3: nghttp2 ignores these frames altogether once priorities are switched off.
+            guard current.stream != 0 else { throw HTTP2Failure(.protocolError, "PRIORITY on stream 0") }
             try charge(1, at: now)
         default:
             try charge(1, at: now)

@@ -9,9 +9,7 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, user in
             guard let frame = unsafe frame else { return 0 }
             let isRequest = unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST
-            let session = unsafe HTTP2Callbacks.session(of: user)
-            if isRequest { session?.noteOpened() }
-            session?.assembler.begin(trailers: !isRequest)
+            unsafe HTTP2Callbacks.session(of: user)?.assembler.begin(trailers: !isRequest)
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
@@ -68,11 +66,12 @@ enum HTTP2Callbacks {
             }
             return 0
         }
-        unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, _, user in
+        unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, error, user in
             guard let frame = unsafe frame else { return 0 }
             let header = unsafe frame.pointee.hd
-            // A response too large to send.
-            if header.type == FrameHeader.Kind.headers {
+            // A response too large to send; one whose stream has gone is nobody's loss.
+            let hasGone = [NGHTTP2_ERR_STREAM_CLOSED, NGHTTP2_ERR_STREAM_CLOSING].contains { $0.rawValue == error }
+            if header.type == FrameHeader.Kind.headers, !hasGone {
                 unsafe HTTP2Callbacks.session(of: user)?.unsent.append(header.stream_id)
             }
             return 0

@@ -27,20 +27,24 @@ final class HTTP2Connection: @unchecked Sendable {
     var running = 0
     var list = HeaderList()
     var scratch: [UInt8] = []
-    private var parser: RequestParser
-    private var output: [UInt8] = []
+    var parser: RequestParser
+    var output: [UInt8] = []
     private var isWriting = false
     private var turn = 0
-    private var isDead = false
+    /// Storage for events between two calls.
+    private var spare: [HTTP2Session.Event] = []
+    /// The peer sends nothing more: what waits for a window waits in vain.
+    var peerHasEnded = false
+    var isDead = false
 
     // Deadlines: the socket has one, the nearest, looked at again when it has passed.
-    private var nearest = Deadline.never
-    private var writeDeadline = Deadline.never
-    private var frameDeadline = Deadline.never
-    private var drainDeadline = Deadline.never
-    private var idleSince: Deadline
-    private var hasAnnouncedShutdown = false
-    private var hasShutDown = false
+    var nearest = Deadline.never
+    var writeDeadline = Deadline.never
+    var frameDeadline = Deadline.never
+    var drainDeadline = Deadline.never
+    var idleSince: Deadline
+    var hasAnnouncedShutdown = false
+    var hasShutDown = false
 
     init?(_ stream: SocketStream, on server: HTTPLoop) {
         limits = HTTP2Limits(server.configuration.limits)
@@ -66,13 +70,14 @@ final class HTTP2Connection: @unchecked Sendable {
         await withDiscardingTaskGroup { group in
             do throws(StreamError) {
                 ending = try await serve(&group)
+                if ending == .linger { isDead = true }
             } catch {
-                ending = .close
+                abort()
             }
-            isDead = true
             if ending == .linger { stream.shutdownWrite() }
-            // Whoever waits for a window waits in vain now.
-            for stream in streams.values { close(stream) }
+            // What is whole is answered, to a peer that has only closed its own side.
+            peerHasEnded = true
+            for stream in streams.values where isDead || stream.isWaiting { close(stream) }
         }
         stream.hearsOfDraining = false
         switch ending {
@@ -87,7 +92,10 @@ final class HTTP2Connection: @unchecked Sendable {
         if stream.loop.isDraining { beginShutdown() }
         while true {
             try send(&group)
-            if isFinished { return try await end() }
+            if isFinished { return end() }
+            if isWriting, session.queuedFrames > limits.queuedFrames {
+                session.fail(HTTP2Failure(.enhanceYourCalm, "answers that nobody reads"))
+            }
             guard let count = try await read(&group) else { continue }
             if count == 0 { return .close }
         }
@@ -129,13 +137,9 @@ final class HTTP2Connection: @unchecked Sendable {
         var hasContent = false
         while index < count {
             index += session.receive(input, index..<count, now: stream.loop.now)
-            if !session.events.isEmpty {
-                let events = session.events
-                session.events.removeAll(keepingCapacity: true)
-                for event in events {
-                    if case .content = event { hasContent = true }
-                    handle(event, input, &group)
-                }
+            forEachEvent { event in
+                if case .content = event { hasContent = true }
+                handle(event, input, &group)
             }
             if turn >= Self.requestsPerTurn {
                 turn = 0
@@ -161,7 +165,7 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     private func giveStorageBack() {
-        guard streams.isEmpty, running == 0 else { return }
+        guard streams.isEmpty, running == 0, !session.gate.isInsideFrame else { return }
         session.assembler.giveStorageBack()
         list.giveStorageBack()
         scratch = []
@@ -169,6 +173,17 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     // MARK: Events
+
+    /// Takes the events out; what handling them causes comes with the next call.
+    private func forEachEvent(_ body: (HTTP2Session.Event) -> Void) {
+        guard !session.events.isEmpty else { return }
+        var events = spare
+        spare = []
+        swap(&events, &session.events)
+        for event in events { body(event) }
+        events.removeAll(keepingCapacity: true)
+        spare = events
+    }
 
     private func handle(_ event: HTTP2Session.Event, _ input: [UInt8], _ group: inout DiscardingTaskGroup) {
         switch event {
@@ -203,7 +218,7 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    private func close(_ stream: HTTP2Stream) {
+    func close(_ stream: HTTP2Stream) {
         stream.isClosed = true
         stream.deadline = .never
         stream.request = nil
@@ -217,238 +232,14 @@ final class HTTP2Connection: @unchecked Sendable {
         stream.held = 0
     }
 
-    /// Reads a head; a stream when there is something left for a handler to do.
-    private func takeRequest(_ id: Int32, ends: Bool) -> HTTP2Stream? {
-        defer { session.assembler.release() }
-        let head: [UInt8]
-        do throws(RequestAssembler.Failure) {
-            head = try session.assembler.takeHead()
-        } catch {
-            switch error {
-            case .malformed(let reason): malformed(id, reason)
-            case .refused(let error): refuse(id, error)
-            }
-            return nil
-        }
-        let stream = parse(head, id, ends: ends)
-        session.assembler.bringBack(head)
-        return stream
-    }
-
-    private func parse(_ head: [UInt8], _ id: Int32, ends: Bool) -> HTTP2Stream? {
-        defer { parser.reset() }
-        do throws(WireError) {
-            guard try parser.parse(head.span) == head.count else {
-                malformed(id, "head that does not end")
-                return nil
-            }
-        } catch {
-            refuse(id, error)
-            return nil
-        }
-        var expected: Int?
-        if case .length(let count) = parser.head.framing {
-            expected = count
-        } else if parser.head.first(.contentLength) != nil {
-            expected = 0
-        }
-        if ends {
-            guard expected ?? 0 == 0 else {
-                malformed(id, "Content-Length without content")
-                return nil
-            }
-            if answerAtOnce(id, head) { return nil }
-        }
-        // A client that resets what it asked for has handlers at work all the same.
-        guard running + unanswered < limits.concurrentStreams else {
-            session.resetFaulty(id, .refusedStream)
-            return nil
-        }
-        let stream = HTTP2Stream(
-            id: id, request: server.makeRequest(parser.head, in: head, from: stream), expected: expected)
-        streams[id] = stream
-        guard !ends else { return stream }
-        if parser.head.expectsContinue { sendContinue(id) }
-        stream.body.reserveCapacity(min(expected ?? Self.reservedContent, Self.reservedContent))
-        stream.deadline = deadline(after: timeouts.body)
-        note(stream.deadline)
-        return nil
-    }
-
-    /// Requests whose content is still to come.
-    private var unanswered: Int { streams.values.reduce(0) { $0 + ($1.isAnswered ? 0 : 1) } }
-
-    /// As much is set aside for content before it comes, in bytes; what is short is never copied by growing.
-    private static let reservedContent = 8192
-
-    /// The fast path of HTTP/1.1, from the same bytes.
-    private func answerAtOnce(_ id: Int32, _ head: [UInt8]) -> Bool {
-        guard let immediate = server.immediate else { return false }
-        let (now, date) = server.currentTime()
-        scratch.removeAll(keepingCapacity: true)
-        guard
-            immediate.respond(
-                to: parser.head, in: head.span, peer: stream.peer.ip, now: now, date: date,
-                into: &scratch)
-        else { return false }
-        guard list.takeHead(&scratch) else { return false }
-        session.respond(to: id, list, content: nil)
-        return true
-    }
-
-    /// A client that is still sending when it has its answer may not read that before it is done, so it has a moment
-    /// for it, as after HTTP/1.1's last response (`lingeringClose`). Then the stream is reset (RFC 9113 §8.1).
-    private func discardRest(of stream: HTTP2Stream) {
-        streams[stream.id] = stream
-        stream.isAnswered = true
-        stream.leftToDiscard = 262_144
-        stream.deadline = deadline(after: timeouts.linger)
-        note(stream.deadline)
-    }
-
-    private func discard(_ count: Int, of stream: HTTP2Stream?, _ id: Int32) {
-        session.creditConnection(count)
-        guard let stream, let left = stream.leftToDiscard else { return }
-        stream.leftToDiscard = left - count
-        if left > count { session.creditStream(id, count) } else { session.reset(id, .noError) }
-    }
-
-    private func takeContent(_ id: Int32, _ input: [UInt8], _ range: Range<Int>) {
-        guard let stream = streams[id], !stream.isAnswered, stream.request != nil else {
-            return discard(range.count, of: streams[id], id)
-        }
-        let total = stream.body.count + range.count
-        guard total <= server.configuration.limits.body else {
-            session.creditConnection(range.count)
-            stream.body.wipe()
-            return refuse(stream, .bodyTooLarge)
-        }
-        // RFC 9113 §8.1.1.
-        guard total <= stream.expected ?? .max else {
-            session.creditConnection(range.count)
-            return malformed(id, "more content than announced")
-        }
-        stream.body.append(contentsOf: input[range])
-        stream.held += range.count
-        // What a body may be is bounded, and the connection's window bounds them all.
-        if server.configuration.limits.body >= limits.streamWindow { session.creditStream(id, range.count) }
-    }
-
-    private func takeTrailers(_ id: Int32, ends: Bool, _ group: inout DiscardingTaskGroup) {
-        guard let stream = streams[id], stream.request != nil else { return }
-        do throws(RequestAssembler.Failure) {
-            try session.assembler.finish()
-        } catch {
-            switch error {
-            case .malformed(let reason): return malformed(id, reason)
-            case .refused(let error): return refuse(stream, error)
-            }
-        }
-        // RFC 9113 §8.1: fields behind the content end the request.
-        guard ends else { return malformed(id, "trailer section that does not end the request") }
-        finishRequest(stream, &group)
-    }
-
-    private func finishRequest(_ stream: HTTP2Stream, _ group: inout DiscardingTaskGroup) {
-        guard !stream.isAnswered, stream.request != nil else { return }
-        guard stream.expected == nil || stream.expected == stream.body.count else {
-            return malformed(stream.id, "less content than announced")
-        }
-        start(stream, &group)
-    }
-
-    private func start(_ stream: HTTP2Stream, _ group: inout DiscardingTaskGroup) {
-        guard var request = stream.request else { return }
-        stream.request = nil
-        stream.deadline = .never
-        stream.isAnswered = true
-        running += 1
-        swap(&request.body, &stream.body)
-        let answer = HTTP2Answer(stream, request)
-        group.addTask { [self] in await respond(answer) }
-    }
-
-    // MARK: Deadlines
-
-    /// One more moment to look at the clock.
-    func note(_ deadline: Deadline) {
-        guard deadline < nearest else { return }
-        nearest = deadline
-        stream.setDeadline(deadline)
-    }
-
-    private func noteAll() {
-        nearest = .never
-        note(writeDeadline)
-        note(frameDeadline)
-        note(drainDeadline)
-        for stream in streams.values { note(stream.deadline) }
-        if isIdle { note(idleSince.adding(milliseconds: timeouts.idle)) }
-        if nearest == .never { stream.setDeadline(.never) }
-    }
-
-    private var isIdle: Bool {
-        streams.isEmpty && running == 0 && output.isEmpty && frameDeadline == .never
-    }
-
-    /// Does what is due, and sets the next deadline.
-    private func expire() {
-        let now = stream.loop.now
-        if writeDeadline <= now { return abort() }
-        if frameDeadline <= now {
-            frameDeadline = .never
-            let code = session.gate.isStarted ? HTTP2ErrorCode.enhanceYourCalm : .settingsTimeout
-            session.fail(HTTP2Failure(code, "a frame came too slowly"))
-        }
-        if drainDeadline <= now { finishShutdown() }
-        for stream in streams.values where stream.deadline <= now {
-            if stream.leftToDiscard != nil {
-                stream.deadline = .never
-                session.reset(stream.id, .noError)
-            } else if !stream.isAnswered {
-                refuse(stream, status: .requestTimeout, reason: "the content came too slowly")
-            } else if stream.hasProgressed {
-                stream.expectProgress(batch: limits.pendingContent, until: deadline(after: timeouts.write))
-            } else {
-                server.logger.debug("response was not taken", metadata: ["reason": "window"])
-                stream.deadline = .never
-                session.resetFaulty(stream.id, .cancel)
-            }
-        }
-        if isIdle, idleSince.adding(milliseconds: timeouts.idle) <= now { finishShutdown() }
-        noteAll()
-    }
-
-    private func abort() {
-        isDead = true
-        stream.close()
-    }
-
     // MARK: Ending
-
-    private func beginShutdown() {
-        guard !hasAnnouncedShutdown else { return }
-        hasAnnouncedShutdown = true
-        stream.hearsOfDraining = false
-        session.announceShutdown()
-        // A client that does not answer the PING has had its time.
-        drainDeadline = deadline(after: 1000)
-        note(drainDeadline)
-    }
-
-    private func finishShutdown() {
-        drainDeadline = .never
-        guard !hasShutDown else { return }
-        hasShutDown = true
-        session.shutDown()
-    }
 
     /// Nothing more will be read or sent.
     private var isFinished: Bool {
         output.isEmpty && !isWriting && session.isOver
     }
 
-    private func end() async throws(StreamError) -> Ending {
+    private func end() -> Ending {
         if let failure = session.failure {
             server.logger.debug(
                 "connection ended", metadata: ["code": "\(failure.code)", "reason": "\(failure.reason)"])
@@ -493,9 +284,14 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    /// The reader has to end the connection, or to see that it is over.
+    /// The reader has to see that it is over, or that nobody sets deadlines any more.
     private func wakeReader() {
-        if session.isOver, !isDead { stream.setDeadline(stream.loop.now) }
+        guard !isDead else { return }
+        if session.isOver {
+            stream.setDeadline(stream.loop.now)
+        } else if nearest == .never {
+            noteAll()
+        }
     }
 
     /// Serialises and sends until there is nothing left, or the socket is full: then false.
@@ -503,9 +299,7 @@ final class HTTP2Connection: @unchecked Sendable {
         while true {
             if output.isEmpty {
                 session.pull(into: &output, limit: limits.output)
-                let events = session.events
-                session.events.removeAll(keepingCapacity: true)
-                for event in events { settle(event) }
+                forEachEvent { settle($0) }
                 guard !output.isEmpty else {
                     writeDeadline = .never
                     return true

@@ -16,6 +16,8 @@ struct HTTP2Limits: Hashable, Sendable {
     var settings = 32
     /// Bytes of serialised frames that wait for the socket.
     var output = 65_536
+    /// Frames that wait behind those bytes: answers, acknowledgements, resets.
+    var queuedFrames = 512
     /// Bytes of a streamed response that wait for the peer's windows.
     var pendingContent = 65_536
 

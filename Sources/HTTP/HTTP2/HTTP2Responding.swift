@@ -83,8 +83,8 @@ extension HTTP2Connection {
         session.resume(stream.id)
         if wasEmpty { expectProgress(of: stream) }
         await flush()
-        if content.pending > 0 { await stream.waitUntilDrained() }
-        if stream.isClosed { throw .aborted }
+        if content.pending > 0, !peerHasEnded { await stream.waitUntilDrained() }
+        if stream.isClosed || content.pending > 0 { throw .aborted }
     }
 
     // MARK: Fields

@@ -49,7 +49,6 @@ internal import Sockets
     private var closed = RecentStreams(capacity: 64)
     private var ignored = RecentStreams(capacity: 256)
     private var lastAccepted = UInt32.max
-    private(set) var openStreams = 0
 
     /// Nil when there is no memory.
     init?(limits: HTTP2Limits, wire: WireLimits) {
@@ -84,7 +83,7 @@ internal import Sockets
         unsafe nghttp2_option_set_max_outbound_ack(options, 1000)
         unsafe nghttp2_option_set_stream_reset_rate_limit(options, 10_000, 1000)
         unsafe nghttp2_option_set_max_settings(options, limits.settings)
-        unsafe nghttp2_option_set_max_continuations(options, limits.continuations)
+        unsafe nghttp2_option_set_max_continuations(options, 2 * limits.continuations)
         var session: OpaquePointer?
         guard unsafe nghttp2_session_server_new2(&session, callbacks, nil, options) == 0 else { return nil }
         return unsafe session
@@ -117,12 +116,15 @@ internal import Sockets
         guard !isOver else { return range.count }
         do throws(HTTP2Failure) {
             let part = try gate.next(bytes.span, range, now: now) { state(of: $0) }
-            try feed(bytes, part)
+            let queued = queuedFrames
+            try feed(part.header, part.header.indices)
+            try feed(bytes, part.range)
+            if gate.current.kind == FrameHeader.Kind.settings { try checkWindows(queuedBefore: queued) }
             if gains > 0 { gate.credit(gains) }
             if faults > 0 { try gate.charge(faults, at: now) }
             gains = 0
             faults = 0
-            return part.count
+            return part.used
         } catch {
             fail(error)
             return range.count
@@ -143,6 +145,13 @@ internal import Sockets
             let isFlood = result == Int(NGHTTP2_ERR_FLOODED.rawValue)
             throw HTTP2Failure(isFlood ? .enhanceYourCalm : .internalError, "nghttp2: \(result)")
         }
+    }
+
+    /// RFC 9113 §6.9.2: SETTINGS that make a window too large are an error of the connection. nghttp2 resets the streams
+    /// they do it to, and so has more to send than the acknowledgement.
+    private func checkWindows(queuedBefore: Int) throws(HTTP2Failure) {
+        guard queuedFrames > queuedBefore + 1 else { return }
+        throw HTTP2Failure(.flowControlError, "SETTINGS make a window too large")
     }
 
     private func state(of stream: UInt32) -> FrameGate.StreamState {
@@ -307,10 +316,7 @@ internal import Sockets
 
     // MARK: What callbacks tell
 
-    func noteOpened() { openStreams += 1 }
-
     func noteClosed(_ stream: Int32, code: UInt32) {
-        openStreams -= 1
         contents[stream] = nil
         closed.insert(UInt32(stream))
         if code == HTTP2ErrorCode.noError.rawValue { gains += 1 }

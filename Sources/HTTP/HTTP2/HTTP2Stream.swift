@@ -35,6 +35,9 @@ final class HTTP2Stream {
         isHead = request?.method == .head
     }
 
+    /// For more of its request, or for the peer to take its response.
+    var isWaiting: Bool { request != nil || waiter != nil || (content?.isFinished ?? false) }
+
     // MARK: Sending
 
     /// The peer must take a batch of what is here, at most `batch` bytes, until `deadline`.

@@ -1,0 +1,82 @@
+internal import HTTPTypes
+internal import Logging
+internal import Sockets
+
+/// What ends by the clock, and how a connection ends in peace.
+extension HTTP2Connection {
+    /// How long a client that is told of the end has to say that it has read it, in milliseconds.
+    private static let shutdownNotice: Int64 = 1000
+
+    /// One more moment to look at the clock.
+    func note(_ deadline: Deadline) {
+        guard deadline < nearest else { return }
+        nearest = deadline
+        stream.setDeadline(deadline)
+    }
+
+    func noteAll() {
+        nearest = .never
+        note(writeDeadline)
+        note(frameDeadline)
+        note(drainDeadline)
+        for stream in streams.values { note(stream.deadline) }
+        if isIdle { note(idleSince.adding(milliseconds: timeouts.idle)) }
+        if nearest == .never { stream.setDeadline(.never) }
+    }
+
+    private var isIdle: Bool {
+        streams.isEmpty && running == 0 && output.isEmpty && frameDeadline == .never
+    }
+
+    /// Does what is due, and sets the next deadline.
+    func expire() {
+        let now = stream.loop.now
+        if writeDeadline <= now { return abort() }
+        if frameDeadline <= now {
+            frameDeadline = .never
+            let code = session.gate.isStarted ? HTTP2ErrorCode.enhanceYourCalm : .settingsTimeout
+            session.fail(HTTP2Failure(code, "a frame came too slowly"))
+        }
+        if drainDeadline <= now { finishShutdown() }
+        for stream in streams.values where stream.deadline <= now {
+            if stream.leftToDiscard != nil {
+                stream.deadline = .never
+                session.reset(stream.id, .noError)
+            } else if !stream.isAnswered {
+                refuse(stream, status: .requestTimeout, reason: "the content came too slowly")
+            } else if stream.hasProgressed {
+                stream.expectProgress(batch: limits.pendingContent, until: deadline(after: timeouts.write))
+            } else {
+                server.logger.debug("response was not taken", metadata: ["reason": "window"])
+                stream.deadline = .never
+                session.resetFaulty(stream.id, .cancel)
+            }
+        }
+        if isIdle, idleSince.adding(milliseconds: timeouts.idle) <= now { finishShutdown() }
+        noteAll()
+    }
+
+    func abort() {
+        isDead = true
+        stream.close()
+    }
+
+    // MARK: Shutdown, RFC 9113 §6.8
+
+    func beginShutdown() {
+        guard !hasAnnouncedShutdown else { return }
+        hasAnnouncedShutdown = true
+        stream.hearsOfDraining = false
+        session.announceShutdown()
+        // A client that does not answer the PING has had its time.
+        drainDeadline = deadline(after: Self.shutdownNotice)
+        note(drainDeadline)
+    }
+
+    func finishShutdown() {
+        drainDeadline = .never
+        guard !hasShutDown else { return }
+        hasShutDown = true
+        session.shutDown()
+    }
+}

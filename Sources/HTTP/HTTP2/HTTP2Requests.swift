@@ -1,0 +1,155 @@
+internal import Sockets
+
+/// What arrives on streams: heads, content and trailers, until a handler has the whole request.
+extension HTTP2Connection {
+    /// Reads a head; a stream when there is something left for a handler to do.
+    func takeRequest(_ id: Int32, ends: Bool) -> HTTP2Stream? {
+        defer { session.assembler.release() }
+        let head: [UInt8]
+        do throws(RequestAssembler.Failure) {
+            head = try session.assembler.takeHead()
+        } catch {
+            switch error {
+            case .malformed(let reason): malformed(id, reason)
+            case .refused(let error): refuse(id, error)
+            }
+            return nil
+        }
+        let stream = parse(head, id, ends: ends)
+        session.assembler.bringBack(head)
+        return stream
+    }
+
+    private func parse(_ head: [UInt8], _ id: Int32, ends: Bool) -> HTTP2Stream? {
+        defer { parser.reset() }
+        do throws(WireError) {
+            guard try parser.parse(head.span) == head.count else {
+                malformed(id, "head that does not end")
+                return nil
+            }
+        } catch {
+            refuse(id, error)
+            return nil
+        }
+        var expected: Int?
+        if case .length(let count) = parser.head.framing {
+            expected = count
+        } else if parser.head.first(.contentLength) != nil {
+            expected = 0
+        }
+        if ends {
+            guard expected ?? 0 == 0 else {
+                malformed(id, "Content-Length without content")
+                return nil
+            }
+            if answerAtOnce(id, head) { return nil }
+        }
+        // A client that resets what it asked for has handlers at work all the same.
+        guard running + unanswered < limits.concurrentStreams else {
+            session.resetFaulty(id, .refusedStream)
+            return nil
+        }
+        let request = server.makeRequest(parser.head, in: head, from: stream)
+        let stream = HTTP2Stream(id: id, request: request, expected: expected)
+        streams[id] = stream
+        guard !ends else { return stream }
+        if parser.head.expectsContinue { sendContinue(id) }
+        stream.body.reserveCapacity(min(expected ?? Self.reservedContent, Self.reservedContent))
+        stream.deadline = deadline(after: timeouts.body)
+        note(stream.deadline)
+        return nil
+    }
+
+    /// Requests whose content is still to come.
+    private var unanswered: Int { streams.values.reduce(0) { $0 + ($1.isAnswered ? 0 : 1) } }
+
+    /// As much is set aside for content before it comes, in bytes; what is short is never copied by growing.
+    private static let reservedContent = 8192
+
+    /// The fast path of HTTP/1.1, from the same bytes.
+    private func answerAtOnce(_ id: Int32, _ head: [UInt8]) -> Bool {
+        guard let immediate = server.immediate else { return false }
+        let (now, date) = server.currentTime()
+        scratch.removeAll(keepingCapacity: true)
+        guard
+            immediate.respond(
+                to: parser.head, in: head.span, peer: stream.peer.ip, now: now, date: date,
+                into: &scratch)
+        else { return false }
+        guard list.takeHead(&scratch) else { return false }
+        session.respond(to: id, list, content: nil)
+        return true
+    }
+
+    /// A client that is still sending when it has its answer may not read that before it is done, so it has a moment
+    /// for it, as after HTTP/1.1's last response (`lingeringClose`). Then the stream is reset (RFC 9113 §8.1).
+    func discardRest(of stream: HTTP2Stream) {
+        streams[stream.id] = stream
+        stream.isAnswered = true
+        stream.leftToDiscard = 262_144
+        stream.deadline = deadline(after: timeouts.linger)
+        note(stream.deadline)
+    }
+
+    private func discard(_ count: Int, of stream: HTTP2Stream?, _ id: Int32) {
+        session.creditConnection(count)
+        guard let stream, let left = stream.leftToDiscard else { return }
+        stream.leftToDiscard = left - count
+        if left > count { session.creditStream(id, count) } else { session.reset(id, .noError) }
+    }
+
+    func takeContent(_ id: Int32, _ input: [UInt8], _ range: Range<Int>) {
+        guard let stream = streams[id], !stream.isAnswered, stream.request != nil else {
+            return discard(range.count, of: streams[id], id)
+        }
+        let total = stream.body.count + range.count
+        guard total <= server.configuration.limits.body else {
+            session.creditConnection(range.count)
+            stream.body.wipe()
+            return refuse(stream, .bodyTooLarge)
+        }
+        // RFC 9113 §8.1.1.
+        guard total <= stream.expected ?? .max else {
+            session.creditConnection(range.count)
+            return malformed(id, "more content than announced")
+        }
+        stream.body.append(contentsOf: input[range])
+        stream.held += range.count
+        // What a body may be is bounded, and the connection's window bounds them all.
+        if server.configuration.limits.body >= limits.streamWindow { session.creditStream(id, range.count) }
+    }
+
+    func takeTrailers(_ id: Int32, ends: Bool, _ group: inout DiscardingTaskGroup) {
+        guard let stream = streams[id], stream.request != nil else { return }
+        do throws(RequestAssembler.Failure) {
+            try session.assembler.finish()
+        } catch {
+            switch error {
+            case .malformed(let reason): return malformed(id, reason)
+            case .refused(let error): return refuse(stream, error)
+            }
+        }
+        // RFC 9113 §8.1: fields behind the content end the request.
+        guard ends else { return malformed(id, "trailer section that does not end the request") }
+        finishRequest(stream, &group)
+    }
+
+    func finishRequest(_ stream: HTTP2Stream, _ group: inout DiscardingTaskGroup) {
+        guard !stream.isAnswered, stream.request != nil else { return }
+        guard stream.expected == nil || stream.expected == stream.body.count else {
+            return malformed(stream.id, "less content than announced")
+        }
+        start(stream, &group)
+    }
+
+    func start(_ stream: HTTP2Stream, _ group: inout DiscardingTaskGroup) {
+        guard var request = stream.request else { return }
+        stream.request = nil
+        stream.deadline = .never
+        stream.isAnswered = true
+        running += 1
+        swap(&request.body, &stream.body)
+        let answer = HTTP2Answer(stream, request)
+        group.addTask { [self] in await respond(answer) }
+    }
+}

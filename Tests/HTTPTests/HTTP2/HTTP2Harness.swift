@@ -1,0 +1,154 @@
+import HTTP
+import HTTPTypes
+import Logging
+import Sockets
+import Synchronization
+import Testing
+
+/// An HTTP/2 server on 127.0.0.1 for the time of `body`, which runs on its loop. The client needs no TLS to choose it.
+func withHTTP2Server<Value: Sendable>(
+    configuration: HTTPServerConfiguration = HTTPServerConfiguration(), handler: any RequestHandler = HTTP2Echo(),
+    immediate: (@Sendable () -> any ImmediateResponder)? = nil,
+    _ body: @escaping @Sendable (Peer) async throws -> Value
+) async throws -> Value {
+    let group = try EventLoopGroup(count: 1)
+    let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
+    let admission = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000)
+    let result = Mutex<Result<Value, any Error>?>(nil)
+    try await group.run { loop in
+        let server = HTTPLoop(
+            loop: loop, configuration: configuration, handler: handler, immediate: immediate?(),
+            wallClock: { 1_767_225_600_000 },
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+        _ = try? Listener.start(sockets, on: loop, admission: admission)
+        async let root: Void = loop.runRoot { await server.serveHTTP2($0) }
+        do {
+            let value = try await body(Peer(address: sockets.address, loop: loop, group: group))
+            result.withLock { $0 = .success(value) }
+        } catch {
+            result.withLock { $0 = .failure(error) }
+        }
+        group.beginDrain()
+        group.abort()
+        await root
+    }
+    guard let outcome = result.withLock({ $0 }) else { throw StreamError.aborted }
+    return try outcome.get()
+}
+
+/// Answers with what it understood, a field a line.
+struct HTTP2Echo: RequestHandler {
+    func respond(to request: ServerRequest) async -> ServerResponse {
+        switch request.path {
+        case "/stream":
+            return ServerResponse(
+                status: .ok,
+                body: .stream { writer in
+                    for part in ["one ", "two ", "three"] { try await writer.write(Array(part.utf8)) }
+                })
+        case "/cut":
+            return ServerResponse(
+                status: .ok,
+                body: .stream { writer in
+                    try await writer.write(Array("part".utf8))
+                    throw StreamError.aborted
+                })
+        case "/204":
+            return ServerResponse(status: .noContent, body: .bytes(Array("no content may follow".utf8)))
+        case "/large":
+            return ServerResponse(status: .ok, body: .bytes([UInt8](repeating: 0x78, count: 200_000)))
+        default:
+            var lines = ["\(request.method.rawValue) \(request.head.path ?? "") \(request.head.authority ?? "")"]
+            lines += request.fields.map { "\($0.name.canonicalName): \($0.value)" }
+            lines.append("\(request.body.count) \(String(decoding: request.body.prefix(64), as: UTF8.self))")
+            let text = lines.joined(separator: "\n")
+            return ServerResponse(status: .ok, fields: [.contentType: "text/plain"], body: .bytes(Array(text.utf8)))
+        }
+    }
+}
+
+/// A client that says exactly what it is told to.
+final class RawHTTP2 {
+    let stream: SocketStream
+    private var input: [UInt8] = []
+    private var buffer = [UInt8](repeating: 0, count: 65_536)
+    /// Everything read so far.
+    private(set) var frames: [ReadFrame] = []
+    private(set) var hasEnded = false
+
+    init(_ stream: SocketStream) {
+        self.stream = stream
+        stream.disableNagle()
+    }
+
+    /// Connects and says hello; its compression table is empty, so that every field can be read alone.
+    static func open(_ peer: Peer, settings: [(UInt16, UInt32)] = [(1, 0)]) async throws -> RawHTTP2 {
+        let client = RawHTTP2(try await peer.connect())
+        try await client.send(H2.preface + H2.settings(settings))
+        return client
+    }
+
+    func send(_ bytes: [UInt8]) async throws { try await stream.write(bytes) }
+
+    /// Every byte in a write of its own.
+    func drip(_ bytes: [UInt8]) async {
+        for byte in bytes {
+            guard (try? await stream.write([byte])) != nil else { return }
+            await Task.yield()
+        }
+    }
+
+    func close() { stream.close() }
+
+    /// Reads on until a frame fits; nil when the connection ends, or is silent for too long, before one does.
+    @discardableResult
+    func next(where fits: (ReadFrame) -> Bool) async -> ReadFrame? {
+        while true {
+            while let frame = ReadFrame.take(from: &input) {
+                frames.append(frame)
+                if fits(frame) { return frame }
+            }
+            guard !hasEnded else { return nil }
+            guard let count = try? await stream.read(into: &buffer, at: 0), count > 0 else {
+                hasEnded = true
+                continue
+            }
+            input.append(contentsOf: buffer[..<count])
+        }
+    }
+
+    func next(_ kind: H2.Kind, stream: UInt32? = nil) async -> ReadFrame? {
+        await next { $0.kind == kind.rawValue && (stream ?? $0.stream) == $0.stream }
+    }
+
+    /// Reads to the end of the connection.
+    func readToEnd() async { await next { _ in false } }
+
+    /// Reads until a PING of ours comes back; false when the connection ends before.
+    func settle() async -> Bool {
+        let mark: [UInt8] = [0xff, 0xee, 0xdd, 0xcc, 1, 1, 1, 1]
+        guard (try? await send(H2.ping(mark))) != nil else {
+            await readToEnd()
+            return false
+        }
+        return await next { $0.kind == H2.Kind.ping.rawValue && $0.payload == mark } != nil
+    }
+
+    // MARK: What was read
+
+    var goAway: ReadFrame? { frames.last { $0.kind == H2.Kind.goAway.rawValue } }
+
+    func resets(of stream: UInt32) -> [UInt32] {
+        frames.filter { $0.kind == H2.Kind.resetStream.rawValue && $0.stream == stream }.map { $0.word(at: 0) }
+    }
+
+    func status(of stream: UInt32) -> Int? {
+        frames.filter { $0.kind == H2.Kind.headers.rawValue && $0.stream == stream }
+            .compactMap { H2.status(of: $0.payload) }.last
+    }
+
+    func content(of stream: UInt32) -> String {
+        let parts = frames.filter { $0.kind == H2.Kind.data.rawValue && $0.stream == stream }
+        return String(decoding: parts.flatMap(\.payload), as: UTF8.self)
+    }
+}
