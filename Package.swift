@@ -91,10 +91,12 @@ let package = Package(
         .target(name: "CSpawn", path: "Tests/CSpawn"),
         library("ChildProcesses", ["CSpawn"], path: "Tests/ChildProcesses"),
         tests("ChildProcessesTests", ["ChildProcesses"]),
+        // Certificates and keys, made once a run by OpenSSL's command line.
+        library("Certificates", ["ChildProcesses"], path: "Tests/Certificates"),
         tests("CodingTests", ["Coding"], data: ["Vectors"]),
         tests("CryptoTests", ["Crypto", "Coding", "ChildProcesses"], data: ["Vectors", "independent.py"]),
-        tests("SocketsTests", ["Sockets", "ChildProcesses"]),
-        tests("HTTPTests", ["HTTP", "Sockets", httpTypes]),
+        tests("SocketsTests", ["Sockets", "Certificates"]),
+        tests("HTTPTests", ["HTTP", "Sockets", "COpenSSL", "Certificates", "ChildProcesses", httpTypes]),
         tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "Gates", "LogRecording", "Crypto", "Coding"]),
         tests(
             "AppleIDTests",

@@ -62,6 +62,14 @@ static inline void *bramley_SSL_CTX_get_app_data(const SSL_CTX *context) {
 static inline uint64_t bramley_SSL_OP_NO_TICKET(void) {
     return SSL_OP_NO_TICKET;
 }
+// The names of parameters are macros, which become temporary strings in Swift.
+static inline int bramley_EVP_MAC_CTX_set_HMAC_SHA256(EVP_MAC_CTX *context, const unsigned char *key, size_t size) {
+    OSSL_PARAM parameters[3];
+    parameters[0] = OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, (void *)key, size);
+    parameters[1] = OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0);
+    parameters[2] = OSSL_PARAM_construct_end();
+    return EVP_MAC_CTX_set_params(context, parameters);
+}
 static inline int bramley_ERR_reason(unsigned long code) {
     return ERR_GET_REASON(code);
 }

@@ -98,7 +98,7 @@ package final class TicketKeys: Sendable {
                 unsafe name.update(from: base, count: Self.nameSize)
                 let key = unsafe base + Self.nameSize
                 guard unsafe EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), nil, key, iv) == 1,
-                    unsafe Self.setMAC(mac, key + Self.secretSize)
+                    unsafe bramley_EVP_MAC_CTX_set_HMAC_SHA256(mac, key + Self.secretSize, Self.secretSize) == 1
                 else { return 0 }
                 return 1
             }
@@ -120,27 +120,13 @@ package final class TicketKeys: Sendable {
                     for place in 0..<Self.nameSize where unsafe base[place] != name[place] { return nil }
                     let key = unsafe base + Self.nameSize
                     guard unsafe EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), nil, key, iv) == 1,
-                        unsafe Self.setMAC(mac, key + Self.secretSize)
+                        unsafe bramley_EVP_MAC_CTX_set_HMAC_SHA256(mac, key + Self.secretSize, Self.secretSize) == 1
                     else { return 0 }
                     return index == 0 ? 1 : 2
                 }
                 if let result { return result }
             }
             return 0
-        }
-    }
-
-    private static func setMAC(_ mac: OpaquePointer?, _ key: UnsafePointer<UInt8>) -> Bool {
-        // Invariant: OpenSSL copies key and name during the call, and does not write to them.
-        var digest = Array("SHA256".utf8CString)
-        return unsafe digest.withUnsafeMutableBufferPointer { digest in
-            var parameters = unsafe [
-                OSSL_PARAM_construct_octet_string(
-                    OSSL_MAC_PARAM_KEY, UnsafeMutableRawPointer(mutating: key), secretSize),
-                OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.baseAddress, 0),
-                OSSL_PARAM_construct_end(),
-            ]
-            return unsafe EVP_MAC_CTX_set_params(mac, &parameters) == 1
         }
     }
 }

@@ -1,5 +1,4 @@
-import ChildProcesses
-import Foundation
+import Certificates
 import Sockets
 import Testing
 
@@ -59,42 +58,5 @@ import Testing
             all.append(contentsOf: buffer[..<read])
         }
         return all
-    }
-}
-
-enum TestCertificates {
-    /// A folder with `ca`, `other` (self-signed), `good` and `expired` (apple.test and 127.0.0.1, signed by `ca`).
-    static func folder() throws -> String { try result.get() }
-
-    static func pem(_ name: String) throws -> [UInt8] { try bytes("\(name).pem") }
-
-    static func privateKey(_ name: String) throws -> [UInt8] { try bytes("\(name).key") }
-
-    static func bytes(_ file: String) throws -> [UInt8] {
-        try Array(Data(contentsOf: URL(fileURLWithPath: "\(folder())/\(file)")))
-    }
-
-    private static let result = Result {
-        let folder = NSTemporaryDirectory() + "bramley-tls-\(UUID().uuidString)"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        let script = """
-            set -e
-            cd '\(folder)'
-            key() { openssl ecparam -name prime256v1 -genkey -noout -out $1.key; }
-            for name in ca other; do
-              key $name
-              openssl req -x509 -new -key $name.key -subj /CN=$name -days 30 -out $name.pem
-            done
-            printf 'subjectAltName=DNS:apple.test,IP:127.0.0.1\\n' > names
-            for name in good expired; do
-              key $name
-              openssl req -new -key $name.key -subj /CN=apple.test -out $name.csr
-            done
-            openssl x509 -req -in good.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -extfile names -out good.pem
-            openssl x509 -req -in expired.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days -1 -extfile names \
-              -out expired.pem
-            """
-        guard try FinishedProgram(running: ["sh", "-c", script]).succeeded else { throw HarnessError.noResult }
-        return folder
     }
 }

@@ -1,0 +1,212 @@
+import COpenSSL
+import Certificates
+import HTTP
+import HTTPTypes
+import Sockets
+import Testing
+
+/// HTTP/1.1 under TLS: the same answers, however the records are cut; parking, draining, closing, another certificate.
+@Suite struct TLSConnectionTests {
+    static let versions = [TLS1_2_VERSION, TLS1_3_VERSION]
+
+    private static func request(_ path: String, close: Bool = false) -> String {
+        "GET \(path) HTTP/1.1\r\nHost: x\r\n\(close ? "Connection: close\r\n" : "")\r\n"
+    }
+
+    private static func response(_ text: String) -> String {
+        "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: text/plain\r\n"
+            + "Content-Length: \(text.utf8.count)\r\n\r\n\(text)"
+    }
+
+    @Test(arguments: versions) func sameAnswer_WhenRequestsAreCutIntoRecordsAtEveryByte(version: Int32) async throws {
+        let requests = Self.request("/a") + "POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+        let expected = Self.response("GET /a ") + Self.response("POST /p abc")
+        let answers = try await withServer(configuration: HTTPServerConfiguration(tls: try acceptor())) { peer in
+            let client = TLSPeer(try await peer.connect(), version: version)
+            try await client.handshake()
+            var answers = Set<String>()
+            for split in 0..<requests.count {
+                let first = client.seal(String(requests.prefix(split)))
+                let second = client.seal(String(requests.dropFirst(split)))
+                // Two records: in one packet, in two, and with the second begun in the first packet.
+                switch split % 3 {
+                case 0: try await client.send(first + second)
+                case 1:
+                    try await client.send(first)
+                    await Task.yield()
+                    try await client.send(second)
+                default:
+                    try await client.send(first + second.prefix(4))
+                    await Task.yield()
+                    try await client.send(Array(second.dropFirst(4)))
+                }
+                answers.insert(try await client.read(expected.utf8.count))
+            }
+            return answers
+        }
+        #expect(answers == [expected])
+    }
+
+    /// More than OpenSSL hands out at once, and more than the socket takes.
+    @Test(arguments: versions) func largeContentBothWays(version: Int32) async throws {
+        let content = String(repeating: "0123456789abcdef", count: 60_000)
+        let answer = try await withServer(
+            configuration: HTTPServerConfiguration(limits: WireLimits(body: 2_000_000), tls: try acceptor())
+        ) { peer in
+            let client = TLSPeer(try await peer.connect(), version: version)
+            try await client.handshake()
+            var sealed = client.seal("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: \(content.utf8.count)\r\n\r\n")
+            var rest = Substring(content)
+            while !rest.isEmpty {
+                sealed += client.seal(String(rest.prefix(16_000)))
+                rest = rest.dropFirst(16_000)
+            }
+            try await client.send(sealed)
+            return try await client.read(Self.response("POST /p " + content).utf8.count)
+        }
+        #expect(answer == Self.response("POST /p " + content))
+    }
+
+    @Test(arguments: versions) func parkedConnectionServesItsNextRequest(version: Int32) async throws {
+        let timeouts = ServerTimeouts(parkAfter: 5)
+        let configuration = HTTPServerConfiguration(timeouts: timeouts, tls: try acceptor())
+        try await withServer(configuration: configuration) { peer in
+            let client = TLSPeer(try await peer.connect(), version: version)
+            try await client.handshake()
+            for number in 0..<4 {
+                _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 20))
+                try await client.write(Self.request("/\(number)"))
+                #expect(try await client.read(Self.response("GET /0 ").utf8.count) == Self.response("GET /\(number) "))
+            }
+            _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 20))
+            // Woken by close_notify, it says the same and ends.
+            try await client.send(client.sealCloseNotify())
+            #expect(try await client.readAll().isEmpty)
+        }
+    }
+
+    @Test func parkedConnectionIsClosedAtItsDeadline_WithCloseNotify() async throws {
+        let timeouts = ServerTimeouts(idle: 60, parkAfter: 5)
+        let configuration = HTTPServerConfiguration(timeouts: timeouts, tls: try acceptor())
+        try await withServer(configuration: configuration) { peer in
+            let client = TLSPeer(try await peer.connect())
+            try await client.handshake()
+            try await client.write(Self.request("/a"))
+            #expect(try await client.readAll() == Self.response("GET /a "))
+        }
+    }
+
+    @Test func requestSchemeIsHTTPS() async throws {
+        struct SchemeHandler: RequestHandler {
+            func respond(to request: ServerRequest) async -> ServerResponse {
+                ServerResponse(status: .ok, body: .bytes(Array((request.head.scheme ?? "none").utf8)))
+            }
+        }
+        let configuration = HTTPServerConfiguration(tls: try acceptor())
+        try await withServer(configuration: configuration, handler: SchemeHandler()) { peer in
+            let client = TLSPeer(try await peer.connect())
+            try await client.handshake()
+            try await client.write(Self.request("/a", close: true))
+            #expect(try await client.readAll().hasSuffix("\r\n\r\nhttps"))
+        }
+    }
+
+    @Test(arguments: versions) func streamThatBreaksOffIsATruncation(version: Int32) async throws {
+        try await withServer(configuration: HTTPServerConfiguration(tls: try acceptor())) { peer in
+            let client = TLSPeer(try await peer.connect(), version: version)
+            try await client.handshake()
+            try await client.write(Self.request("/cut"))
+            let answer = try await client.readAll()
+            #expect(answer.hasSuffix("4\r\npart\r\n"))
+        }
+    }
+
+    /// RFC 8446 §6.1: without close_notify the content may not be whole. Nothing is done with it.
+    @Test(arguments: versions) func contentThatEndsWithoutCloseNotifyIsNotHandled(version: Int32) async throws {
+        try await withServer(configuration: HTTPServerConfiguration(tls: try acceptor())) { peer in
+            let client = TLSPeer(try await peer.connect(), version: version)
+            try await client.handshake()
+            try await client.write("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc")
+            client.stream.shutdownWrite()
+            await #expect(throws: TLSPeer.Failure.self) { _ = try await client.readAll() }
+        }
+    }
+
+    @Test(arguments: versions) func earlyRefusalIsRead_WhileTheClientStillSends(version: Int32) async throws {
+        let configuration = HTTPServerConfiguration(limits: WireLimits(body: 10), tls: try acceptor())
+        let answer = try await withServer(configuration: configuration) { peer in
+            let client = TLSPeer(try await peer.connect(), version: version)
+            try await client.handshake()
+            try await client.write("POST /p HTTP/1.1\r\nHost: x\r\nContent-Length: 150000\r\n\r\n")
+            for _ in 0..<10 { try await client.write(String(repeating: "x", count: 15_000)) }
+            return try await client.readAll()
+        }
+        #expect(answer.hasPrefix("HTTP/1.1 413 "))
+    }
+
+    @Test func drainingEndsIdleConnections_AndFinishesWhatWasBegun() async throws {
+        let timeouts = ServerTimeouts(parkAfter: 5)
+        let configuration = HTTPServerConfiguration(timeouts: timeouts, tls: try acceptor())
+        try await withServer(configuration: configuration) { peer in
+            let idle = TLSPeer(try await peer.connect())
+            try await idle.handshake()
+            let silent = try await peer.connect()
+            let half = TLSPeer(try await peer.connect())
+            _ = try half.step()
+            let hello = half.takeOutput()
+            try await half.send(Array(hello.prefix(40)))
+            // One round trip of another connection: what was sent before has come.
+            let other = TLSPeer(try await peer.connect())
+            try await other.handshake()
+            _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 30))
+            peer.group.beginDrain(abortAfter: 10_000)
+            #expect(try await idle.readAll().isEmpty)
+            var buffer = [UInt8](repeating: 0, count: 10)
+            #expect(try await silent.read(into: &buffer, at: 0) == 0)
+            // A handshake that was begun ends, with its request answered.
+            try await half.send(Array(hello.dropFirst(40)))
+            try await half.receive()
+            try await half.handshake()
+            try await half.write(Self.request("/last"))
+            #expect(try await half.readAll().hasSuffix("GET /last "))
+        }
+    }
+
+    @Test func replacedCertificateIsForNewConnections_AndOldOnesGoOn() async throws {
+        let acceptor = try acceptor("good")
+        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+            let old = TLSPeer(try await peer.connect())
+            try await old.handshake()
+            let begun = TLSPeer(try await peer.connect())
+            _ = try begun.step()
+            try acceptor.replace(
+                certificate: TestCertificates.pem("second"), privateKey: TestCertificates.privateKey("second"))
+            let new = TLSPeer(try await peer.connect())
+            try await new.handshake()
+            #expect(old.certificateName == "apple.test")
+            #expect(new.certificateName == "second.test")
+            for (client, path) in [(old, "/old"), (new, "/new")] {
+                try await client.write(Self.request(path, close: true))
+                #expect(try await client.readAll().hasSuffix("GET \(path) "))
+            }
+            // Tickets of before resume: the session goes on, whatever the certificate.
+            let resumed = TLSPeer(try await peer.connect(), session: old.session)
+            try await resumed.handshake()
+            #expect(resumed.isResumed)
+        }
+    }
+
+    @Test(arguments: [("good", "second"), ("weak", "weak"), ("good", "encrypted")])
+    func badPairIsRefused_AndTheOldStays(certificate: String, key: String) async throws {
+        let acceptor = try acceptor("good")
+        try await withServer(configuration: HTTPServerConfiguration(tls: acceptor)) { peer in
+            #expect(throws: TLSConfigurationError.self) {
+                try acceptor.replace(
+                    certificate: TestCertificates.pem(certificate), privateKey: TestCertificates.privateKey(key))
+            }
+            let client = TLSPeer(try await peer.connect())
+            try await client.handshake()
+            #expect(client.certificateName == "apple.test")
+        }
+    }
+}
