@@ -119,7 +119,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     private func wait() async throws(StreamError) {
         do throws(StreamError) {
-            if nearest == .never { noteAll() }
+            noteIdle()
             try await stream.waitUntilReadable()
         } catch {
             switch error {
@@ -249,9 +249,18 @@ final class HTTP2Connection: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Sends what can be sent now; a task takes over when the socket is full.
+    private enum Progress {
+        /// There is nothing left to send.
+        case done
+        /// A batch has gone; it is the others' turn.
+        case more
+        /// The socket is full.
+        case blocked
+    }
+
+    /// Sends what can be sent now; a task takes over for the rest.
     private func send(_ group: inout DiscardingTaskGroup) throws(StreamError) {
-        guard !isWriting, try !writeSome() else { return }
+        guard !isWriting, try writeBatch() != .done else { return }
         isWriting = true
         group.addTask { [self] in await write() }
     }
@@ -259,11 +268,6 @@ final class HTTP2Connection: @unchecked Sendable {
     /// Sends everything there is; or nothing, when another task is at it and will.
     func flush() async {
         guard !isWriting, !isDead else { return }
-        do throws(StreamError) {
-            if try writeSome() { return wakeReader() }
-        } catch {
-            return abort()
-        }
         isWriting = true
         await write()
     }
@@ -272,8 +276,11 @@ final class HTTP2Connection: @unchecked Sendable {
         defer { isWriting = false }
         while !isDead {
             do throws(StreamError) {
-                if try writeSome() { return wakeReader() }
-                try await stream.waitUntilWritable()
+                switch try writeBatch() {
+                case .done: return wakeReader()
+                case .more: await Task.yield()
+                case .blocked: try await stream.waitUntilWritable()
+                }
             } catch {
                 switch error {
                 case .deadline: expire()
@@ -284,35 +291,36 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    /// The reader has to see that it is over, or that nobody sets deadlines any more.
+    /// The reader has to see that it is over, or when it is idle from now on.
     private func wakeReader() {
         guard !isDead else { return }
         if session.isOver {
             stream.setDeadline(stream.loop.now)
-        } else if nearest == .never {
-            noteAll()
+        } else {
+            noteIdle()
         }
     }
 
-    /// Serialises and sends until there is nothing left, or the socket is full: then false.
-    private func writeSome() throws(StreamError) -> Bool {
-        while true {
-            if output.isEmpty {
-                session.pull(into: &output, limit: limits.output)
-                forEachEvent { settle($0) }
-                guard !output.isEmpty else {
-                    writeDeadline = .never
-                    return true
-                }
-                writeDeadline = deadline(after: timeouts.write)
-                note(writeDeadline)
+    /// Serialises and sends at most as much as `limits.output`, so that all that want to send have their share.
+    private func writeBatch() throws(StreamError) -> Progress {
+        if output.isEmpty {
+            session.pull(into: &output, limit: limits.output)
+            forEachEvent { settle($0) }
+            guard !output.isEmpty else {
+                writeDeadline = .never
+                return .done
             }
-            let sent = try stream.tryWriting(output)
-            if sent < output.count {
-                output.removeFirst(sent)
-                return false
-            }
-            output.removeAll(keepingCapacity: true)
+            writeDeadline = deadline(after: timeouts.write)
+            note(writeDeadline)
         }
+        let isLast = output.count < limits.output
+        let sent = try stream.tryWriting(output)
+        guard sent == output.count else {
+            output.removeFirst(sent)
+            return .blocked
+        }
+        output.removeAll(keepingCapacity: true)
+        if isLast { writeDeadline = .never }
+        return isLast ? .done : .more
     }
 }

@@ -20,8 +20,13 @@ extension HTTP2Connection {
         note(frameDeadline)
         note(drainDeadline)
         for stream in streams.values { note(stream.deadline) }
-        if isIdle { note(idleSince.adding(milliseconds: timeouts.idle)) }
+        noteIdle()
         if nearest == .never { stream.setDeadline(.never) }
+    }
+
+    /// From the last request on, as between two requests of HTTP/1.1: a PING keeps nothing alive.
+    func noteIdle() {
+        if isIdle { note(idleSince.adding(milliseconds: timeouts.idle)) }
     }
 
     private var isIdle: Bool {

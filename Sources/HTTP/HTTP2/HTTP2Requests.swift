@@ -53,7 +53,8 @@ extension HTTP2Connection {
         let stream = HTTP2Stream(id: id, request: request, expected: expected)
         streams[id] = stream
         guard !ends else { return stream }
-        if parser.head.expectsContinue { sendContinue(id) }
+        // RFC 9110 §10.1.1: the parser lets no other expectation pass.
+        if parser.head.first(.expect) != nil { sendContinue(id) }
         stream.body.reserveCapacity(min(expected ?? Self.reservedContent, Self.reservedContent))
         stream.deadline = deadline(after: timeouts.body)
         note(stream.deadline)

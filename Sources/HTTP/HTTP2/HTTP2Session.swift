@@ -49,6 +49,7 @@ internal import Sockets
     private var closed = RecentStreams(capacity: 64)
     private var ignored = RecentStreams(capacity: 256)
     private var lastAccepted = UInt32.max
+    private var pingIsDue = false
 
     /// Nil when there is no memory.
     init?(limits: HTTP2Limits, wire: WireLimits) {
@@ -197,7 +198,7 @@ internal import Sockets
             let count = unsafe nghttp2_session_mem_send(session, &data)
             if count < 0 { isBroken = true }
             guard count > 0, let data = unsafe data else {
-                guard resetUnsent() else { break }
+                guard resetUnsent() || sendPing() else { break }
                 continue
             }
             unsafe output.append(contentsOf: UnsafeBufferPointer(start: data, count: count))
@@ -296,7 +297,15 @@ internal import Sockets
     func announceShutdown() {
         guard !isBroken else { return }
         check(unsafe nghttp2_submit_shutdown_notice(session))
+        pingIsDue = true
+    }
+
+    /// Behind the GOAWAY, which nghttp2 would let it overtake.
+    private func sendPing() -> Bool {
+        guard pingIsDue else { return false }
+        pingIsDue = false
         check(unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil))
+        return true
     }
 
     /// GOAWAY with the last stream taken: those above it are ignored from now on.

@@ -134,6 +134,23 @@ final class RawHTTP2 {
         return await next { $0.kind == H2.Kind.ping.rawValue && $0.payload == mark } != nil
     }
 
+    /// Reads until streams have ended, by END_STREAM or RST_STREAM.
+    func finish(_ streams: UInt32...) async {
+        for stream in streams where !hasEnded(stream) {
+            await next { [self] in $0.stream == stream && Self.ends($0) || hasEnded }
+        }
+    }
+
+    private func hasEnded(_ stream: UInt32) -> Bool { frames.contains { $0.stream == stream && Self.ends($0) } }
+
+    private static func ends(_ frame: ReadFrame) -> Bool {
+        switch frame.kind {
+        case H2.Kind.resetStream.rawValue: true
+        case H2.Kind.data.rawValue, H2.Kind.headers.rawValue: frame.flags & H2.endStream != 0
+        default: false
+        }
+    }
+
     // MARK: What was read
 
     var goAway: ReadFrame? { frames.last { $0.kind == H2.Kind.goAway.rawValue } }
