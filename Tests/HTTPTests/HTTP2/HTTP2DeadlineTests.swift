@@ -104,7 +104,7 @@ struct HTTP2DeadlineTests {
 
     /// A client that takes its time but takes it all is served.
     @Test func slowReaderThatReadsIsServed() async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(write: 400))) {
+        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(write: 2000))) {
             peer in
             let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
             defer { client.close() }
@@ -112,7 +112,7 @@ struct HTTP2DeadlineTests {
             while client.content(of: 1).utf8.count < 200_000 {
                 try await client.send(H2.windowUpdate(1, 20_000))
                 guard await client.next(.data, stream: 1) != nil, client.resets(of: 1).isEmpty else { break }
-                _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 60))
+                _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 250))
             }
             #expect(client.content(of: 1).utf8.count == 200_000)
         }
