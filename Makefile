@@ -26,7 +26,7 @@ build: ## build the two programs as they are deployed (release)
 	swift build -c release --product apple-simulator
 	@echo "built $$(swift build -c release --show-bin-path)/bramley and apple-simulator"
 
-bench: ## measure, and print one table (needs wrk and nginx)
+bench: ## measure beside nginx and Hummingbird, and print one table; BENCH_ONLY=verify,idle measures parts
 	@scripts/packages.sh bench
 	Benchmarks/run.sh
 

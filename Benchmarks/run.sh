@@ -1,10 +1,26 @@
 #!/usr/bin/env bash
-# `make bench`: Bramley beside its peers in one run, on the same cores, as one table. BENCH_ROUNDS pairs (default 9).
+# `make bench`: Bramley beside its peers in one run, on the same cores, as one table.
+#   BENCH_ROUNDS   pairs (default 9)      BENCH_SECONDS   of each run (default 1.5)
+#   BENCH_ONLY     parts, by commas       BENCH_PEERS     "nginx" leaves Hummingbird out, which takes minutes to build
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 swift build -c release --product bramley
 bin=$(swift build -c release --show-bin-path)
+
+export BENCH_PROGRAMS=$PWD/.build/benchmarks
+mkdir -p "$BENCH_PROGRAMS"
+for program in open_loop handshakes idle; do
+    cc -O2 -Wall -Wextra -std=gnu11 -o "$BENCH_PROGRAMS/$program" "Benchmarks/load/$program.c" -lssl -lcrypto -lpthread
+done
+
+if [ -z "${BENCH_HUMMINGBIRD:-}" ] && [ "${BENCH_PEERS:-}" != nginx ]; then
+    peer=(swift build -c release --package-path Benchmarks/hummingbird-peer --scratch-path .build/hummingbird-peer)
+    "${peer[@]}"
+    BENCH_HUMMINGBIRD=$("${peer[@]}" --show-bin-path)/hummingbird-peer
+fi
+export BENCH_HUMMINGBIRD=${BENCH_HUMMINGBIRD:-}
+
 python=python3
 if ! $python -c 'import cryptography' 2>/dev/null; then
     [ -x .build/bench-venv/bin/python ] || python3 -m venv .build/bench-venv
@@ -12,4 +28,4 @@ if ! $python -c 'import cryptography' 2>/dev/null; then
     python=.build/bench-venv/bin/python
 fi
 ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
-exec $python Benchmarks/bench.py "$bin/bramley" "$@"
+exec $python -B Benchmarks/bench.py "$bin/bramley" "$@"

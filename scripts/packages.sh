@@ -7,7 +7,8 @@ build=(libssl-dev libsqlite3-dev libnghttp2-dev)
 # chromium and its driver: the tests in a real browser. The proxies: each runs for real in front of an application;
 # lua-socket is what Apache asks Bramley with. nodejs: one of the examples.
 test=("${build[@]}" chromium chromium-driver nginx-light caddy haproxy apache2 lua-socket nodejs python3-venv)
-bench=("${build[@]}" nginx-light wrk)
+# h2load is of nghttp2-client.
+bench=("${build[@]}" nginx-light wrk nghttp2-client strace valgrind binutils python3-venv)
 
 # The package whose files are there, by whatever name it was installed.
 is_installed() {

@@ -1,0 +1,77 @@
+"""What 10,000 idle kept-alive connections cost in memory, and what an idle server does.
+
+Counted is memory that the process alone has and has written to, with the connections open, each after one answer and
+three seconds of silence, less the same server's configured for a few connections, with none open. So what nginx sets
+aside at its start for `worker_connections` counts.
+"""
+
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+
+import measuring
+import peers
+from measuring import LOAD_CORE, SERVER_CORE
+
+COUNT = int(os.environ.get("BENCH_IDLE", "10000"))
+RUNS = 3
+
+
+def held(server, count, secure, request):
+    """KiB before, and with `count` idle connections."""
+    before = peers.private(server.pid)
+    holder = subprocess.Popen(
+        ["taskset", "-c", LOAD_CORE, os.path.join(measuring.PROGRAMS, "idle"), str(server.port), str(count),
+         "tls" if secure else "plain", request], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    if holder.stdout.readline().strip() != "ready":
+        raise SystemExit("the idle connections did not get their answers")
+    time.sleep(3)
+    after = peers.private(server.pid)
+    lost, _ = holder.communicate("")
+    if lost.strip() != "lost 0":
+        raise SystemExit(f"of the idle connections: {lost}")
+    return before, after
+
+
+def bytes_each(make, secure, request):
+    few, many = make(64), None
+    try:
+        base, _ = held(few, 1, secure, request)
+    finally:
+        few.stop()
+    many = make(COUNT + 64)
+    try:
+        before, after = held(many, COUNT, secure, request)
+    finally:
+        many.stop()
+    return (after - base) * 1024 / COUNT, (before - base) * 1024 / COUNT
+
+
+def rows(binary, folder, certificate):
+    table = []
+    with tempfile.NamedTemporaryFile("w") as request:
+        request.write("GET /auth/verify HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        request.flush()
+        for label, given in (("", None), ("TLS ", certificate)):
+            makers = {
+                "ours": lambda count, given=given: peers.Bramley(
+                    binary, folder, SERVER_CORE, certificate=given,
+                    limits={"connections": count, "connectionsPerAddress": count}),
+                # nginx lets idle connections go when a sixteenth of its slots is all that is left.
+                "nginx": lambda count, given=given: peers.Nginx([], SERVER_CORE, count * 16 // 15 + 1, given),
+            }
+            if peers.Hummingbird.is_here():
+                makers["hummingbird"] = lambda count, given=given: peers.Hummingbird(
+                    [], "none=none", SERVER_CORE, given)
+            results = measuring.in_turn(
+                {name: (lambda make=make: bytes_each(make, given is not None, request.name))
+                 for name, make in makers.items()}, RUNS)
+            each = {name: [value for value, _ in values] for name, values in results.items()}
+            ahead = statistics.median(value for _, value in results["nginx"])
+            table.append((
+                f"growth per idle {label}connection, 0 to {COUNT:,}, bytes: ours ÷ nginx",
+                measuring.spread(measuring.ratios(each["ours"], each["nginx"])), "≤ 1",
+                f"{measuring.against(each, 0)}; of nginx's, {ahead:,.0f} set aside at its start"))
+    return table
