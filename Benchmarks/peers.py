@@ -22,12 +22,9 @@ def free_port():
 
 
 def cpu_seconds(pid):
-    """CPU time, user and system, of the threads a process has now; in nanoseconds as the scheduler counts them."""
-    total = 0
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/schedstat") as file:
-            total += int(file.read().split()[0])
-    return total / 1e9
+    """CPU time of a process, user and system, threads that have ended included; as exact as the scheduler is."""
+    # The process's CPU clock, as clock_getcpuclockid(3) names it.
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def memory(pid):

@@ -29,7 +29,7 @@ package class Channel: @unchecked Sendable {
     package let loop: EventLoop
     var token: ChannelToken?
     /// When `expired()` is due.
-    private(set) var deadline: Deadline = .never
+    package private(set) var deadline: Deadline = .never
     /// The deadline of this channel's one current heap entry; `.never` without one.
     var armed: Deadline = .never
 

@@ -14,6 +14,7 @@ package final class Listener: Channel, @unchecked Sendable {
     private let admission: AdmissionControl
     private let service: Int
     private let accept: Accept
+    private let firstByteTimeout: Int64?
     /// Held open so that, with every descriptor taken, one can be freed to accept and turn away a waiting client.
     private var reserve: Descriptor?
 
@@ -23,12 +24,13 @@ package final class Listener: Channel, @unchecked Sendable {
 
     private init(
         _ descriptor: consuming Descriptor, loop: EventLoop, admission: AdmissionControl, service: Int,
-        accept: @escaping Accept
+        firstByteTimeout: Int64?, accept: @escaping Accept
     ) throws(SystemError) {
         self.descriptor = descriptor.number
         self.service = service
         self.admission = admission
         self.accept = accept
+        self.firstByteTimeout = firstByteTimeout
         reserve = Self.openReserve()
         super.init(loop: loop)
         do throws(SystemError) {
@@ -46,19 +48,27 @@ package final class Listener: Channel, @unchecked Sendable {
     }
 
     /// Adds one of the bound sockets to a loop; nil when each has been given away. On the loop's thread.
-    /// - Parameter service: passed on to every stream, so that the root can tell its listeners apart.
+    /// - Parameters:
+    ///   - service: passed on to every stream, so that the root can tell its listeners apart.
+    ///   - firstByteTimeout: milliseconds. A connection gets its task with its first byte, and is closed when none has
+    ///     come by then: `stream.deadline` is that moment. Nil where the server may speak first: a task at once.
     package static func start(
-        _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0
+        _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0,
+        firstByteTimeout: Int64? = nil
     ) throws(SystemError) -> Listener? {
-        try start(sockets, on: loop, admission: admission, service: service) { SystemCalls.accept($0) }
+        try start(
+            sockets, on: loop, admission: admission, service: service, firstByteTimeout: firstByteTimeout
+        ) { SystemCalls.accept($0) }
     }
 
     static func start(
         _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0,
-        accept: @escaping Accept
+        firstByteTimeout: Int64? = nil, accept: @escaping Accept
     ) throws(SystemError) -> Listener? {
         guard let descriptor = sockets.take() else { return nil }
-        return try Listener(descriptor, loop: loop, admission: admission, service: service, accept: accept)
+        return try Listener(
+            descriptor, loop: loop, admission: admission, service: service, firstByteTimeout: firstByteTimeout,
+            accept: accept)
     }
 
     override func ready(_ events: UInt32) {
@@ -84,7 +94,11 @@ package final class Listener: Channel, @unchecked Sendable {
         do {
             let stream = try SocketStream(descriptor, peer: peer, loop: loop, service: service, admission: admission)
             stream.disableNagle()
-            loop.arrive(.connection(stream))
+            if let firstByteTimeout, !loop.isDraining {
+                stream.parkUntilFirstByte(deadline: loop.now.adding(milliseconds: firstByteTimeout))
+            } else {
+                loop.arrive(.connection(stream))
+            }
         } catch {
             admission.release(peer.ip)
         }

@@ -51,7 +51,8 @@ extension StreamError: CustomStringConvertible {
     /// Whether it has answered a request before: then the idle limit holds for it, not the one for a first request.
     package var isReused = false
     let descriptor: Int32
-    private var isReadable = true
+    /// Whether a read is worth trying: epoll said so, and no call has said EAGAIN since.
+    package private(set) var isReadable = true
     private var isWritable = true
     private var sawHangUp = false
     private var isClosed = false
@@ -274,7 +275,15 @@ extension StreamError: CustomStringConvertible {
     }
 
     override func drain() {
-        if isParked || isUnattended {
+        if isParked {
+            // A request may have come of which epoll has not told yet: it is still answered.
+            if SystemCalls.hasInput(descriptor) {
+                isReadable = true
+                unpark()
+            } else {
+                close()
+            }
+        } else if isUnattended {
             close()
         } else if isIdle {
             resumeBoth(.draining)
@@ -289,6 +298,9 @@ extension StreamError: CustomStringConvertible {
 
     // MARK: Parking
 
+    /// Whether nothing of it waits in TLS: neither input that was read together with the last nor output.
+    package var mayPark: Bool { tls?.isAtRest ?? true }
+
     /// Leaves the connection with the loop, without a task, until it is readable; then it arrives anew. The caller
     /// holds no unread bytes and returns at once. At the deadline the loop closes it. A TLS session stays with it,
     /// without buffers.
@@ -297,6 +309,15 @@ extension StreamError: CustomStringConvertible {
         if loop.isDraining || isClosed { return close() }
         isParked = true
         if isReadable || tls?.hasInput == true { unpark() }
+    }
+
+    /// Leaves a connection that was just accepted with the loop until its first byte is there, or until `deadline`: one
+    /// that never sends costs no task. Registering told epoll to report what has come already.
+    func parkUntilFirstByte(deadline: Deadline) {
+        loop.assertOnLoop()
+        isReadable = false
+        isParked = true
+        setDeadline(deadline)
     }
 
     private func unpark() {

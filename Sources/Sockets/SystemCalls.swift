@@ -40,6 +40,12 @@ enum SystemCalls {
         }
     }
 
+    /// Whether a byte can be read, which stays where it is. The end of the stream is none.
+    static func hasInput(_ descriptor: Int32) -> Bool {
+        var byte: UInt8 = 0
+        return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
+    }
+
     /// send(2) of `bytes[range]`, never raising SIGPIPE.
     static func send(_ descriptor: Int32, _ bytes: [UInt8], _ range: Range<Int>) -> Transfer {
         unsafe bytes.withUnsafeBytes { buffer in

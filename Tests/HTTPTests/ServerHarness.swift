@@ -5,9 +5,10 @@ import Sockets
 import Synchronization
 
 /// A server on 127.0.0.1 with its loops, for the time of `body`, which runs on the first loop.
+/// - Parameter arriving: called for each task that a connection gets.
 func withServer<Value: Sendable>(
     configuration: HTTPServerConfiguration = HTTPServerConfiguration(), loops: Int = 1,
-    handler: any RequestHandler = EchoHandler(),
+    handler: any RequestHandler = EchoHandler(), arriving: @escaping @Sendable () -> Void = {},
     _ body: @escaping @Sendable (Peer) async throws -> Value
 ) async throws -> Value {
     let group = try EventLoopGroup(count: loops)
@@ -18,8 +19,12 @@ func withServer<Value: Sendable>(
         let server = HTTPLoop(
             loop: loop, configuration: configuration, handler: handler, wallClock: { 1_767_225_600_000 },
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
-        _ = try? Listener.start(sockets, on: loop, admission: admission)
-        async let root: Void = loop.runRoot { await server.serve($0) }
+        _ = try? Listener.start(
+            sockets, on: loop, admission: admission, firstByteTimeout: server.firstByteTimeout)
+        async let root: Void = loop.runRoot { stream in
+            arriving()
+            await server.serve(stream)
+        }
         if loop.index == 0 {
             do {
                 let value = try await body(Peer(address: sockets.address, loop: loop, group: group))

@@ -33,10 +33,11 @@ enum HarnessError: Error {
 
 /// A listener on 127.0.0.1, port 0, on this loop; its address.
 func listen(
-    on loop: EventLoop, admission: AdmissionControl = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000)
+    on loop: EventLoop, admission: AdmissionControl = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000),
+    firstByteTimeout: Int64? = nil
 ) throws -> SocketAddress {
     let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-    _ = try Listener.start(sockets, on: loop, admission: admission)
+    _ = try Listener.start(sockets, on: loop, admission: admission, firstByteTimeout: firstByteTimeout)
     return sockets.address
 }
 

@@ -100,10 +100,12 @@ final class ServerService: ServiceLifecycle.Service {
             let visitorLoop = try parts.makeVisitorLoop(loop)
             let adminLoop = parts.makeAdminLoop(loop)
             _ = try Listener.start(
-                visitors, on: loop, admission: parts.admission, service: Server.Service.visitors)
+                visitors, on: loop, admission: parts.admission, service: Server.Service.visitors,
+                firstByteTimeout: visitorLoop.firstByteTimeout)
             if loop.index == 0 {
                 _ = try Listener.start(
-                    admin, on: loop, admission: parts.adminAdmission, service: Server.Service.admin)
+                    admin, on: loop, admission: parts.adminAdmission, service: Server.Service.admin,
+                    firstByteTimeout: adminLoop.firstByteTimeout)
                 parts.startJobs(on: loop)
             }
             await loop.runRoot { stream in

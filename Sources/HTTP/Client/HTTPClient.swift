@@ -6,15 +6,20 @@ package import Sockets
 package final class HTTPClient: HTTPTransport {
     private let pools: [ConnectionPool]
     private let loops: [EventLoop]
-    private let tls: TLSContext
+    private let tls: ClientTLS
     private let resolver = Resolver()
     private let userAgent: String
 
-    /// - Parameter userAgent: sent with every request that names none; Apple refuses unusual ones.
-    package init(group: EventLoopGroup, tls: TLSContext, userAgent: String) {
+    /// - Parameters:
+    ///   - tls: made with the first `https` connection, which fails when this throws.
+    ///   - userAgent: sent with every request that names none; Apple refuses unusual ones.
+    package init(
+        group: EventLoopGroup, tls: @autoclosure @escaping @Sendable () throws(StreamError) -> TLSContext,
+        userAgent: String
+    ) {
         loops = group.loops
         pools = group.loops.map { ConnectionPool(loop: $0) }
-        self.tls = tls
+        self.tls = ClientTLS(tls)
         self.userAgent = userAgent
     }
 
@@ -97,7 +102,7 @@ package final class HTTPClient: HTTPTransport {
         stream.setDeadline(deadline)
         guard url.isSecure else { return stream }
         do {
-            try await stream.startTLS(tls, serverName: url.host)
+            try await stream.startTLS(try tls.context(), serverName: url.host)
             return stream
         } catch {
             stream.close()

@@ -38,6 +38,9 @@ package struct HTTPServerConfiguration: Sendable {
     package var limits: WireLimits
     package var timeouts: ServerTimeouts
     package var trustedProxies: TrustedProxies
+    /// At most so many connections of one loop wait for their next request each with a task of its own; beyond them, one
+    /// that has nothing more to answer is parked at once, not after `parkAfter`.
+    package var waitingTasks: Int
     /// Fields of the responses that the server gives by itself, without a handler: 400, 408, 414, …
     package var refusalFields: HTTPFields
     /// What every connection begins with; nil for plain HTTP.
@@ -45,13 +48,14 @@ package struct HTTPServerConfiguration: Sendable {
 
     package init(
         limits: WireLimits = WireLimits(), timeouts: ServerTimeouts = ServerTimeouts(),
-        trustedProxies: TrustedProxies = TrustedProxies(), refusalFields: HTTPFields = HTTPFields(),
-        tls: TLSAcceptor? = nil
+        trustedProxies: TrustedProxies = TrustedProxies(), waitingTasks: Int = 256,
+        refusalFields: HTTPFields = HTTPFields(), tls: TLSAcceptor? = nil
     ) {
         self.tls = tls
         self.limits = limits
         self.timeouts = timeouts
         self.trustedProxies = trustedProxies
+        self.waitingTasks = waitingTasks
         self.refusalFields = refusalFields
     }
 }
@@ -87,6 +91,8 @@ package final class HTTPLoop: @unchecked Sendable {
     private let wallClock: @Sendable () -> Int64
     private var date: [UInt8] = []
     private var dateSecond = Int64.min
+    /// How many connections wait for their next request with a task.
+    var waitingTasks = 0
 
     /// - Parameter wallClock: milliseconds since 1970.
     package init(
@@ -99,6 +105,11 @@ package final class HTTPLoop: @unchecked Sendable {
         self.immediate = immediate
         self.wallClock = wallClock
         self.logger = logger
+    }
+
+    /// How long a new connection may take to send its first byte, in milliseconds.
+    package var firstByteTimeout: Int64 {
+        configuration.tls == nil ? configuration.timeouts.header : configuration.timeouts.handshake
     }
 
     /// Serves one connection until it ends or is parked.

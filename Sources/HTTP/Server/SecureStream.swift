@@ -9,7 +9,8 @@ extension HTTPLoop {
     /// Until the first byte the connection is idle and holds nothing but its task: neither a buffer nor an `SSL`. From
     /// then on it is in flight, so draining lets the handshake end, by its own deadline at the latest.
     func secure(_ stream: SocketStream, with acceptor: TLSAcceptor) async -> Bool {
-        stream.setDeadline(loop.now.adding(milliseconds: configuration.timeouts.handshake))
+        // Of a connection that waited for its first byte without a task, the time runs from the accept.
+        stream.setDeadline(min(stream.deadline, loop.now.adding(milliseconds: configuration.timeouts.handshake)))
         do throws(StreamError) {
             let head = try await readFirstBytes(stream)
             guard let first = head.first else {

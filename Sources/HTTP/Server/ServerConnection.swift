@@ -158,8 +158,9 @@ final class ServerConnection {
         let isBetweenRequests = input.isEmpty
         do throws(StreamError) {
             if isBetweenRequests {
+                let first = firstHeadDeadline
                 if let ending = try await waitForRequest() { return ending }
-                headDeadline = deadline(after: timeouts.header)
+                headDeadline = first ?? deadline(after: timeouts.header)
                 // A new connection passes for readable before anything has come: until a byte has, it is idle.
                 stream.isIdle = true
             } else if headDeadline == .never {
@@ -177,9 +178,19 @@ final class ServerConnection {
         }
     }
 
+    /// Of a connection that waited without a task for its first byte: the head's time runs from the accept.
+    private var firstHeadDeadline: Deadline? {
+        stream.isReused || stream.isSecure || stream.deadline == .never ? nil : stream.deadline
+    }
+
     /// Waits until the first byte of the next request is there.
     private func waitForRequest() async throws(StreamError) -> Ending? {
+        guard !stream.isReadable else { return nil }
         let limit = deadline(after: stream.isReused ? timeouts.idle : timeouts.header)
+        // A task costs more memory than all else of a connection, and the allocator keeps what a crowd of them leaves.
+        if server.waitingTasks >= server.configuration.waitingTasks, stream.mayPark { return .park(until: limit) }
+        server.waitingTasks += 1
+        defer { server.waitingTasks -= 1 }
         let parkAt = min(limit, deadline(after: timeouts.parkAfter))
         stream.isIdle = true
         defer { stream.isIdle = false }

@@ -1,0 +1,66 @@
+import HTTP
+import Sockets
+import Synchronization
+import Testing
+
+/// Connections between two requests: which of them keep a task, and for how long a first request may take.
+@Suite struct WaitingTests {
+    private func ask(_ stream: SocketStream, _ path: String) async throws -> String {
+        try await stream.write(Array("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = try await stream.read(into: &buffer, at: 0)
+        return String(decoding: buffer[..<count], as: UTF8.self)
+    }
+
+    /// The tasks of two connections with two requests each, in turn: a task that was kept serves both requests.
+    @Test(arguments: [(2, 2), (1, 3), (0, 4)]) func onlySoManyKeepTheirTask(waitingTasks: Int, tasks: Int) async throws
+    {
+        let arrivals = Mutex(0)
+        let configuration = HTTPServerConfiguration(
+            timeouts: ServerTimeouts(parkAfter: 30_000), waitingTasks: waitingTasks)
+        let answers = try await withServer(
+            configuration: configuration, arriving: { arrivals.withLock { $0 += 1 } },
+            { peer in
+                let streams = [try await peer.connect(), try await peer.connect()]
+                var answers: [String] = []
+                for number in 0..<2 {
+                    for (index, stream) in streams.enumerated() {
+                        answers.append(try await ask(stream, "/\(index)\(number)"))
+                    }
+                }
+                for stream in streams { stream.close() }
+                return answers
+            })
+        #expect(arrivals.withLock { $0 } == tasks)
+        #expect(answers.count == 4)
+        for (answer, path) in zip(answers, ["/00", "/10", "/01", "/11"]) {
+            #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.contains("GET \(path) "))
+        }
+    }
+
+    @Test func connectionParkedAtOnceIsClosed_WhenItsIdleTimeIsOver() async throws {
+        let configuration = HTTPServerConfiguration(timeouts: ServerTimeouts(idle: 40), waitingTasks: 0)
+        let rest = try await withServer(configuration: configuration) { peer in
+            let stream = try await peer.connect()
+            #expect(try await ask(stream, "/a").hasPrefix("HTTP/1.1 200 "))
+            return await peer.readAll(stream)
+        }
+        #expect(rest.isEmpty)
+    }
+
+    /// The wait for the first byte is part of the time a head may take, not added to it.
+    @Test func slowHeadIsCountedFromTheAccept() async throws {
+        let timeouts = ServerTimeouts(header: 2000)
+        let (answer, seconds) = try await withServer(configuration: HTTPServerConfiguration(timeouts: timeouts)) {
+            peer in
+            let start = ContinuousClock.now
+            let stream = try await peer.connect()
+            _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 1500))
+            try await stream.write(Array("GET / HT".utf8))
+            let answer = await peer.readAll(stream)
+            return (answer, (ContinuousClock.now - start) / .seconds(1))
+        }
+        #expect(answer.hasPrefix("HTTP/1.1 408 "))
+        #expect(seconds < 3.2)
+    }
+}
