@@ -22,9 +22,9 @@ test: ## build once (debug) and run every test, those in a real browser too
 
 build: ## build the two programs as they are deployed (release)
 	@scripts/packages.sh build
-	swift build -c release --product bramley
-	swift build -c release --product apple-simulator
-	@echo "built $$(swift build -c release --show-bin-path)/bramley and apple-simulator"
+	swift build -c release --static-swift-stdlib --product bramley
+	swift build -c release --static-swift-stdlib --product apple-simulator
+	@echo "built $$(swift build -c release --static-swift-stdlib --show-bin-path)/bramley and apple-simulator"
 
 bench: ## measure beside nginx and Hummingbird, and print one table; BENCH_ONLY=verify,idle measures parts
 	@scripts/packages.sh bench

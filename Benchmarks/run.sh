@@ -5,8 +5,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-swift build -c release --product bramley
-bin=$(swift build -c release --show-bin-path)
+# As it is deployed: Swift's own libraries inside. (Valgrind cannot run the other form: it ends over libdispatch.so.)
+build=(swift build -c release --static-swift-stdlib)
+"${build[@]}" --product bramley
+bin=$("${build[@]}" --show-bin-path)
 
 export BENCH_PROGRAMS=$PWD/.build/benchmarks
 mkdir -p "$BENCH_PROGRAMS"

@@ -161,16 +161,18 @@ internal import Synchronization
     }
 
     private func takeRemote() {
-        let (jobs, operations) = remote.withLock { remote in
-            defer {
-                remote.jobs.removeAll(keepingCapacity: true)
-                remote.operations.removeAll(keepingCapacity: true)
-                remote.isWoken = false
-            }
-            return (remote.jobs, remote.operations)
+        // Nothing, most often. What is taken leaves no storage behind that would have to be copied.
+        let taken = remote.withLock { remote -> (jobs: [UnownedJob], operations: [@Sendable () -> Void])? in
+            guard remote.isWoken else { return nil }
+            remote.isWoken = false
+            let taken = (remote.jobs, remote.operations)
+            remote.jobs = []
+            remote.operations = []
+            return taken
         }
-        if !jobs.isEmpty { self.jobs.append(contentsOf: jobs) }
-        for operation in operations { operation() }
+        guard let taken else { return }
+        jobs.append(contentsOf: taken.jobs)
+        for operation in taken.operations { operation() }
     }
 
     private func deliver(_ events: UInt32, to data: UInt64) {

@@ -1,3 +1,4 @@
+import HTTPTypes
 import Sockets
 import Synchronization
 import Testing

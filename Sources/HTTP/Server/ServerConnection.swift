@@ -61,8 +61,10 @@ final class ServerConnection {
     /// A connection that waits for its next request holds no buffers: ten thousand of them share a few.
     private func giveBuffersBack() {
         stream.loop.buffers.give(input.release())
-        stream.loop.buffers.giveOutput(output)
-        output = []
+        // Exchanged, not copied: with a second reference here the pool would have to allocate another.
+        var taken: [UInt8] = []
+        swap(&taken, &output)
+        stream.loop.buffers.giveOutput(taken)
     }
 
     private func deadline(after milliseconds: Int64) -> Deadline {
