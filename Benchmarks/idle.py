@@ -21,6 +21,7 @@ RUNS = 3
 
 def held(server, count, secure, request):
     """KiB before, and with `count` idle connections."""
+    time.sleep(1)  # what a start needed for a moment has been given back
     before = peers.private(server.pid)
     holder = subprocess.Popen(
         ["taskset", "-c", LOAD_CORE, os.path.join(measuring.PROGRAMS, "idle"), str(server.port), str(count),
@@ -58,7 +59,7 @@ def rows(binary, folder, certificate):
             makers = {
                 "ours": lambda count, given=given: peers.Bramley(
                     binary, folder, SERVER_CORE, certificate=given,
-                    limits={"connections": count, "connectionsPerAddress": count}),
+                    limits={"connections": count, "connectionsPerAddress": count, "idleTimeout": 600}),
                 # nginx lets idle connections go when a sixteenth of its slots is all that is left.
                 "nginx": lambda count, given=given: peers.Nginx([], SERVER_CORE, count * 16 // 15 + 1, given),
             }

@@ -28,7 +28,8 @@ def program(name, *arguments, core=LOAD_CORE, **options):
 
 def wrk(url, headers, connections=32, seconds=None, core=LOAD_CORE, threads=1):
     """Requests answered and requests per second of one run of wrk: HTTP/1.1, kept alive."""
-    command = ["taskset", "-c", core, "wrk", f"-t{threads}", f"-c{connections}", f"-d{max(1, round(seconds or SECONDS))}s"]
+    duration = max(1, round(seconds or SECONDS))
+    command = ["taskset", "-c", core, "wrk", f"-t{threads}", f"-c{connections}", f"-d{duration}s"]
     for name, value in headers.items():
         command += ["-H", f"{name}: {value}"]
     output = subprocess.run(command + [url], capture_output=True, text=True, check=True).stdout
