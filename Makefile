@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test bench format lint build clean kill-test chaos docs
+.PHONY: help run example test bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -39,6 +39,20 @@ chaos: ## everything at once for SECONDS=600: people, Apple failing, kills; then
 	swift build --product bramley
 	swift build --product apple-simulator
 	"$$(scripts/venv.sh)" -B Tests/Chaos/chaos.py "$$(swift build --show-bin-path)" $(SECONDS) $(PEOPLE)
+
+fuzz: ## every reader of untrusted bytes under libFuzzer, SECONDS=600 in all; TARGETS="request json" picks (docs/fuzzing.md)
+	@scripts/packages.sh build
+	python3 -B Tests/Fuzzing/fuzz.py run $(SECONDS) $(TARGETS)
+
+fuzz-check: ## whether the fuzzer finds the bug planted in each of its targets
+	@scripts/packages.sh build
+	python3 -B Tests/Fuzzing/fuzz.py check $(TARGETS)
+
+test-asan: ## the Swift tests, end to end too, under the address sanitizer
+	@scripts/sanitize.sh address
+
+test-tsan: ## the same under the thread sanitizer
+	@scripts/sanitize.sh thread
 
 format: ## rewrite the sources in the house's layout
 	swift format --in-place --parallel --recursive $(SOURCES)

@@ -33,6 +33,9 @@ let configuration = Target.Dependency.product(name: "Configuration", package: "s
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 
+/// What reads untrusted bytes.
+let fuzzed: [Target.Dependency] = ["Web", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes]
+
 let package = Package(
     name: "bramley",
     products: [
@@ -130,5 +133,30 @@ let package = Package(
                 "HTTP",
                 "Sockets", "Crypto", "Coding", httpTypes, logging,
             ], data: ["independent-signer.py", "assertion-attacks.py"]),
+        // What the fuzzer found once, and what it starts from, tried again.
+        .testTarget(
+            name: "FuzzingTests", dependencies: fuzzed + ["Bramley"], path: "Tests/Fuzzing",
+            exclude: ["Dictionaries", "Engine", "Failures", "Seeds", "fuzz.py"], sources: ["Replay", "Targets"],
+            swiftSettings: house),
     ]
 )
+
+// `make fuzz` alone sets this (docs/fuzzing.md): then the targets of fuzzing are a program, with libFuzzer's `main` around
+// them. Bramley is a library there, its own `main` under another name, since no program is linked into another.
+if Context.environment["BRAMLEY_FUZZING"] != nil {
+    package.products = []
+    package.targets.removeAll { $0.type == .test }
+    if let bramley = package.targets.firstIndex(where: { $0.name == "Bramley" }) {
+        let program = package.targets[bramley]
+        package.targets[bramley] = .target(
+            name: "Bramley", dependencies: program.dependencies,
+            swiftSettings: house + [
+                .unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "Bramley_main"])
+            ])
+    }
+    package.targets.append(
+        .executableTarget(
+            name: "Fuzz", dependencies: fuzzed + ["Bramley"], path: "Tests/Fuzzing",
+            exclude: ["Dictionaries", "Failures", "Replay", "Seeds", "fuzz.py"], sources: ["Engine", "Targets"],
+            swiftSettings: house + [.unsafeFlags(["-parse-as-library"])]))
+}
