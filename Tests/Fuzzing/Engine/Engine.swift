@@ -29,12 +29,31 @@ public func testOneInput(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// Four bytes behind what the target accepted, compared one after another, as a careless reader might.
+/// A trap behind four bytes of what the target accepted, compared at once; the fuzzer sees how far from them it is. For
+/// targets that hand over what they computed, it also sees each byte that is right.
 @inline(never)
 private func plantedBug(_ bytes: [UInt8]) {
-    guard bytes.count >= 4, bytes[0] == UInt8(ascii: "b") else { return }
-    guard bytes[1] == UInt8(ascii: "u") else { return }
-    guard bytes[2] == UInt8(ascii: "g") else { return }
-    guard bytes[3] == UInt8(ascii: "7") else { return }
-    fatalError("the planted bug")
+    guard bytes.count >= 4 else { return }
+    let word = bytes[..<4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    for index in 0..<4 {
+        guard bytes[index] == plantedWord[index] else { break }
+        reached(index)
+    }
+    if word == 0x6275_6737 { fatalError("the planted bug") }
 }
+
+private let plantedWord = Array("bug7".utf8)
+
+/// An edge for each byte.
+@inline(never)
+private func reached(_ index: Int) {
+    switch index {
+    case 0: step(0)
+    case 1: step(1)
+    case 2: step(2)
+    default: step(3)
+    }
+}
+
+@inline(never) @_optimize(none)
+private func step(_ index: Int) {}

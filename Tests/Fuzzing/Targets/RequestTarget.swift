@@ -44,8 +44,8 @@ private struct RequestTranscript: Equatable {
 
     private(set) var messages: [Message] = []
     private(set) var error: WireError?
-    /// Bytes that belong to messages, or to one not yet whole.
-    private(set) var used = 0
+    /// Bytes that belong to messages, or to one not yet whole. After an error it depends on the pieces.
+    private(set) var used: Int?
 
     /// - Parameter ends: how much has come at each step.
     init(_ input: [UInt8], ends: [Int], limits: WireLimits) throws(Finding) {
@@ -59,7 +59,7 @@ private struct RequestTranscript: Equatable {
             }
         }
         messages = connection.messages
-        used = connection.start
+        if error == nil { used = connection.start }
         for place in connection.heads {
             let head = Array(input[place.range])
             try Self.check(place.message, head, limits: limits)
