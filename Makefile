@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan
+.PHONY: help run example test bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -53,6 +53,12 @@ test-asan: ## the Swift tests, end to end too, under the address sanitizer
 
 test-tsan: ## the same under the thread sanitizer
 	@scripts/sanitize.sh thread
+
+tls-scan: ## let testssl.sh look at a Bramley with a certificate (docs/tls.md answers what it finds)
+	@scripts/packages.sh test testssl.sh
+	swift build --product bramley
+	swift build --product apple-simulator
+	"$$(scripts/venv.sh)" -B Tests/TLS/scan.py "$$(swift build --show-bin-path)"
 
 format: ## rewrite the sources in the house's layout
 	swift format --in-place --parallel --recursive $(SOURCES)

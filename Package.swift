@@ -97,7 +97,9 @@ let package = Package(
         // Certificates and keys, made once a run by OpenSSL's command line.
         library("Certificates", ["ChildProcesses"], path: "Tests/Certificates"),
         tests("CodingTests", ["Coding"], data: ["Vectors"]),
-        tests("CryptoTests", ["Crypto", "Coding", "ChildProcesses"], data: ["Vectors", "independent.py"]),
+        tests(
+            "CryptoTests", ["Crypto", "Coding", "Certificates", "ChildProcesses"],
+            data: ["Vectors", "independent.py"]),
         tests("SocketsTests", ["Sockets", "Certificates"]),
         tests("HTTPTests", ["HTTP", "Sockets", "COpenSSL", "Certificates", "ChildProcesses", httpTypes]),
         tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "Gates", "LogRecording", "Crypto", "Coding"]),
@@ -119,8 +121,8 @@ let package = Package(
         tests(
             "BramleyTests",
             [
-                "Bramley", "ChildProcesses", "Web", "HTTP", "RelyingParty", "Sockets", "Crypto", "Coding", arguments,
-                httpTypes, logging,
+                "Bramley", "Certificates", "ChildProcesses", "LogRecording", "Web", "HTTP", "RelyingParty",
+                "Sockets", "Crypto", "Coding", arguments, httpTypes, logging,
             ], data: ["Broken"]),
         tests(
             "AppleSimulatorTests", ["AppleSimulator", "ChildProcesses", "HTTP", "Sockets", httpTypes], data: ["Vectors"]
@@ -129,7 +131,8 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                grdb, "Bramley", "AppleSimulator", "ChildProcesses", "Web", "Storage", "AppleID", "RelyingParty",
+                grdb, "Bramley", "AppleSimulator", "Certificates", "ChildProcesses", "Web", "Storage", "AppleID",
+                "RelyingParty",
                 "HTTP",
                 "Sockets", "Crypto", "Coding", httpTypes, logging,
             ], data: ["independent-signer.py", "assertion-attacks.py"]),

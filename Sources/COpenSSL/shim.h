@@ -74,4 +74,10 @@ static inline int bramley_ERR_reason(unsigned long code) {
     return ERR_GET_REASON(code);
 }
 
+static inline unsigned long bramley_X509_name_flags(void) {
+    // `CN=R11, O=Let's Encrypt, C=US`: UTF-8, with control characters escaped.
+    return ASN1_STRFLGS_ESC_2253 | ASN1_STRFLGS_ESC_CTRL | ASN1_STRFLGS_UTF8_CONVERT | XN_FLAG_SEP_CPLUS_SPC
+        | XN_FLAG_DN_REV | XN_FLAG_FN_SN;
+}
+
 #endif

@@ -34,6 +34,21 @@ internal import COpenSSL
         return unsafe EVPKey(owning: key)
     }
 
+    /// - Parameter der: a private key, PKCS#8 or in the older form of its type, with nothing after it; else nil.
+    static func parsePrivate(_ der: SecretBytes) -> EVPKey? {
+        defer { ErrorQueue.clear() }
+        // Safe: the parse reads at most `count` bytes and moves `cursor` to where it stopped.
+        return der.withBytes { span in
+            unsafe span.withUnsafeBytes { bytes in
+                var cursor = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                guard let key = unsafe d2i_AutoPrivateKey(nil, &cursor, bytes.count) else { return nil }
+                let owned = unsafe EVPKey(owning: key)
+                let end = unsafe bytes.baseAddress.map { unsafe $0 + bytes.count }
+                return unsafe UnsafeRawPointer(cursor) == end ? owned : nil
+            }
+        }
+    }
+
     /// Whether the public half is valid for its type: for EC, a point of the curve other than infinity.
     var hasValidPublicHalf: Bool { unsafe passes(EVP_PKEY_public_check) }
 

@@ -37,18 +37,7 @@ package struct P256PrivateKey: Sendable {
 
     /// - Parameter der: PKCS#8 or SEC 1, with nothing after it.
     package init(der: SecretBytes) throws(KeyError) {
-        defer { ErrorQueue.clear() }
-        // Safe: the parse reads at most `count` bytes and moves `cursor` to where it stopped.
-        let parsed: EVPKey? = der.withBytes { span in
-            unsafe span.withUnsafeBytes { bytes in
-                var cursor = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-                guard let key = unsafe d2i_AutoPrivateKey(nil, &cursor, bytes.count) else { return nil }
-                let owned = unsafe EVPKey(owning: key)
-                let end = unsafe bytes.baseAddress.map { unsafe $0 + bytes.count }
-                return unsafe UnsafeRawPointer(cursor) == end ? owned : nil
-            }
-        }
-        guard let parsed else { throw .malformed }
+        guard let parsed = EVPKey.parsePrivate(der) else { throw .malformed }
         guard parsed.isOn(.p256) else { throw .wrongKind }
         guard parsed.hasValidPublicHalf, parsed.hasMatchingHalves else { throw .invalidPoint }
         self.init(key: parsed)

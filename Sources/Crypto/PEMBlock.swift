@@ -4,17 +4,28 @@ internal import Coding
 enum PEMBlock {
     /// The bytes of the one private key in `text`; text outside the block is ignored (RFC 7468 §2).
     static func parsePrivateKey(_ text: String) throws(KeyError) -> SecretBytes {
+        // openssl ecparam writes the curve in a block of its own before the key.
+        try parse(text, labels: ["PRIVATE KEY", "EC PRIVATE KEY"]) { !$0.contains("PARAMETERS") }
+    }
+
+    /// The same of any kind of key, in a text that may hold certificates as well.
+    static func parseAnyPrivateKey(_ text: String) throws(KeyError) -> SecretBytes {
+        try parse(text, labels: ["PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"]) {
+            $0.hasSuffix("PRIVATE KEY-----")
+        }
+    }
+
+    /// - Parameter counts: whether a block that begins with this line is a key; exactly one has to be.
+    private static func parse(
+        _ text: String, labels: [Substring], counts: (Substring) -> Bool
+    ) throws(KeyError) -> SecretBytes {
         let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingBlanks() }
         let begins = lines.indices.filter { lines[$0].hasPrefix("-----BEGIN ") && lines[$0].hasSuffix("-----") }
-        // openssl ecparam writes the curve in a block of its own before the key.
-        let keys = begins.filter { !lines[$0].contains("PARAMETERS") }
+        let keys = begins.filter { counts(lines[$0]) }
         guard keys.count == 1, let begin = keys.first else { throw .malformed }
         let label = lines[begin].dropFirst("-----BEGIN ".count).dropLast("-----".count)
-        switch label {
-        case "PRIVATE KEY", "EC PRIVATE KEY": break
-        case "ENCRYPTED PRIVATE KEY": throw .encrypted
-        default: throw .wrongKind
-        }
+        guard label != "ENCRYPTED PRIVATE KEY" else { throw .encrypted }
+        guard labels.contains(label) else { throw .wrongKind }
         guard let end = lines[begin...].firstIndex(of: "-----END \(label)-----") else { throw .malformed }
         let body = lines[(begin + 1)..<end]
         // RFC 1421 headers: OpenSSL's older way to protect a key.

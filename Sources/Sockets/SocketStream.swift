@@ -390,6 +390,9 @@ extension StreamError: CustomStringConvertible {
     /// Whether the handshake was an abbreviated one, by a ticket.
     package var isResumed: Bool { tls?.isResumed ?? false }
 
+    /// What the other side showed in the handshake, as ASN.1 has it; nil without TLS.
+    var peerCertificate: [UInt8]? { tls?.peerCertificate }
+
     /// Orders small writes out at once: a response is one write, and Nagle's delay would only add to it.
     package func disableNagle() {
         try? SystemCalls.setOption(descriptor, level: Int32(IPPROTO_TCP), TCP_NODELAY, 1)

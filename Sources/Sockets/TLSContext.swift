@@ -84,6 +84,13 @@ internal import COpenSSL
         return context
     }
 
+    /// For `TLSProbe` alone, which sends nothing: nobody is verified.
+    static func looking() throws(StreamError) -> TLSContext {
+        let context = try TLSContext(isServer: false)
+        unsafe SSL_CTX_set_verify(context.pointer, SSL_VERIFY_NONE, nil)
+        return context
+    }
+
     /// For a server with one certificate chain, both in PEM. Without `ticketKeys` no session is resumed.
     ///
     /// The name a client asks for (SNI) is not compared: there is one certificate, and a client that does not find

@@ -107,6 +107,21 @@ internal import Glibc
 
     var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
+    /// As ASN.1 has it; nil when the peer showed none.
+    var peerCertificate: [UInt8]? {
+        guard let certificate = unsafe SSL_get1_peer_certificate(ssl) else { return nil }
+        defer { unsafe X509_free(certificate) }
+        let count = unsafe i2d_X509(certificate, nil)
+        guard count > 0 else { return nil }
+        var bytes = [UInt8](repeating: 0, count: Int(count))
+        // Invariant: the buffer has the bytes OpenSSL asked for just before.
+        let written = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+            var cursor = buffer.baseAddress
+            return unsafe i2d_X509(certificate, &cursor)
+        }
+        return written == count ? bytes : nil
+    }
+
     // MARK: Content
 
     /// Whether a read may bring something without a word from epoll: deciphered bytes that are left, or records that

@@ -112,11 +112,11 @@ class Site:
     """Bramley on http://localhost and the simulated Apple on http://127.0.0.1, so that they are two sites."""
 
     def __init__(self, binaries: Path, folder: Path, settings: dict, public_port: int | None = None,
-                 origin: str | None = None):
+                 origin: str | None = None, scheme: str = "http"):
         self.binaries = binaries
         self.folder = folder
         self.port = free_port()
-        self.origin = origin or f"http://localhost:{public_port or self.port}"
+        self.origin = origin or f"{scheme}://localhost:{public_port or self.port}"
         self.server: Program | None = None
         key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

@@ -1,5 +1,6 @@
 """`bramley init` as an operator meets it: on a terminal, from a script, interrupted."""
 
+import datetime
 import json
 import os
 import re
@@ -268,6 +269,7 @@ def test_asks_and_asks_again(terminal, folder):
     child.expect_exact("error: access.signUp: is required.")
     answer(child, "access.signUp", "approval")
     answer(child, "site.name", "", offer="id.example.com")
+    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
     answer(child, "server.trustedProxies", "", offer="127.0.0.1")
     text = finish(child)
     for value in PORTAL:
@@ -281,9 +283,50 @@ def test_asks_and_asks_again(terminal, folder):
 def test_asks_only_for_what_the_flags_leave_open(terminal, folder):
     child = terminal(*sum(map(list, FLAGS.items()), []), "--bundle-ids", "", "--site-name", "Example")
     answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
+    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
     answer(child, "server.trustedProxies", "none", offer="127.0.0.1")
     finish(child)
     assert json.loads((folder / "config.json").read_text())["server"] == {"trustedProxies": []}
+
+
+def test_whoever_holds_the_certificate_is_asked_for_its_key_and_no_proxy(terminal, folder):
+    for name, host in (("own", "id.example.com"), ("other", "www.example.com")):
+        chain, key = certificate(host)
+        write_private(folder / f"{name}.pem", chain)
+        write_private(folder / f"{name}.key", key)
+    child = terminal(*sum(map(list, FLAGS.items()), []), "--bundle-ids", "", "--site-name", "Example")
+    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
+    asked = "none: a proxy in front holds it"
+    answer(child, "server.certificateFile", "nowhere.pem", offer=asked)
+    child.expect_exact('"nowhere.pem" does not exist.')
+    answer(child, "server.certificateFile", "other.pem", offer=asked)
+    child.expect_exact("is for www.example.com, and publicURL's host is id.example.com.")
+    answer(child, "server.certificateFile", "own.pem", offer=asked)
+    answer(child, "server.privateKeyFile", "other.key")
+    child.expect_exact("is not the key of the certificate.")
+    answer(child, "server.privateKeyFile", "own.key")
+    answer(child, "server.trustedProxies", "", offer="none")
+    finish(child)
+    assert json.loads((folder / "config.json").read_text())["server"] == {
+        "certificateFile": "own.pem", "privateKeyFile": "own.key"}
+
+
+def certificate(host: str) -> tuple[bytes, bytes]:
+    """A chain and its key, as PEM."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, host)])
+    now = datetime.datetime.now(datetime.timezone.utc)
+    own = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+        .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=60))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False).sign(key, hashes.SHA256()))
+    return own.public_bytes(serialization.Encoding.PEM), key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
 
 def test_a_wrong_flag_is_told_before_anything_is_asked(terminal, folder):

@@ -1,4 +1,6 @@
 package import ArgumentParser
+import Coding
+import Crypto
 import Web
 
 /// `bramley check`
@@ -38,6 +40,13 @@ package struct CheckCommand: AsyncParsableCommand {
         lines.append("The configuration is good.")
         lines.append("  pages are in            \(configuration.pages.locales.joined(separator: ", "))")
         lines.append("  visitors come to        \(configuration.publicURL.text)")
+        if let leaf = configuration.server.tls.flatMap({ try? CertificateChain(pem: $0.certificate) })?.leaf {
+            let end = Timestamp(seconds: leaf.notAfter).rfc3339
+            lines.append("  TLS is here             for \(leaf.names.joined(separator: ", ")), until \(end)")
+        }
+        if let port = configuration.server.redirectPort {
+            lines.append("  plain port \(port) leads to \(configuration.publicURL.origin)")
+        }
         if let rules = configuration.forwardAuth.rules?.rules {
             lines.append("  access rules            \(rules.count); elsewhere whoever is signed in")
         }

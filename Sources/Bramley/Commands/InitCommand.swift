@@ -67,6 +67,16 @@ package struct InitCommand: AsyncParsableCommand {
     package var siteName: String?
 
     @Option(
+        name: Self.names("--certificate-file", "--server-certificate-file"),
+        help: ArgumentHelp("The certificate's chain, when no proxy holds it.", valueName: "file"))
+    package var certificateFile: String?
+
+    @Option(
+        name: Self.names("--certificate-key-file", "--server-private-key-file"),
+        help: ArgumentHelp("The private key of that certificate.", valueName: "file"))
+    package var certificateKeyFile: String?
+
+    @Option(
         name: Self.names("--trusted-proxies", "--server-trusted-proxies"),
         help: ArgumentHelp("Addresses of the reverse proxies in front, comma-separated.", valueName: "addresses"))
     package var trustedProxies: String?
@@ -168,6 +178,7 @@ package struct InitCommand: AsyncParsableCommand {
             "publicURL": publicURL, "apple.servicesID": servicesID, "apple.teamID": teamID,
             "apple.privateKeyFile": privateKeyFile, "apple.keyID": keyID, "apple.bundleIDs": bundleIDs,
             "apple.scopes": scopes, "access.signUp": signUp, "site.name": siteName,
+            "server.certificateFile": certificateFile, "server.privateKeyFile": certificateKeyFile,
             "server.trustedProxies": trustedProxies,
         ]
         for (name, text) in given {

@@ -40,10 +40,27 @@ package struct Configuration: Sendable {
         package var listener: Listener
         /// Event loops; 0 means one per core.
         package var threads: Int
+        /// Nil: plain HTTP.
+        package var tls: TLS?
+        /// Of a plain listener on the same address that only sends visitors to https; nil: there is none.
+        package var redirectPort: UInt16?
         package var trustedProxies: [IPNetwork]
+        /// Whether every connection begins with a PROXY header; there is a trusted proxy then.
+        package var proxyProtocol: Bool
         /// Seconds that requests in flight may take after SIGTERM.
         package var drainTimeout: Int
         package var limits: Limits
+    }
+
+    /// What visitors' connections are encrypted with: read, and known to belong together.
+    package struct TLS: Sendable {
+        /// The chain as PEM.
+        package var certificate: [UInt8]
+        /// Where that was read; nil when the configuration holds it.
+        package var certificateFile: String?
+        /// As PEM.
+        package var privateKey: Secret
+        package var privateKeyFile: String?
     }
 
     /// `server.limits.*`: bytes, counts, seconds and a rate. Each is inclusive.
@@ -54,6 +71,7 @@ package struct Configuration: Sendable {
         package var body: Int
         package var connections: Int
         package var connectionsPerAddress: Int
+        package var handshakeTimeout: Int
         package var headerTimeout: Int
         package var bodyTimeout: Int
         package var writeTimeout: Int

@@ -1,3 +1,4 @@
+import Coding
 import RelyingParty
 import Sockets
 
@@ -6,11 +7,13 @@ import Sockets
 struct ConfigurationBuilder {
     let values: ConfigurationValues
     let allowsSimulatedApple: Bool
+    /// What certificates are judged by.
+    let now: Timestamp
 
     func build() -> Configuration? {
         let publicURL = publicURL()
         let signUp = values.choice("access.signUp", SignUpPolicy.self)
-        let server = server()
+        let server = server(publicURL)
         let admin = listener("admin")
         let apple = apple(publicURL)
         let login = login(publicURL)
@@ -104,15 +107,20 @@ struct ConfigurationBuilder {
         return port.map { Configuration.Listener(host: address, port: UInt16(clamping: $0)) }
     }
 
-    private func server() -> Configuration.Server? {
+    private func server(_ publicURL: PublicURL?) -> Configuration.Server? {
         let listener = listener("server")
         let threads = values.integer("server.threads")
         let drain = values.integer("server.drainTimeout")
         let proxies = trustedProxies()
         let limits = limits()
-        guard let listener, let threads, let drain, let proxies, let limits else { return nil }
+        let tls = tls(publicURL, proxies: proxies)
+        let redirect = redirectPort(publicURL, server: listener)
+        let proxyProtocol = proxyProtocol(proxies)
+        guard let listener, let threads, let drain, let proxies, let limits, let tls, let redirect, let proxyProtocol
+        else { return nil }
         return Configuration.Server(
-            listener: listener, threads: threads, trustedProxies: proxies, drainTimeout: drain, limits: limits)
+            listener: listener, threads: threads, tls: tls.value, redirectPort: redirect.value,
+            trustedProxies: proxies, proxyProtocol: proxyProtocol, drainTimeout: drain, limits: limits)
     }
 
     private func trustedProxies() -> [IPNetwork]? {
@@ -139,8 +147,9 @@ struct ConfigurationBuilder {
 
     private func limits() -> Configuration.Limits? {
         let names = [
-            "requestLine", "headerBlock", "fieldCount", "body", "connections", "connectionsPerAddress", "headerTimeout",
-            "bodyTimeout", "writeTimeout", "idleTimeout", "credentialChecks", "upgradesPerMinute",
+            "requestLine", "headerBlock", "fieldCount", "body", "connections", "connectionsPerAddress",
+            "handshakeTimeout", "headerTimeout", "bodyTimeout", "writeTimeout", "idleTimeout", "credentialChecks",
+            "upgradesPerMinute",
             "upgradesPerAccount",
         ]
         let found = names.map { values.integer("server.limits.\($0)") }
@@ -148,19 +157,27 @@ struct ConfigurationBuilder {
         guard all.count == names.count else { return nil }
         return Configuration.Limits(
             requestLine: all[0], headerBlock: all[1], fieldCount: all[2], body: all[3], connections: all[4],
-            connectionsPerAddress: all[5], headerTimeout: all[6], bodyTimeout: all[7], writeTimeout: all[8],
-            idleTimeout: all[9], credentialChecks: all[10], upgradesPerMinute: all[11], upgradesPerAccount: all[12])
+            connectionsPerAddress: all[5], handshakeTimeout: all[6], headerTimeout: all[7], bodyTimeout: all[8],
+            writeTimeout: all[9], idleTimeout: all[10], credentialChecks: all[11], upgradesPerMinute: all[12],
+            upgradesPerAccount: all[13])
     }
 
     /// Two listeners cannot share an address and port.
     private func checkPorts(_ server: Configuration.Server?, _ admin: Configuration.Listener?) {
-        guard let listener = server?.listener, let admin, listener.port == admin.port else { return }
+        guard let server, let admin else { return }
+        let listener = server.listener
+        let name: String
+        switch admin.port {
+        case listener.port: name = "server.port"
+        case server.redirectPort: name = "server.redirectPort"
+        default: return
+        }
         let everywhere: Set<IPAddress> = [.v4(0), .v6(0, 0)]
         guard listener.host == admin.host || everywhere.contains(listener.host) || everywhere.contains(admin.host)
         else {
             return
         }
-        values.fail("admin.port", "is \(admin.port), as server.port is.", "Write another port.")
+        values.fail("admin.port", "is \(admin.port), as \(name) is.", "Write another port.")
     }
 
     private func log() -> Configuration.Log? {

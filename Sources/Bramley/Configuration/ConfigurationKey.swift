@@ -11,6 +11,8 @@ package struct ConfigurationKey: Sendable {
     package var isSecret: Bool = false
     /// The same setting spelt the other way (`apple.privateKey` and `apple.privateKeyFile`); both at once is an error.
     package var twin: String?
+    /// A text of several lines may stand there, such as PEM.
+    var holdsLines: Bool = false
     /// In the file a list of one may be written as the text alone.
     package var acceptsOneText: Bool = false
     package var status: KeyStatus = .built

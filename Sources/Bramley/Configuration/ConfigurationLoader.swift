@@ -1,4 +1,5 @@
 import FoundationEssentials
+package import RelyingParty
 
 /// What one load starts from.
 package struct ConfigurationInput: Sendable {
@@ -11,16 +12,19 @@ package struct ConfigurationInput: Sendable {
     package var flags: [String]
     /// `--allow-simulated-apple`.
     package var allowsSimulatedApple: Bool
+    /// What certificates are judged by.
+    package var clock: any WallClock
 
     package init(
         path: String? = nil, content: [UInt8]? = nil, environment: [String: String] = [:], flags: [String] = [],
-        allowsSimulatedApple: Bool = false
+        allowsSimulatedApple: Bool = false, clock: any WallClock = SystemClock()
     ) {
         self.path = path
         self.content = content
         self.environment = environment
         self.flags = flags
         self.allowsSimulatedApple = allowsSimulatedApple
+        self.clock = clock
     }
 }
 
@@ -41,7 +45,8 @@ package enum ConfigurationLoader {
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
         let problems = ProblemList()
         let values = collect(input, problems)
-        let builder = ConfigurationBuilder(values: values, allowsSimulatedApple: input.allowsSimulatedApple)
+        let builder = ConfigurationBuilder(
+            values: values, allowsSimulatedApple: input.allowsSimulatedApple, now: input.clock.now())
         let configuration = builder.build()
         for problem in configuration.map(further) ?? [] { problems.add(problem) }
         let ordered = order(problems.problems)
@@ -60,7 +65,9 @@ package enum ConfigurationLoader {
     static func judge(flags: [String]) -> Judgement {
         let input = ConfigurationInput(content: Array("{}".utf8), flags: flags)
         let problems = ProblemList()
-        _ = ConfigurationBuilder(values: collect(input, problems), allowsSimulatedApple: false).build()
+        _ = ConfigurationBuilder(
+            values: collect(input, problems), allowsSimulatedApple: false, now: input.clock.now()
+        ).build()
         // Read once more with a list of problems nobody looks at: they are all in the first.
         let values = collect(input, ProblemList())
         return Judgement(problems: order(problems.problems), values: values.given)
@@ -69,7 +76,7 @@ package enum ConfigurationLoader {
     /// The names of the keys a load asks for; a test holds them against the table.
     package static func askedKeys(_ input: ConfigurationInput) -> Set<String> {
         let values = collect(input, ProblemList())
-        _ = ConfigurationBuilder(values: values, allowsSimulatedApple: false).build()
+        _ = ConfigurationBuilder(values: values, allowsSimulatedApple: false, now: input.clock.now()).build()
         return values.asked
     }
 

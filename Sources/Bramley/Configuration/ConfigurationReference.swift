@@ -99,7 +99,7 @@ package enum ConfigurationReference {
     }
 
     private static func twin(_ key: ConfigurationKey) -> String {
-        guard let twin = key.twin, key.isSecret else { return "" }
+        guard let twin = key.twin, key.isSecret || key.holdsLines else { return "" }
         return " Instead of `\(twin)`."
     }
 }

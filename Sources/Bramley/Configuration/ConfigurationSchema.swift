@@ -91,7 +91,10 @@ package enum ConfigurationSchema {
     private static func type(_ key: ConfigurationKey) -> JSONObject {
         switch key.type {
         case .text:
-            return ["type": "string", "pattern": .string(key.pattern ?? (key.isSecret ? #"\S"# : plainText))]
+            return [
+                "type": "string",
+                "pattern": .string(key.pattern ?? (key.isSecret || key.holdsLines ? #"\S"# : plainText)),
+            ]
         case .integer(let range, _):
             return number(range)
         case .boolean:
@@ -126,7 +129,7 @@ package enum ConfigurationSchema {
         var text = key.meaning.replacing("`", with: "")
         if case .integer(_, let unit) = key.type, !unit.isEmpty { text += " In \(unit)." }
         if case .derived(let words) = key.presence { text += " Without it: \(words)." }
-        if let twin = key.twin, key.isSecret { text += " Instead of \(twin)." }
+        if let twin = key.twin, key.isSecret || key.holdsLines { text += " Instead of \(twin)." }
         return text
     }
 }

@@ -29,31 +29,41 @@ extension ConfigurationTable {
         ConfigurationKey(
             name: "server.threads", type: .integer(0...256, unit: ""), presence: .integer(0),
             meaning: "Event loops, each with its own listening socket. 0 means one per core."),
-        later(
-            "server.certificateFile", .text, twin: "server.certificate", meaning: "The certificate chain for TLS here.",
-            advice: tlsAdvice),
-        later(
-            "server.certificate", .text, twin: "server.certificateFile", meaning: "The same, inline.", advice: tlsAdvice
-        ),
-        later(
-            "server.privateKeyFile", .text, twin: "server.privateKey", meaning: "The key of that certificate.",
-            advice: tlsAdvice),
-        later(
-            "server.privateKey", .text, isSecret: true, twin: "server.privateKeyFile", meaning: "The same, inline.",
-            advice: tlsAdvice),
-        later(
-            "server.redirectPort", .integer(1...65535, unit: ""),
-            meaning: "A plain port that redirects to https.",
-            advice: "Remove it and let the proxy that holds the certificate redirect."),
+        ConfigurationKey(
+            name: "server.certificateFile", type: .text, presence: .optional, twin: "server.certificate",
+            example: "\"fullchain.pem\"",
+            meaning: """
+                TLS here: a PEM file with the certificate first and its intermediates behind it. Read again when it \
+                changes. Without it, plain HTTP behind a proxy. See [TLS](tls.md).
+                """),
+        ConfigurationKey(
+            name: "server.certificate", type: .text, presence: .optional, twin: "server.certificateFile",
+            holdsLines: true, meaning: "The PEM text itself; `\\n` may stand for the end of a line."),
+        ConfigurationKey(
+            name: "server.privateKeyFile", type: .text, presence: .optional, twin: "server.privateKey",
+            example: "\"privkey.pem\"",
+            meaning: "The private key of that certificate, as PEM without a passphrase. Read again when it changes."),
+        ConfigurationKey(
+            name: "server.privateKey", type: .text, presence: .optional, isSecret: true, twin: "server.privateKeyFile",
+            holdsLines: true, meaning: "The PEM text itself; `\\n` may stand for the end of a line."),
+        ConfigurationKey(
+            name: "server.redirectPort", type: .integer(1...65535, unit: ""), presence: .optional,
+            meaning: """
+                A plain port on `server.host`, such as 80, that answers every request by sending it to https at \
+                publicURL's host, and nothing else.
+                """),
         ConfigurationKey(
             name: "server.trustedProxies", type: .list, presence: .list([]),
             meaning: """
                 Addresses (`10.0.0.7`) or networks (`10.0.0.0/8`) of the reverse proxies in front. Only their \
                 `X-Forwarded-*` fields are believed. Nobody's by default.
                 """),
-        later(
-            "server.proxyProtocol", .boolean, meaning: "Expect the PROXY protocol on every connection.",
-            advice: "Remove it and name the proxy in server.trustedProxies; it then sends X-Forwarded-For."),
+        ConfigurationKey(
+            name: "server.proxyProtocol", type: .boolean, presence: .boolean(false),
+            meaning: """
+                Whether a load balancer in front says who its client is by the PROXY protocol, v1 or v2, at the beginning \
+                of every connection. Needs `server.trustedProxies`: a connection from elsewhere is closed.
+                """),
         ConfigurationKey(
             name: "server.drainTimeout", type: .integer(0...3600, unit: "seconds"), presence: .integer(25),
             meaning: """
@@ -75,6 +85,9 @@ extension ConfigurationTable {
         limit(
             "connectionsPerAddress", 1...1_000_000, "", 256,
             "Open connections from one address. Addresses in server.trustedProxies are exempt."),
+        limit(
+            "handshakeTimeout", 1...60, "seconds", 10,
+            "From the start of a connection to the end of its TLS handshake, the PROXY protocol included."),
         limit("headerTimeout", 1...300, "seconds", 10, "From the first byte of a request to the end of its header."),
         limit("bodyTimeout", 1...600, "seconds", 20, "From the end of the header to the end of the body."),
         limit("writeTimeout", 1...600, "seconds", 20, "How long a client may refuse to take bytes of an answer."),
@@ -121,9 +134,6 @@ extension ConfigurationTable {
             name: "log.format", type: .choice(["json", "text"]), presence: .text("json"),
             meaning: "One JSON object a line, or plain text for people."),
     ]
-
-    private static let tlsAdvice =
-        "TLS in Bramley itself is not built yet. Remove it and let nginx, Caddy or another proxy hold the certificate."
 
     private static func limit(
         _ name: String, _ range: ClosedRange<Int>, _ unit: String, _ value: Int, _ meaning: String

@@ -84,7 +84,9 @@ final class ConfigurationValues {
             return nil
         }
         // Quoted here only when the key is no secret.
-        if value.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }), !key.isSecret {
+        if value.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }), !key.isSecret,
+            !key.holdsLines
+        {
             fail(name, "holds a control character.", "Write \(key.type.expectation) on one line.")
             return nil
         }

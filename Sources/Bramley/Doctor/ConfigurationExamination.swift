@@ -18,6 +18,10 @@ enum ConfigurationExamination {
                 finding = isError ? .appleKeyUnusable : .configurationDoubtful
             } else if problem.key == "apple.keyID" || problem.key == "apple.nextKeyID", !isError {
                 finding = .appleKeyIDDoubtful
+            } else if problem.key.hasPrefix("server.certificate") || problem.key.hasPrefix("server.privateKey"),
+                !isError
+            {
+                finding = .certificateDoubtful
             } else {
                 finding = isError ? .configurationRefused : .configurationDoubtful
             }

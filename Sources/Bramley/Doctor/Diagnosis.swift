@@ -13,7 +13,7 @@ package struct Diagnosis: Hashable, Sendable {
     package enum Check: String, Hashable, Sendable {
         case configuration
         case appleKey = "apple_key"
-        case database, server
+        case database, server, certificate
         case appleKeySet = "apple_key_set"
         case clock, client
         case publicURL = "public_url"
@@ -58,6 +58,9 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case databaseUnusable = "database_unusable"
     case serverNotRunning = "server_not_running"
     case serverNotReady = "server_not_ready"
+    case certificateDoubtful = "certificate_doubtful"
+    case certificateNotShown = "certificate_not_shown"
+    case certificateStale = "certificate_stale"
     case appleUnreachable = "apple_unreachable"
     case appleTLS = "apple_tls"
     case appleKeySetUnusable = "apple_key_set_unusable"
@@ -103,6 +106,7 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
         case .appleKeyUnusable, .appleKeyIDDoubtful: .appleKey
         case .databaseMissing, .databaseUnusable: .database
         case .serverNotRunning, .serverNotReady: .server
+        case .certificateDoubtful, .certificateNotShown, .certificateStale: .certificate
         case .appleUnreachable, .appleTLS, .appleKeySetUnusable: .appleKeySet
         case .clockSkewed, .clockUnknown: .clock
         case .clientRefused, .clientInconclusive, .clientUnexpected, .clientUnanswered: .client

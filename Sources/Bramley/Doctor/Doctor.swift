@@ -45,8 +45,11 @@ enum Doctor {
             async let outside = site.run()
             async let inside = server.run()
             async let told = NotificationExamination.run(place.database, configuration: configuration, at: clock.now())
+            async let certificate = CertificateExamination(
+                configuration: configuration, loop: loop, clock: clock
+            ).run()
             async let verifier = Self.verifier(configuration, transport, clock)
-            return await warnings + [place.diagnosis, inside] + atApple + outside + told + verifier
+            return await warnings + [place.diagnosis, inside] + certificate + atApple + outside + told + verifier
         }
     }
 

@@ -6,8 +6,6 @@ internal import Logging
 /// The keys Apple knows us by, read again at the operator's word: their IDs, their .p8 files or texts, current and next,
 /// as the configuration has them now. All of it or nothing, and nothing else of the configuration.
 struct AppleKeyReload: Sendable {
-    /// What the configuration is read from.
-    let input: ConfigurationInput
     /// The team of the running server; its keys alone are taken.
     let teamID: String
     let secrets: ClientSecretMint
@@ -19,14 +17,7 @@ struct AppleKeyReload: Sendable {
     ]
 
     /// Signs with what the configuration names now. When anything is wrong with it, all stays as it is.
-    func reload() {
-        let loaded: LoadedConfiguration
-        do throws(ConfigurationFailure) {
-            loaded = try ConfigurationLoader.load(input)
-        } catch {
-            for problem in error.problems where problem.severity == .error { refuse(problem.key, problem.description) }
-            return
-        }
+    func take(_ loaded: LoadedConfiguration) {
         let apple = loaded.configuration.apple
         guard apple.teamID.isExactly(teamID) else {
             return refuse("apple.teamID", "apple.teamID: is another than the server was started with. Restart it.")
@@ -56,6 +47,11 @@ struct AppleKeyReload: Sendable {
                 id: next.keyID, key: try P256PrivateKey(pem: next.privateKeyPEM.reveal()))
         }
         return keys
+    }
+
+    /// The configuration does not hold as it is now.
+    func refuse(_ failure: ConfigurationFailure) {
+        for problem in failure.problems where problem.severity == .error { refuse(problem.key, problem.description) }
     }
 
     /// - Parameter detail: never holds a secret.

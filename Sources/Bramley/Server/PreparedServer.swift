@@ -12,6 +12,8 @@ package final class PreparedServer: Sendable {
     /// Where visitors connect, and where the operator does.
     package let address: SocketAddress
     package let adminAddress: SocketAddress
+    /// Where visitors are sent to https; nil when `server.redirectPort` is not given.
+    package let redirectAddress: SocketAddress?
     let service: ServerService
     private let parts: ServerParts
     private let lock: FileLock
@@ -20,10 +22,11 @@ package final class PreparedServer: Sendable {
     ///   - input: what `configuration` was read from, and Apple's keys are read from again.
     ///   - visitors: bound already, one for each loop; nil binds `server.host` and `server.port`.
     ///   - admin: bound already, one; nil binds `admin.host` and `admin.port`.
+    ///   - redirects: bound already, one for each loop; nil binds `server.redirectPort`, if there is one.
     /// - Throws: `StartFailure` or an error with one line for the operator. Nothing is left open then.
     package init(
         configuration: Configuration, readFrom input: ConfigurationInput, visitors: BoundSockets? = nil,
-        admin: BoundSockets? = nil,
+        admin: BoundSockets? = nil, redirects: BoundSockets? = nil,
         clock: any WallClock = SystemClock(), random: any RandomSource = SystemRandom(),
         webhookPolicy: WebhookPolicy = .standard, logger: Logger
     ) throws {
@@ -42,10 +45,12 @@ package final class PreparedServer: Sendable {
             let visitors =
                 try visitors ?? Self.bind(configuration.server.listener, "server", count: parts.group.loops.count)
             let admin = try admin ?? Self.bind(configuration.admin, "admin", count: 1)
+            let redirects = try redirects ?? Self.bindRedirects(configuration.server, count: parts.group.loops.count)
             address = visitors.address
             adminAddress = admin.address
+            redirectAddress = redirects?.address
             service = ServerService(
-                parts: parts, visitors: visitors, admin: admin,
+                parts: parts, visitors: visitors, admin: admin, redirects: redirects,
                 drainTimeout: Int64(configuration.server.drainTimeout) * 1000, logger: logger)
         } catch {
             parts.database.close()
@@ -59,9 +64,9 @@ package final class PreparedServer: Sendable {
         try await service.serve()
     }
 
-    /// Reads the keys Apple knows us by again, as SIGHUP asks for.
+    /// Reads the keys Apple knows us by and the certificate again, as SIGHUP asks for.
     package func reloadKeys() {
-        parts.keyReload.reload()
+        parts.reload.reload()
     }
 
     /// Stops accepting; what is in flight may take that long.
@@ -84,6 +89,18 @@ package final class PreparedServer: Sendable {
                 throw StartFailure("Another bramley serve is running on the data directory \(directory).")
             }
             throw StartFailure("\(directory)/serve.lock cannot be locked: \(error).")
+        }
+    }
+
+    private static func bindRedirects(
+        _ server: Configuration.Server, count: Int
+    ) throws(StartFailure) -> BoundSockets? {
+        guard let port = server.redirectPort else { return nil }
+        do {
+            return try BoundSockets(address: SocketAddress(ip: server.listener.host, port: port), count: count)
+        } catch {
+            throw StartFailure(
+                "server.redirectPort: \(server.listener.host):\(port) cannot be listened on: \(error).")
         }
     }
 

@@ -11,9 +11,11 @@ package enum Server {
     enum Service {
         static let visitors = 0
         static let admin = 1
+        static let redirects = 2
     }
 
-    /// Runs until SIGTERM or SIGINT. SIGHUP reads the keys Apple knows us by again.
+    /// Runs until SIGTERM or SIGINT. SIGHUP reads the keys Apple knows us by and the
+    /// certificate again.
     /// - Parameter input: what `configuration` was read from.
     /// - Throws: `StartFailure` with one line for the operator, also when a loop could not serve and all went down.
     package static func run(
@@ -23,13 +25,14 @@ package enum Server {
         let hangUps = await UnixSignalsSequence(trapping: .sighup)
         let prepared = try PreparedServer(configuration: configuration, readFrom: input, logger: logger)
         let (address, admin) = (prepared.address, prepared.adminAddress)
-        logger.info(
-            "listening",
-            metadata: [
-                "address": "\(address.ip):\(address.port)",
-                "admin": "\(admin.ip):\(admin.port)",
-                "publicURL": .string(configuration.publicURL.text),
-            ])
+        var metadata: Logger.Metadata = [
+            "address": "\(address.ip):\(address.port)",
+            "admin": "\(admin.ip):\(admin.port)",
+            "publicURL": .string(configuration.publicURL.text),
+            "tls": "\(configuration.server.tls != nil)",
+        ]
+        if let redirects = prepared.redirectAddress { metadata["redirects"] = "\(redirects.ip):\(redirects.port)" }
+        logger.info("listening", metadata: metadata)
         defer { prepared.close() }
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(
@@ -55,21 +58,26 @@ struct ReloadService: ServiceLifecycle.Service {
     }
 }
 
-/// The loops with both listeners, as swift-service-lifecycle runs and stops them.
+/// The loops with all listeners, as swift-service-lifecycle runs and stops them.
 final class ServerService: ServiceLifecycle.Service {
     let parts: ServerParts
     let visitors: BoundSockets
     let admin: BoundSockets
+    let redirects: BoundSockets?
     /// Milliseconds.
     let drainTimeout: Int64
     let logger: Logger
     /// Why a loop could not serve: the first that could not.
     private let failure = Mutex<StartFailure?>(nil)
 
-    init(parts: ServerParts, visitors: BoundSockets, admin: BoundSockets, drainTimeout: Int64, logger: Logger) {
+    init(
+        parts: ServerParts, visitors: BoundSockets, admin: BoundSockets, redirects: BoundSockets?, drainTimeout: Int64,
+        logger: Logger
+    ) {
         self.parts = parts
         self.visitors = visitors
         self.admin = admin
+        self.redirects = redirects
         self.drainTimeout = drainTimeout
         self.logger = logger
     }
@@ -99,9 +107,15 @@ final class ServerService: ServiceLifecycle.Service {
         do {
             let visitorLoop = try parts.makeVisitorLoop(loop)
             let adminLoop = parts.makeAdminLoop(loop)
+            let redirectLoop = parts.makeRedirectLoop(loop)
             _ = try Listener.start(
                 visitors, on: loop, admission: parts.admission, service: Server.Service.visitors,
                 firstByteTimeout: visitorLoop.firstByteTimeout)
+            if let redirects {
+                _ = try Listener.start(
+                    redirects, on: loop, admission: parts.admission, service: Server.Service.redirects,
+                    firstByteTimeout: redirectLoop.firstByteTimeout)
+            }
             if loop.index == 0 {
                 _ = try Listener.start(
                     admin, on: loop, admission: parts.adminAdmission, service: Server.Service.admin,
@@ -109,10 +123,10 @@ final class ServerService: ServiceLifecycle.Service {
                 parts.startJobs(on: loop)
             }
             await loop.runRoot { stream in
-                if stream.service == Server.Service.admin {
-                    await adminLoop.serve(stream)
-                } else {
-                    await visitorLoop.serve(stream)
+                switch stream.service {
+                case Server.Service.admin: await adminLoop.serve(stream)
+                case Server.Service.redirects: await redirectLoop.serve(stream)
+                default: await visitorLoop.serve(stream)
                 }
             }
         } catch {

@@ -16,7 +16,7 @@ final class ServerParts: Sendable {
     let admission: AdmissionControl
     let adminAdmission = AdmissionControl(maximum: 64, maximumPerAddress: 64)
     let draining = DrainingFlag()
-    let keyReload: AppleKeyReload
+    let reload: OperatorReload
     private let provider: AppleIdentityProvider
     private let revocations: AppleRevocations
     private let credentialChecks: CredentialChecks
@@ -27,6 +27,8 @@ final class ServerParts: Sendable {
     private let assertions: AssertionIssuer?
     private let webConfiguration: WebConfiguration
     private let httpConfiguration: HTTPServerConfiguration
+    private let redirectConfiguration: HTTPServerConfiguration
+    private let redirectHandler: RedirectHandler
     private let webhooks: Webhooks?
     private let verifierSecrets: WebhookSecretFile?
     private let clock: any WallClock
@@ -55,8 +57,12 @@ final class ServerParts: Sendable {
             options: configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, random: random,
             logger: logger)
         provider = try Self.provider(configuration, group, database, clock, logger)
-        keyReload = AppleKeyReload(
-            input: input, teamID: configuration.apple.teamID, secrets: provider.secrets, logger: logger)
+        let acceptor = try Self.acceptor(configuration)
+        reload = OperatorReload(
+            input: input,
+            appleKeys: AppleKeyReload(
+                teamID: configuration.apple.teamID, secrets: provider.secrets, logger: logger),
+            certificate: Self.certificateReload(configuration, acceptor, clock, logger))
         webhooks = try Self.webhooks(
             configuration, policy: webhookPolicy, group, database, draining, clock, random, logger)
         revocations = AppleRevocations(
@@ -99,7 +105,10 @@ final class ServerParts: Sendable {
                 notifications: Notifications(provider: provider, store: database, clock: clock, logger: logger),
                 returnTargets: targets, signingKeys: signingKeys, clock: clock, random: random, logger: logger,
                 keyring: keyring))
-        httpConfiguration = configuration.http(refusalFields: WebApplication.refusalFields(webConfiguration))
+        httpConfiguration = configuration.http(
+            refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
+        redirectConfiguration = configuration.http(refusalFields: RedirectHandler.fields, tls: nil)
+        redirectHandler = RedirectHandler(origin: configuration.publicURL.origin)
         admin = AdminApplication(readiness: Self.readiness(database, draining, clock))
     }
 
@@ -157,6 +166,12 @@ final class ServerParts: Sendable {
             wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
     }
 
+    func makeRedirectLoop(_ loop: EventLoop) -> HTTPLoop {
+        HTTPLoop(
+            loop: loop, configuration: redirectConfiguration, handler: redirectHandler,
+            wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
+    }
+
     func makeAdminLoop(_ loop: EventLoop) -> HTTPLoop {
         HTTPLoop(
             loop: loop, configuration: HTTPServerConfiguration(), handler: admin,
@@ -182,7 +197,7 @@ final class ServerParts: Sendable {
     /// How often other processes' writes are looked for, and expired rows deleted, in milliseconds.
     private static let tickInterval: Int64 = 250
     private static let maintenanceInterval: Int64 = 60_000
-    /// How often the files of secrets that sign are looked at, in milliseconds.
+    /// How often the files of secrets that sign, and of the certificate, are looked at, in milliseconds.
     private static let secretInterval: Int64 = 1_000
 
     /// The work beside requests, all on one loop. Ends when the loop drains.
@@ -210,10 +225,12 @@ final class ServerParts: Sendable {
             }
         }
         let secrets = [webhooks?.secrets, verifierSecrets].compactMap(\.self)
-        if !secrets.isEmpty {
+        let certificate = reload.certificate
+        if !secrets.isEmpty || certificate != nil {
             loop.spawn {
                 while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval)) {
                     for file in secrets { file.look() }
+                    certificate?.look()
                 }
             }
         }

@@ -40,16 +40,18 @@ extension Configuration {
     }
 
     /// - Parameter refusalFields: on what the server answers without asking a handler.
-    func http(refusalFields: HTTPFields) -> HTTPServerConfiguration {
+    /// - Parameter tls: nil for a plain listener.
+    func http(refusalFields: HTTPFields, tls: TLSAcceptor?) -> HTTPServerConfiguration {
         let limits = server.limits
         return HTTPServerConfiguration(
             limits: WireLimits(
                 requestLine: limits.requestLine, headerBlock: limits.headerBlock, fieldCount: limits.fieldCount,
                 body: limits.body),
             timeouts: ServerTimeouts(
-                header: Int64(limits.headerTimeout) * 1000, body: Int64(limits.bodyTimeout) * 1000,
+                handshake: Int64(limits.handshakeTimeout) * 1000, header: Int64(limits.headerTimeout) * 1000,
+                body: Int64(limits.bodyTimeout) * 1000,
                 write: Int64(limits.writeTimeout) * 1000, idle: Int64(limits.idleTimeout) * 1000),
-            trustedProxies: TrustedProxies(server.trustedProxies), refusalFields: refusalFields)
+            trustedProxies: TrustedProxies(server.trustedProxies), refusalFields: refusalFields, tls: tls)
     }
 }
 

@@ -66,6 +66,8 @@ struct ConfigurationDraft {
 
     var host: String? { address?.host }
     var isSecure: Bool { address?.scheme == "https" }
+    /// Whether Bramley is to hold the certificate itself.
+    var hasCertificate: Bool { texts["server.certificateFile"]?.isEmpty == false }
 
     /// The key ID in the name of the key's file.
     var keyIDOfFile: String? { texts["apple.privateKeyFile"].flatMap { AppleKeyFile.keyID(inNameOf: $0) } }

@@ -31,7 +31,7 @@ struct SetupDialogue {
             Each answer is checked at once. Enter takes what stands in brackets. Ctrl-C ends this, and nothing is written.
 
             """)
-        for question in open { try ask(question, &draft) }
+        for question in open where question.isAsked(draft) { try ask(question, &draft) }
     }
 
     private func ask(_ question: SetupQuestion, _ draft: inout ConfigurationDraft) throws(SetupFailure) {

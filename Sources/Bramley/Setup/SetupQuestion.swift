@@ -4,6 +4,8 @@ struct SetupQuestion: Sendable {
     /// `--team-id`; the table's own `--apple-team-id` is understood as well.
     let flag: String
     private let offer: @Sendable (ConfigurationDraft, Surroundings) -> Offer
+    /// Whether what was answered so far makes it a question at all.
+    let isAsked: @Sendable (ConfigurationDraft) -> Bool
 
     /// What Enter stands for.
     struct Offer {
@@ -27,11 +29,13 @@ struct SetupQuestion: Sendable {
 
     private init?(
         _ name: String, _ flag: String,
-        offer: @escaping @Sendable (ConfigurationDraft, Surroundings) -> Offer = { _, _ in Offer(shown: "") }
+        offer: @escaping @Sendable (ConfigurationDraft, Surroundings) -> Offer = { _, _ in Offer(shown: "") },
+        isAsked: @escaping @Sendable (ConfigurationDraft) -> Bool = { _ in true }
     ) {
         guard let key = ConfigurationTable.byName[name] else { return nil }
         self.key = key
         self.flag = flag
+        self.isAsked = isAsked
         self.offer = offer
     }
 
@@ -55,9 +59,16 @@ struct SetupQuestion: Sendable {
         SetupQuestion("site.name", "--site-name") { draft, _ in
             Offer(shown: draft.host ?? "the host of publicURL", text: nil)
         },
+        SetupQuestion("server.certificateFile", "--certificate-file") { _, _ in
+            Offer(shown: "none: a proxy in front holds it", text: nil)
+        } isAsked: {
+            $0.isSecure
+        },
+        SetupQuestion("server.privateKeyFile", "--certificate-key-file", isAsked: { $0.hasCertificate }),
         SetupQuestion("server.trustedProxies", "--trusted-proxies") { draft, _ in
-            // A site with TLS has a proxy in front, most often on the same machine.
-            draft.isSecure ? Offer(shown: "127.0.0.1", text: "127.0.0.1") : Offer(shown: "none", text: nil)
+            // A site with TLS that does not hold the certificate has a proxy in front, most often on the same machine.
+            draft.isSecure && !draft.hasCertificate
+                ? Offer(shown: "127.0.0.1", text: "127.0.0.1") : Offer(shown: "none", text: nil)
         },
     ].compactMap { $0 }
 

@@ -64,6 +64,8 @@ extension HTTPLoop {
     private func refusePlain(_ stream: SocketStream) async {
         logger.debug("handshake failed", metadata: ["reason": "plain HTTP"])
         var fields = configuration.refusalFields
+        // RFC 6797 §7.2: not on plain HTTP.
+        fields[.strictTransportSecurity] = nil
         fields[.contentType] = "text/plain; charset=utf-8"
         let text = Array("400 Bad Request: this port speaks https\n".utf8)
         var output = loop.buffers.takeOutput()

@@ -1,0 +1,211 @@
+import Coding
+import Crypto
+
+/// What is to be said of a certificate and its key before visitors are shown it: by `bramley check`, and by a running
+/// server whose files have changed. Nothing of the key is in any of it.
+struct CertificateJudgement {
+    /// What is wrong. The words are the log's reason codes.
+    enum Reason: String, Hashable, Sendable {
+        case noCertificate = "no_certificate"
+        case unreadableCertificate = "unreadable_certificate"
+        case unreadableKey = "unreadable_key"
+        case encryptedKey = "encrypted_key"
+        case mismatch
+        case weakKey = "weak_key"
+        case unsuitableKey = "unsuitable_key"
+        case wrongName = "wrong_name"
+        case expired
+        case notYetValid = "not_yet_valid"
+        case expiresSoon = "expires_soon"
+        case wrongOrder = "wrong_order"
+        case incompleteChain = "incomplete_chain"
+        case selfSigned = "self_signed"
+    }
+
+    enum Part: Hashable, Sendable {
+        case certificate, privateKey
+    }
+
+    struct Finding: Hashable, Sendable {
+        var severity: ConfigurationProblem.Severity
+        var reason: Reason
+        var part: Part
+        /// The end of a sentence about the part.
+        var fault: String
+        var remedy: String
+    }
+
+    private(set) var findings: [Finding] = []
+    /// As far as it can be read.
+    private(set) var chain: CertificateChain?
+
+    var errors: [Finding] { findings.filter { $0.severity == .error } }
+
+    /// A certificate is about to expire when less than a fifth of its life is left, and in no case earlier than this:
+    /// what renews by itself should have done so long before. Seconds.
+    private static let longestWarning: Int64 = 21 * 86_400
+
+    /// - Parameters:
+    ///   - privateKey: nil judges the certificate alone.
+    ///   - host: of publicURL; nil when that is not known.
+    ///   - isDirect: whether visitors' browsers themselves see the certificate. A trusted proxy may stand between, which
+    ///     takes what a browser would not.
+    init(certificate: [UInt8], privateKey: Secret?, host: String?, isDirect: Bool, now: Timestamp) {
+        let key = privateKey.flatMap { readKey($0) }
+        guard let chain = readChain(certificate) else { return }
+        self.chain = chain
+        judgeKind(of: chain.leaf)
+        if let key { compare(chain, with: key) }
+        if let host { judgeNames(of: chain.leaf, host, isDirect) }
+        judgeTime(of: chain.leaf, now)
+        judgeOrder(of: chain)
+    }
+
+    // MARK: Reading
+
+    private mutating func readKey(_ text: Secret) -> CertificateKey? {
+        do throws(KeyError) {
+            return try CertificateKey(pem: text.reveal())
+        } catch {
+            switch error {
+            case .encrypted:
+                fail(
+                    .encryptedKey, .privateKey, "is protected by a passphrase, which nobody could type at a restart.",
+                    "Store it without: openssl pkey -in KEY -out NEW, mode 600.")
+            default:
+                fail(
+                    .unreadableKey, .privateKey, "holds no readable private key.",
+                    "Use one PEM block that begins with -----BEGIN PRIVATE KEY-----, or RSA or EC PRIVATE KEY.")
+            }
+            return nil
+        }
+    }
+
+    private mutating func readChain(_ bytes: [UInt8]) -> CertificateChain? {
+        let remedy = "Use the PEM file with the certificate first and its intermediates behind it (fullchain.pem)."
+        do throws(CertificateChain.Flaw) {
+            return try CertificateChain(pem: bytes)
+        } catch {
+            switch error {
+            case .empty: fail(.noCertificate, .certificate, "holds no certificate.", remedy)
+            case .malformed(let place):
+                fail(
+                    .unreadableCertificate, .certificate, "holds a certificate (number \(place)) that cannot be read.",
+                    remedy)
+            case .tooLong:
+                fail(
+                    .unreadableCertificate, .certificate,
+                    "holds more than \(CertificateChain.maximum) certificates, which no browser wants to read.", remedy)
+            }
+            return nil
+        }
+    }
+
+    // MARK: Judging
+
+    private mutating func judgeKind(of leaf: CertificateSummary) {
+        switch leaf.keyKind {
+        case .rsa(let bits) where bits < 2048:
+            fail(
+                .weakKey, .certificate, "is for an RSA key of \(bits) bits, which can be broken and browsers refuse.",
+                "Get one for a P-256 key, or RSA with 2048 bits.")
+        case .rsa, .elliptic(curve: "prime256v1"), .elliptic(curve: "secp384r1"), .elliptic(curve: "secp521r1"): break
+        case .elliptic(let curve):
+            fail(
+                .unsuitableKey, .certificate,
+                "is for a key on the curve \(curve.isEmpty ? "of no name" : curve), "
+                    + "which browsers do not know.", "Get one for a P-256 key, or RSA with 2048 bits.")
+        case .other(let kind):
+            fail(
+                .unsuitableKey, .certificate, "is for a key of the kind \(kind), which browsers do not take.",
+                "Get one for a P-256 key, or RSA with 2048 bits.")
+        }
+    }
+
+    private mutating func compare(_ chain: CertificateChain, with key: CertificateKey) {
+        guard !key.belongs(to: chain.leaf) else { return }
+        if let place = chain.certificates.firstIndex(where: { key.belongs(to: $0) }) {
+            fail(
+                .wrongOrder, .certificate, "holds the certificate of the key as number \(place + 1).",
+                "Put it first, and what vouches for it behind it (fullchain.pem).")
+        } else {
+            fail(
+                .mismatch, .privateKey, "is not the key of the certificate.",
+                "Name the two files that were issued together (fullchain.pem and privkey.pem).")
+        }
+    }
+
+    private mutating func judgeNames(of leaf: CertificateSummary, _ host: String, _ isDirect: Bool) {
+        guard !leaf.covers(host) else { return }
+        let names = leaf.names.isEmpty ? "no name at all" : leaf.names.prefix(5).joined(separator: ", ")
+        let fault = "is for \(names), and publicURL's host is \(host)."
+        if isDirect {
+            fail(.wrongName, .certificate, fault, "Get one whose subjectAltName holds \(host).")
+        } else {
+            warn(
+                .wrongName, .certificate, fault,
+                "If visitors reach this server past the proxy of server.trustedProxies, get one whose subjectAltName "
+                    + "holds \(host).")
+        }
+    }
+
+    private mutating func judgeTime(of leaf: CertificateSummary, _ now: Timestamp) {
+        let end = Timestamp(seconds: leaf.notAfter)
+        if now.seconds > leaf.notAfter {
+            warn(
+                .expired, .certificate, "expired at \(end.rfc3339): browsers let nobody in.",
+                "Renew it, and see why it was not renewed by itself. A running server takes the new one by itself.")
+        } else if now.seconds < leaf.notBefore {
+            warn(
+                .notYetValid, .certificate,
+                "is not valid before \(Timestamp(seconds: leaf.notBefore).rfc3339).",
+                "Look at this machine's clock, or use the one before until then.")
+        } else if Self.isExpiring(leaf, at: now) {
+            warn(
+                .expiresSoon, .certificate, "expires at \(end.rfc3339), in \(Self.left(of: leaf, at: now)).",
+                "Renew it, and see why it was not renewed by itself.")
+        }
+    }
+
+    private mutating func judgeOrder(of chain: CertificateChain) {
+        if let place = chain.misplaced, !errors.contains(where: { $0.reason == .wrongOrder }) {
+            warn(
+                .wrongOrder, .certificate,
+                "holds as number \(place) a certificate that did not issue number \(place - 1): some clients go no further.",
+                "Put each certificate behind the one it issued, and leave out what belongs to none (fullchain.pem).")
+        }
+        guard chain.certificates.count == 1 else { return }
+        if chain.leaf.isSelfSigned {
+            warn(
+                .selfSigned, .certificate, "is signed by its own key, which no browser believes.",
+                "For tests alone that is well. Else get one of a public authority.")
+        } else {
+            warn(
+                .incompleteChain, .certificate,
+                "holds no intermediate certificate, so that clients may not know who issued it (\(chain.leaf.issuer)).",
+                "Name the file with the whole chain (fullchain.pem), unless browsers know that authority itself.")
+        }
+    }
+
+    // MARK: Time
+
+    static func isExpiring(_ leaf: CertificateSummary, at now: Timestamp) -> Bool {
+        leaf.notAfter - now.seconds < min((leaf.notAfter - leaf.notBefore) / 5, longestWarning)
+    }
+
+    /// `12 days`, `3 hours`.
+    static func left(of leaf: CertificateSummary, at now: Timestamp) -> String {
+        let seconds = max(0, leaf.notAfter - now.seconds)
+        return seconds >= 2 * 86_400 ? "\(seconds / 86_400) days" : "\(seconds / 3600) hours"
+    }
+
+    // MARK: Saying
+
+    private mutating func fail(_ reason: Reason, _ part: Part, _ fault: String, _ remedy: String) {
+        findings.append(Finding(severity: .error, reason: reason, part: part, fault: fault, remedy: remedy))
+    }
+
+    private mutating func warn(_ reason: Reason, _ part: Part, _ fault: String, _ remedy: String) {
+        findings.append(Finding(severity: .warning, reason: reason, part: part, fault: fault, remedy: remedy))
+    }
+}

@@ -1,0 +1,82 @@
+internal import Coding
+internal import Crypto
+internal import RelyingParty
+internal import Sockets
+
+/// The certificate Bramley itself holds: whether the listener of this machine shows the one of the files. Whether
+/// browsers believe it is told by the way through publicURL.
+struct CertificateExamination: Sendable {
+    private static let timeout: Int64 = 10_000
+
+    let configuration: Configuration
+    let loop: EventLoop
+    let clock: any WallClock
+
+    /// Nothing when a proxy holds the certificate.
+    func run() async -> [Diagnosis] {
+        guard let tls = configuration.server.tls, let leaf = try? CertificateChain(pem: tls.certificate).leaf else {
+            return []
+        }
+        let now = clock.now()
+        let words =
+            "\(leaf.names.joined(separator: ", ")), good for \(CertificateJudgement.left(of: leaf, at: now)) more "
+            + "(until \(Timestamp(seconds: leaf.notAfter).rfc3339))"
+        guard !configuration.server.proxyProtocol else {
+            return [
+                .good(
+                    .certificate,
+                    "The files hold a certificate for \(words). The listener was not asked: it expects the "
+                        + "PROXY protocol.")
+            ]
+        }
+        let listener = configuration.server.listener
+        // What listens on every address answers on this machine's own.
+        let host: IPAddress =
+            switch listener.host {
+            case .v4(0): .v4(0x7F00_0001)
+            case .v6(0, 0): .v6(0, 1)
+            default: listener.host
+            }
+        let place = "\(host):\(listener.port)"
+        let shown: [UInt8]
+        do throws(StreamError) {
+            shown = try await look(at: SocketAddress(ip: host, port: listener.port))
+        } catch {
+            return [
+                .wrong(
+                    .certificateNotShown, "No TLS on server.host and server.port, \(place): \(error).",
+                    next: "Start bramley serve, or restart it: it may have been started without the certificate.")
+            ]
+        }
+        guard shown == leaf.der else {
+            let other = CertificateSummary(der: shown)
+            let until =
+                other.map {
+                    " (for \($0.names.joined(separator: ", ")), until "
+                        + "\(Timestamp(seconds: $0.notAfter).rfc3339))"
+                } ?? ""
+            return [
+                .wrong(
+                    .certificateStale,
+                    "The listener on \(place) shows another certificate\(until) than the files hold, for \(words).",
+                    next: "If they were renewed this very moment, ask again. Else look in the server's log for \"the "
+                        + "certificate was not read again\", and do what it says.")
+            ]
+        }
+        return [.good(.certificate, "The listener on \(place) shows the certificate of the files, for \(words).")]
+    }
+
+    private func look(at address: SocketAddress) async throws(StreamError) -> [UInt8] {
+        let result = await withTaskExecutorPreference(loop) { [loop, host = configuration.publicURL.host] in
+            do throws(StreamError) {
+                return Result<[UInt8], StreamError>.success(
+                    try await TLSProbe.certificate(
+                        at: address, serverName: host, on: loop,
+                        deadline: Deadline.now.adding(milliseconds: Self.timeout)))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,29 @@
+internal import CLinux
+internal import Glibc
+
+/// What tells that a file was written, or that another took its place: never equal for two contents that followed each
+/// other, but for writes within one tick of the file system's clock.
+package struct FileStamp: Hashable, Sendable {
+    private let device: UInt64
+    private let inode: UInt64
+    private let size: Int64
+    /// Nanoseconds since 1970: of the content, and of the content or anything about it (a changed mode counts).
+    private let modified: Int64
+    private let changed: Int64
+
+    /// Of the file that `path` leads to, symbolic links followed; nil when there is none, or it cannot be looked at.
+    package init?(of path: String) {
+        var status = stat()
+        // Safe: stat(2) writes one `stat` and keeps no pointer.
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        device = UInt64(truncatingIfNeeded: status.st_dev)
+        inode = UInt64(truncatingIfNeeded: status.st_ino)
+        size = Int64(status.st_size)
+        modified = Self.nanoseconds(status.st_mtim)
+        changed = Self.nanoseconds(status.st_ctim)
+    }
+
+    private static func nanoseconds(_ time: timespec) -> Int64 {
+        Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+}

@@ -1,0 +1,105 @@
+"""The plain port: it leads to https at publicURL's host, and does nothing else."""
+
+import http.client
+import socket
+
+import pytest
+
+from secure_site import get
+
+
+def plain(site) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection("127.0.0.1", site.redirect_port, timeout=20)
+
+
+@pytest.fixture(scope="module")
+def redirecting(binaries, tmp_path_factory, authority, issued):
+    from secure_site import SecureSite
+
+    site = SecureSite(
+        binaries, tmp_path_factory.mktemp("redirect"), authority, issued,
+        {"server.limits.headerTimeout": 1, "server.limits.connectionsPerAddress": 20}).start()
+    yield site
+    site.end()
+
+
+@pytest.mark.parametrize("method,status", [
+    ("GET", 301), ("HEAD", 301), ("POST", 308), ("PUT", 308), ("DELETE", 308), ("OPTIONS", 308), ("PROPFIND", 308)])
+@pytest.mark.parametrize("path", ["/", "/login?return_to=%2Fa%20b&x=1", "//evil.example/a", "/.well-known/x", "/a;b?"])
+def test_every_request_is_sent_to_the_same_place_with_tls(redirecting, method, status, path):
+    connection = plain(redirecting)
+    # Whatever the request calls us.
+    answer = get(connection, path, method, Host="evil.example:80")
+    assert answer.status == status
+    assert answer.headers["Location"] == redirecting.origin + path
+    assert answer.headers["Strict-Transport-Security"] is None
+    assert answer.headers["Set-Cookie"] is None
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert (answer.content == b"") == (method == "HEAD")
+    # And the connection is good for another.
+    assert get(connection, "/again").headers["Location"] == redirecting.origin + "/again"
+    connection.close()
+
+
+def raw(site, *parts: bytes) -> bytes:
+    """Everything that comes back for these bytes, until the server closes."""
+    with socket.create_connection(("127.0.0.1", site.redirect_port), timeout=20) as connection:
+        for part in parts:
+            connection.sendall(part)
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+        return answer
+
+
+def test_other_forms_of_a_request(redirecting):
+    location = b"Location: " + redirecting.origin.encode()
+    for request, path in [
+        (b"GET /a HTTP/1.0\r\n\r\n", b"/a"),
+        (b"GET http://evil.example/b?c HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", b"/b?c"),
+        (b"OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"/"),
+        (b"POST /d HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\nabc", b"/d"),
+    ]:
+        answer = raw(redirecting, request)
+        assert location.lower() + path + b"\r\n" in answer.replace(b"Location", b"location"), (request, answer)
+
+
+@pytest.mark.parametrize("request_bytes,status", [
+    (b"GET /a\r\nb HTTP/1.1\r\nHost: x\r\n\r\n", b"400"), (b"GET / HTTP/1.1\r\n\r\n", b"400"),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"400"), (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"400"),
+    (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", b"414"),
+    (b"GET /slow HTTP/1.1\r\nHo", b"408"),
+])
+def test_what_is_no_request_is_refused_as_everywhere(redirecting, request_bytes, status):
+    answer = raw(redirecting, request_bytes)
+    assert answer.startswith(b"HTTP/1.1 " + status), answer
+    assert b"strict-transport-security" not in answer.lower()
+
+
+def test_it_counts_with_the_other_connections(redirecting):
+    """One address cannot have more than its share by way of the second port."""
+    held = []
+    try:
+        refused = 0
+        for _ in range(40):
+            connection = socket.create_connection(("127.0.0.1", redirecting.redirect_port), timeout=20)
+            held.append(connection)
+        for connection in held:
+            connection.settimeout(0.3)
+            try:
+                refused += connection.recv(1) == b""
+            except ConnectionResetError:
+                refused += 1
+            except TimeoutError:
+                break
+        open_now = 40 - refused
+        assert open_now <= 20
+    finally:
+        for connection in held:
+            connection.close()
+
+
+def test_nothing_is_served_there(redirecting):
+    """No page, no session, no admin listener."""
+    for path in ("/login", "/auth/verify", "/api/v1/session", "/healthz", "/assets/site.css", "/account"):
+        assert get(plain(redirecting), path).status == 301
