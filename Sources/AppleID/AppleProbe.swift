@@ -39,7 +39,7 @@ package struct AppleProbe: Sendable {
             switch error {
             // Somebody is there, and it is no Apple as we know it.
             case .tooLarge, .malformed: return KeySetProbe(outcome: .unusable("\(error)"), offset: nil)
-            case .unknownHost, .connect, .tls, .timeout, .closed:
+            case .unknownHost, .connect, .tls, .timeout, .closed, .proxy:
                 return KeySetProbe(outcome: .unreachable(error), offset: nil)
             }
         }

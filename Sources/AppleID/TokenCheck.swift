@@ -100,7 +100,7 @@ extension HTTPClientError {
     /// Whether the request may have reached the peer.
     fileprivate var mayHaveArrived: Bool {
         switch self {
-        case .unknownHost, .connect, .tls: false
+        case .unknownHost, .connect, .tls, .proxy: false
         case .timeout, .closed, .malformed, .tooLarge: true
         }
     }

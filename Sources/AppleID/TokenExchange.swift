@@ -73,7 +73,7 @@ extension HTTPClientError {
     /// Whether it came before a byte of the request was sent.
     fileprivate var isBeforeRequest: Bool {
         switch self {
-        case .unknownHost, .connect, .tls: true
+        case .unknownHost, .connect, .tls, .proxy: true
         case .timeout, .closed, .malformed, .tooLarge: false
         }
     }

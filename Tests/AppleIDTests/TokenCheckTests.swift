@@ -184,7 +184,7 @@ struct TokenCheckTests {
     func transport() async {
         let errors: [(HTTPClientError, Bool)] = [
             (.unknownHost("x"), false), (.connect("refused"), false), (.tls("expired"), false), (.timeout, true),
-            (.closed, true), (.malformed("x"), true), (.tooLarge, true),
+            (.closed, true), (.malformed("x"), true), (.tooLarge, true), (.proxy(.timeout), false),
         ]
         for (error, expected) in errors {
             apple.transport.answer("/auth/token", with: .failure(error))

@@ -173,7 +173,7 @@ struct TokenExchangeTests {
 
     @Test(arguments: [
         HTTPClientError.timeout, .tooLarge, .closed, .tls("wrong name"), .connect("refused"), .unknownHost("x"),
-        .malformed("x"),
+        .malformed("x"), .proxy(.refused(502)),
     ])
     func aBrokenConnectionIsApplesAbsence(failure: HTTPClientError) async throws {
         apple.transport.answer("/auth/token", with: .failure(failure))

@@ -64,6 +64,10 @@ struct AppleExamination: Sendable {
             return "Let this machine resolve the name: getent ahosts \(name) must print addresses. Look at "
                 + "/etc/resolv.conf, and whether DNS (port 53) may leave this machine or container."
         }
+        if case .proxy = error {
+            return "HTTPS_PROXY names the way out of this machine: let that proxy open tunnels to \(endpoint), correct "
+                + "the variable, or name the host in NO_PROXY."
+        }
         let port = ClientURL(endpoint)?.port ?? 443
         return
             "Let this machine reach \(endpoint) on port \(port): curl -v \(endpoint)/auth/keys shows how far it comes. "

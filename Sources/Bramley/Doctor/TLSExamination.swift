@@ -20,7 +20,7 @@ enum TLSExamination {
                 next:
                     "Let an A or AAAA record of \(name) lead to the proxy, or correct publicURL. If others resolve it, "
                     + "mend this machine's DNS or name it in the hosts file.")
-        case .connect, .timeout, .closed:
+        case .connect, .timeout, .closed, .proxy:
             return .wrong(
                 .publicURLUnreachable, "\(url.text) does not answer: \(error.words).",
                 next:

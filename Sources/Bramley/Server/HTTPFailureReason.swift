@@ -12,6 +12,7 @@ extension HTTPClientError {
         case .closed: "closed before the answer was whole"
         case .malformed(let detail): "no HTTP answer: \(detail.prefix(120))"
         case .tooLarge: "the answer is too long"
+        case .proxy(let failure): "proxy: \(failure)"
         }
     }
 }

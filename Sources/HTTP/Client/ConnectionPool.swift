@@ -1,6 +1,6 @@
 internal import Sockets
 
-/// The idle connections of one loop, by origin.
+/// The idle connections of one loop, by origin and the proxy before it.
 ///
 /// Proof for `@unchecked Sendable`: touched on the thread of `loop` only, which `take` and `keep` assert.
 final class ConnectionPool: @unchecked Sendable {
@@ -8,8 +8,11 @@ final class ConnectionPool: @unchecked Sendable {
         var isSecure: Bool
         var host: String
         var port: UInt16
+        /// The tunnel's; nil when the connection is a direct one.
+        var proxy: ProxyServer?
 
-        init(_ url: ClientURL) {
+        init(_ url: ClientURL, proxy: ProxyServer?) {
+            self.proxy = proxy
             isSecure = url.isSecure
             host = url.host
             port = url.port

@@ -5,19 +5,20 @@ package import Sockets
 /// redirect and keeps no cookie.
 package final class HTTPClient: HTTPTransport {
     private let pools: [ConnectionPool]
-    private let loops: [EventLoop]
     private let tls: ClientTLS
     private let resolver = Resolver()
-    private let userAgent: String
+    let userAgent: String
+    private let proxy: ProxySettings
 
     /// - Parameters:
     ///   - tls: made with the first `https` connection, which fails when this throws.
     ///   - userAgent: sent with every request that names none; Apple refuses unusual ones.
+    ///   - proxy: through whom `https` is reached.
     package init(
         group: EventLoopGroup, tls: @autoclosure @escaping @Sendable () throws(StreamError) -> TLSContext,
-        userAgent: String
+        userAgent: String, proxy: ProxySettings = .direct
     ) {
-        loops = group.loops
+        self.proxy = proxy
         pools = group.loops.map { ConnectionPool(loop: $0) }
         self.tls = ClientTLS(tls)
         self.userAgent = userAgent
@@ -42,7 +43,7 @@ package final class HTTPClient: HTTPTransport {
     private func exchange(
         _ request: ClientRequest, on pool: ConnectionPool
     ) async throws(HTTPClientError) -> ClientResponse {
-        let origin = ConnectionPool.Origin(request.url)
+        let origin = ConnectionPool.Origin(request.url, proxy: proxy.server(for: request.url))
         let stream = try await deliver(
             request, on: pool, origin, deadline: Deadline.now.adding(milliseconds: request.timeout))
         return try await receive(request, from: stream, pool, origin)
@@ -58,7 +59,7 @@ package final class HTTPClient: HTTPTransport {
             // Not one byte was taken by a live connection: the one case in which sending again is no repetition.
             kept.close()
         }
-        let stream = try await connect(request.url, on: pool.loop, deadline: deadline)
+        let stream = try await connect(request.url, through: origin.proxy, on: pool.loop, deadline: deadline)
         if let error = try await send(request, over: stream) {
             stream.close()
             throw Self.failure(error)
@@ -88,18 +89,18 @@ package final class HTTPClient: HTTPTransport {
     }
 
     private func connect(
-        _ url: ClientURL, on loop: EventLoop, deadline: Deadline
+        _ url: ClientURL, through proxy: ProxyServer?, on loop: EventLoop, deadline: Deadline
     ) async throws(HTTPClientError) -> SocketStream {
-        let addresses = await resolver.resolve(url.host, port: url.port, on: loop, deadline: deadline)
-        guard !addresses.isEmpty else { throw Deadline.now < deadline ? .unknownHost(url.host) : .timeout }
         let stream: SocketStream
-        do {
-            stream = try await SocketStream.connect(to: addresses, on: loop, deadline: deadline)
-        } catch {
-            if case .deadline = error { throw .timeout }
-            throw .connect("\(error)")
+        if let proxy {
+            do throws(TunnelFailure) {
+                stream = try await openTunnel(to: url, through: proxy, on: loop, deadline: deadline)
+            } catch {
+                throw .proxy(error)
+            }
+        } else {
+            stream = try await reach(url.host, port: url.port, on: loop, deadline: deadline)
         }
-        stream.setDeadline(deadline)
         guard url.isSecure else { return stream }
         do {
             try await stream.startTLS(try tls.context(), serverName: url.host)
@@ -111,6 +112,22 @@ package final class HTTPClient: HTTPTransport {
             case .tls(let text): throw .tls(text)
             default: throw .tls("\(error)")
             }
+        }
+    }
+
+    /// - Throws: `.unknownHost`, `.connect` or `.timeout`.
+    func reach(
+        _ host: String, port: UInt16, on loop: EventLoop, deadline: Deadline
+    ) async throws(HTTPClientError) -> SocketStream {
+        let addresses = await resolver.resolve(host, port: port, on: loop, deadline: deadline)
+        guard !addresses.isEmpty else { throw Deadline.now < deadline ? .unknownHost(host) : .timeout }
+        do {
+            let stream = try await SocketStream.connect(to: addresses, on: loop, deadline: deadline)
+            stream.setDeadline(deadline)
+            return stream
+        } catch {
+            if case .deadline = error { throw .timeout }
+            throw .connect("\(error)")
         }
     }
 

@@ -140,6 +140,29 @@ package enum HTTPClientError: Error, Hashable, Sendable {
     case malformed(String)
     /// Head or content larger than the bound.
     case tooLarge
+    /// The proxy opened no tunnel; the request was not sent.
+    case proxy(TunnelFailure)
+}
+
+/// Why a proxy opened no tunnel (CONNECT, RFC 9110 §9.3.6).
+package enum TunnelFailure: Error, Hashable, Sendable {
+    /// The proxy's name does not resolve.
+    case unknownHost(String)
+    /// No address of the proxy's accepted the connection.
+    case connect(String)
+    /// It answered with this status: 407 when it wants credentials, or others; 502 or 504 when it did not reach the
+    /// server.
+    case refused(Int)
+    /// No whole answer within the request's time.
+    case timeout
+    /// Closed instead of an answer.
+    case closed
+    /// An answer that is no HTTP.
+    case malformed(String)
+    /// An answer with a head larger than any we read.
+    case tooLarge
+    /// Bytes behind its answer, before we had sent any to the server: not the server's, whose turn comes second.
+    case earlyBytes
 }
 
 extension HTTPClientError: CustomStringConvertible {
@@ -153,6 +176,23 @@ extension HTTPClientError: CustomStringConvertible {
         case .closed: "the connection was closed before the answer was whole"
         case .malformed(let cause): "no HTTP: \(cause)"
         case .tooLarge: "the answer is too long"
+        case .proxy(let failure): "\(failure)"
+        }
+    }
+}
+
+extension TunnelFailure: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .unknownHost(let name): "the proxy's name \(name) does not resolve"
+        case .connect(let cause): "no connection to the proxy: \(cause)"
+        case .refused(407): "the proxy wants other credentials than HTTPS_PROXY has (status 407)"
+        case .refused(let status): "the proxy refused to connect: status \(status)"
+        case .timeout: "the proxy did not answer in time"
+        case .closed: "the proxy closed the connection without an answer"
+        case .malformed(let cause): "the proxy does not speak HTTP: \(cause)"
+        case .tooLarge: "the proxy's answer is too long"
+        case .earlyBytes: "the proxy sent more than its answer"
         }
     }
 }

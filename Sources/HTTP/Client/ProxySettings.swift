@@ -1,0 +1,249 @@
+internal import Sockets
+
+/// A proxy that opens tunnels: `http://[user[:password]@]host[:port]`, spoken to without TLS.
+package struct ProxyServer: Hashable, Sendable {
+    package let host: String
+    package let port: UInt16
+    let credentials: ProxyCredentials?
+
+    package init(host: String, port: UInt16, credentials: ProxyCredentials? = nil) {
+        self.host = host
+        self.port = port
+        self.credentials = credentials
+    }
+}
+
+extension ProxyServer: CustomStringConvertible {
+    /// `host:port`; never the credentials.
+    package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}
+
+/// Who we are to a proxy. Printed as `<redacted>`, also by `dump` and a debugger.
+package struct ProxyCredentials: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
+    private let userAndPassword: [UInt8]
+
+    /// - Parameters:
+    ///   - user: holds no colon (RFC 7617 §2).
+    ///   - password: may be empty.
+    package init(user: [UInt8], password: [UInt8]) {
+        userAndPassword = user + [ASCII.colon] + password
+    }
+
+    /// The value of `Proxy-Authorization`: `Basic` and base64 (RFC 7617 §2).
+    var field: String { "Basic " + Self.base64(userAndPassword) }
+
+    package var description: String { "<redacted>" }
+    package var debugDescription: String { "<redacted>" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+    /// RFC 4648 §4, with padding.
+    private static func base64(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.count)]
+            var bits: UInt32 = 0
+            for offset in 0..<3 { bits = bits << 8 | (offset < group.count ? UInt32(group[start + offset]) : 0) }
+            for digit in 0..<4 {
+                text.append(digit <= group.count ? alphabet[Int(bits >> UInt32(18 - 6 * digit) & 63)] : 0x3d)
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+/// Through which proxy the client reaches what: the convention of `HTTPS_PROXY` and `NO_PROXY`.
+///
+/// Only `https` goes through a tunnel. There is no proxy for `http`, whose requests a proxy would read, and `HTTP_PROXY`
+/// is not looked at.
+package struct ProxySettings: Hashable, Sendable {
+    package let server: ProxyServer?
+    package let exceptions: ProxyExceptions
+
+    /// Everything directly.
+    package static var direct: ProxySettings { ProxySettings(server: nil) }
+
+    package init(server: ProxyServer?, exceptions: ProxyExceptions = ProxyExceptions("")) {
+        self.server = server
+        self.exceptions = exceptions
+    }
+
+    /// Reads `https_proxy`, or else `HTTPS_PROXY`, and `no_proxy`, or else `NO_PROXY`. An empty one counts as not set.
+    package init(environment: [String: String]) throws(ProxySettingsError) {
+        func value(_ name: String) -> (name: String, text: String)? {
+            for name in [name, name.uppercased()] {
+                if let text = environment[name], !text.isEmpty { return (name, text) }
+            }
+            return nil
+        }
+        exceptions = ProxyExceptions(value("no_proxy")?.text ?? "")
+        guard let (name, text) = value("https_proxy") else {
+            server = nil
+            return
+        }
+        do throws(ProxySettingsError.Cause) {
+            server = try ProxyServer(url: text)
+        } catch {
+            throw ProxySettingsError(variable: name, cause: error)
+        }
+    }
+
+    /// The proxy to ask for a tunnel to `url`; nil when it is reached directly.
+    package func server(for url: ClientURL) -> ProxyServer? {
+        guard let server, url.isSecure, !exceptions.contains(host: url.host, port: url.port) else { return nil }
+        return server
+    }
+}
+
+/// What cannot be used of the environment. Its words hold nothing of the value: there may be a password in it.
+package struct ProxySettingsError: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Cause: Error, Hashable, Sendable {
+        case scheme
+        case address
+        case path
+        case credentials
+    }
+
+    package let variable: String
+    package let cause: Cause
+
+    package init(variable: String, cause: Cause) {
+        self.variable = variable
+        self.cause = cause
+    }
+
+    package var description: String {
+        let words =
+            switch cause {
+            case .scheme: "only proxies of the form http://host:port are supported"
+            case .address: "its host or its port is none"
+            case .path: "nothing may follow the port"
+            case .credentials: "user and password must be percent-encoded, and the user without a colon"
+            }
+        return "\(variable) cannot be used: \(words)"
+    }
+}
+
+extension ProxyServer {
+    /// Reads `[http://][user[:password]@]host[:port][/]`; port 80 when there is none.
+    package init(url: String) throws(ProxySettingsError.Cause) {
+        var rest = Substring(url)
+        if rest.prefix(7).lowercased() == "http://" {
+            rest = rest.dropFirst(7)
+        } else if let colon = rest.firstIndex(of: ":"), rest[colon...].hasPrefix("://") {
+            throw .scheme
+        }
+        var credentials: ProxyCredentials?
+        // The last one: a password that holds an unencoded `@` is what is meant more often than not.
+        if let at = rest.lastIndex(of: "@") {
+            credentials = try Self.credentials(rest[..<at])
+            rest = rest[rest.index(after: at)...]
+        }
+        if rest.hasSuffix("/") { rest = rest.dropLast() }
+        guard !rest.contains(where: { $0 == "/" || $0 == "?" || $0 == "#" }) else { throw .path }
+        let bytes = Array(rest.utf8)
+        guard HostSyntax.isValid(bytes.span, 0..<bytes.count), let url = ClientURL("http://" + rest) else {
+            throw .address
+        }
+        self.init(host: url.host, port: url.port, credentials: credentials)
+    }
+
+    private static func credentials(_ text: Substring) throws(ProxySettingsError.Cause) -> ProxyCredentials {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let user = percentDecoded(parts[0]), !user.isEmpty, !user.contains(ASCII.colon),
+            let password = parts.count > 1 ? percentDecoded(parts[1]) : []
+        else { throw .credentials }
+        // RFC 7617 §2: no control characters in either.
+        guard (user + password).allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { throw .credentials }
+        return ProxyCredentials(user: user, password: password)
+    }
+
+    /// Nil when a `%` is not followed by two hexadecimal digits.
+    private static func percentDecoded(_ text: Substring) -> [UInt8]? {
+        var result: [UInt8] = []
+        var bytes = text.utf8.makeIterator()
+        while let byte = bytes.next() {
+            guard byte == 0x25 else {
+                result.append(byte)
+                continue
+            }
+            guard let high = bytes.next().flatMap(hexadecimal), let low = bytes.next().flatMap(hexadecimal) else {
+                return nil
+            }
+            result.append(high << 4 | low)
+        }
+        return result
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case 0x30...0x39: byte - 0x30
+        case 0x41...0x46: byte - 0x37
+        case 0x61...0x66: byte - 0x57
+        default: nil
+        }
+    }
+}
+
+/// What is reached without the proxy (`NO_PROXY`): entries between commas or spaces, each `*`, a domain, which stands
+/// for itself and everything below it with or without a dot before it, an address, or a block of addresses; a domain
+/// or an address may have a port. This host itself (`localhost`, 127.0.0.0/8, ::1) is always reached directly.
+package struct ProxyExceptions: Hashable, Sendable {
+    private enum Entry: Hashable, Sendable {
+        case all
+        case domain(String, port: UInt16?)
+        case network(IPNetwork, port: UInt16?)
+    }
+
+    private let entries: [Entry]
+
+    /// An entry that is nothing of the kind is taken for a domain, which no host has: it excepts nothing.
+    package init(_ text: String) {
+        entries = text.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map { Self.entry($0) }
+    }
+
+    /// - Parameter host: a name or an address, without brackets.
+    package func contains(host: String, port: UInt16) -> Bool {
+        let name = Self.canonical(host[...])
+        let address = IPAddress(name)
+        if name == "localhost" || name.hasSuffix(".localhost") || address?.isLoopback == true { return true }
+        return entries.contains { entry in
+            switch entry {
+            case .all: true
+            case .domain(let domain, let only):
+                (only ?? port) == port && address == nil && (name == domain || name.hasSuffix("." + domain))
+            case .network(let network, let only):
+                (only ?? port) == port && address.map { network.contains($0) } == true
+            }
+        }
+    }
+
+    private static func entry(_ text: Substring) -> Entry {
+        if text == "*" { return .all }
+        if let network = IPNetwork(String(text)) { return .network(network, port: nil) }
+        var name = text
+        var port: UInt16?
+        if let colon = text.lastIndex(of: ":"), let number = UInt16(text[text.index(after: colon)...]) {
+            name = text[..<colon]
+            port = number
+        }
+        if name.hasPrefix("[") && name.hasSuffix("]") { name = name.dropFirst().dropLast() }
+        if let address = IPAddress(String(name)),
+            let network = IPNetwork(address: address, prefixLength: address.bitWidth)
+        {
+            return .network(network, port: port)
+        }
+        if name.hasPrefix("*.") { name = name.dropFirst() }
+        if name.hasPrefix(".") { name = name.dropFirst() }
+        return .domain(canonical(name), port: port)
+    }
+
+    /// Lower case, without the dot of the root.
+    private static func canonical(_ name: Substring) -> String {
+        let lower = name.lowercased()
+        return lower.hasSuffix(".") ? String(lower.dropLast()) : lower
+    }
+}
