@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan
+.PHONY: help run example test bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -71,6 +71,23 @@ docs: ## write docs/configuration.md and its schema from the table of keys
 	"$$(swift build --show-bin-path)/bramley" check --reference > .build/configuration.md
 	"$$(swift build --show-bin-path)/bramley" check --schema > .build/config.schema.json
 	mv .build/configuration.md .build/config.schema.json docs/
+
+faults: ## the Swift tests while the kernel interrupts, shortens and refuses what is done to sockets
+	@scripts/packages.sh test
+	swift build --build-tests
+	Tests/Faults/run.sh "$$(swift build --show-bin-path)"
+
+hostile: ## slowhttptest, 1,000 connections at a time: the server answers throughout and closes each (docs/hostile-clients.md)
+	@scripts/packages.sh test slowhttptest
+	swift build -c release --product bramley
+	swift build -c release --product apple-simulator
+	"$$(scripts/venv.sh)" -B Tests/Hostile/slow_clients.py "$$(swift build -c release --show-bin-path)"
+
+soak: ## good and hostile traffic for SECONDS=600, then memory and descriptors as before
+	@scripts/packages.sh test
+	swift build -c release --product bramley
+	swift build -c release --product apple-simulator
+	"$$(scripts/venv.sh)" -B Tests/Hostile/soak.py "$$(swift build -c release --show-bin-path)" $(SECONDS)
 
 clean: ## remove what was built, and the demonstration's data
 	rm -rf .build .build-*

@@ -1,0 +1,139 @@
+"""slowhttptest against Bramley: 1,000 connections at a time that send or read as slowly as they can. The server must
+answer throughout, and close each of them by its limit.
+
+    python3 Tests/Hostile/slow_clients.py BIN_DIRECTORY [CONNECTIONS]
+"""
+
+import csv
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Browser"))
+from programs import Site  # noqa: E402
+from watch import Probe, descriptors, resident  # noqa: E402
+
+# Seconds, as the server under attack has them.
+LIMITS = {"headerTimeout": 10, "bodyTimeout": 20, "writeTimeout": 20, "idleTimeout": 15}
+# From the end of a limit to the last close: the server lingers, and slowhttptest looks once a second.
+MARGIN = 12
+# Connections a second.
+RATE = 200
+
+
+@dataclass
+class Attack:
+    name: str
+    options: list[str]
+    path: str
+    # What ends each connection.
+    limit: str
+
+
+def attacks(asset: str) -> list[Attack]:
+    return [
+        Attack("slow headers (-H)", ["-H", "-i", "3", "-x", "24", "-t", "GET"], "/login", "headerTimeout"),
+        Attack("slow body (-B)", ["-B", "-i", "3", "-s", "8192", "-x", "10", "-t", "POST"], "/apple/callback",
+               "bodyTimeout"),
+        Attack("ranges (-R)", ["-R", "-a", "5", "-b", "1500", "-t", "GET"], asset, "idleTimeout"),
+        Attack("slow read (-X)", ["-X", "-w", "512", "-y", "1024", "-n", "5", "-z", "32", "-k", "10"], asset,
+               "writeTimeout"),
+    ]
+
+
+@dataclass
+class Outcome:
+    connected: int
+    unavailable: int
+    # Second at which the last connection was closed; None when some were left.
+    ended: int | None
+    exit: str
+
+
+def outcome(prefix: Path, printed: str) -> Outcome:
+    with prefix.with_suffix(".csv").open() as file:
+        rows = [[int(cell) for cell in row] for row in list(csv.reader(file))[1:] if len(row) == 5]
+    connected = max(row[1] + row[3] for row in rows)
+    unavailable = sum(1 for row in rows if row[4] == 0)
+    last_open = max((row[0] for row in rows if row[2] + row[3] > 0), default=0)
+    left = rows[-1][2] + rows[-1][3]
+    words = re.findall(r"Exit status:\s*(.*)", re.sub(r"\x1b\[[0-9;]*m", "", printed))
+    # When all are closed it stops by itself, perhaps before it has written another row.
+    ended = last_open + 1 if left == 0 or (words and "No open connections" in words[-1]) else None
+    return Outcome(connected, unavailable, ended, words[-1].strip() if words else "?")
+
+
+def run(site: Site, folder: Path, attack: Attack, connections: int) -> list[str]:
+    pid = site.server.process.pid
+    before, memory = descriptors(pid), resident(pid)
+    probe = Probe(site.port, f"localhost:{site.port}")
+    probe.start()
+    prefix = folder / "report"
+    length = LIMITS[attack.limit] + connections // RATE + MARGIN + 10
+    done = subprocess.run(
+        ["slowhttptest", "-c", str(connections), "-r", str(RATE), "-l", str(length), "-p", "3", "-g", "-o", str(prefix),
+         "-u", f"http://localhost:{site.port}{attack.path}", *attack.options],
+        capture_output=True, text=True, errors="replace", check=False)
+    probe.end()
+    found = outcome(prefix, done.stdout)
+    highest = resident(pid)
+    deadline = time.monotonic() + MARGIN
+    while descriptors(pid) > before and time.monotonic() < deadline:
+        time.sleep(0.1)
+    latest = LIMITS[attack.limit] + connections // RATE + MARGIN
+    mistakes = []
+    if found.connected < connections * 0.99:
+        mistakes.append(f"only {found.connected} connections stood")
+    if found.unavailable:
+        mistakes.append(f"unavailable for {found.unavailable} s, says slowhttptest")
+    if probe.failures:
+        mistakes.append(f"{len(probe.failures)} of {len(probe.seconds)} honest requests failed: {probe.failures[:3]}")
+    if found.ended is None:
+        mistakes.append(f"connections were left: {found.exit}")
+    elif found.ended > latest:
+        mistakes.append(f"the last was closed after {found.ended} s")
+    if descriptors(pid) > before:
+        mistakes.append(f"{descriptors(pid) - before} descriptors more than before")
+    if site.server.process.poll() is not None:
+        mistakes.append("the server ended")
+    print(f"| {attack.name} | {found.connected:,} | {'YES' if not found.unavailable else 'NO'} | {len(probe.seconds)} | "
+          f"{probe.longest * 1000:.0f} ms | `{attack.limit}` {LIMITS[attack.limit]} s | {found.ended} s | "
+          f"{(highest - memory) / 1024:+.1f} MiB | {'; '.join(mistakes) or 'passed'} |", flush=True)
+    return mistakes
+
+
+def main(binaries: str, connections: str = "1000") -> int:
+    assert shutil.which("slowhttptest"), "slowhttptest is not installed: scripts/packages.sh test slowhttptest"
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o700)
+        folder = Path(name)
+        site = Site(Path(binaries).resolve(), folder, {
+            "log.level": "warning", "server.limits.connectionsPerAddress": 100_000,
+            **{f"server.limits.{key}": value for key, value in LIMITS.items()}})
+        try:
+            site.start()
+            page = urllib.request.urlopen(site.url("/login"), timeout=10).read().decode()
+            asset = re.search(r'"(/assets/[^"]+\.css[^"]*)"', page).group(1)
+            print("| Attack | Connections | Available | Honest requests | Longest answer | Limit | Last close | Memory | |")
+            print("|---|---|---|---|---|---|---|---|---|")
+            mistakes = [mistake for attack in attacks(asset) for mistake in run(site, folder, attack, int(connections))]
+            code = site.stop()
+            if code != 0:
+                mistakes.append(f"exit {code}")
+        finally:
+            site.end()
+    return 1 if mistakes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,61 @@
+"""What is seen of a running server from outside: memory, descriptors, and whether it answers."""
+
+import http.client
+import os
+import threading
+import time
+from pathlib import Path
+
+GONE = (OSError, http.client.HTTPException)
+
+
+def resident(pid: int) -> int:
+    """KiB: what is in memory and no file's."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("RssAnon:"):
+            return int(line.split()[1])
+    raise RuntimeError("no RssAnon")
+
+
+def descriptors(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Probe(threading.Thread):
+    """An honest client: a new connection and one request, ten times a second. Any answer counts, and how late it is."""
+
+    def __init__(self, port: int, host: str, path: str = "/auth/verify", status: int = 401):
+        super().__init__(daemon=True)
+        self.port, self.host, self.path, self.status = port, host, path, status
+        self.over = threading.Event()
+        self.seconds: list[float] = []
+        self.failures: list[str] = []
+
+    def run(self) -> None:
+        while not self.over.wait(0.1):
+            begun = time.monotonic()
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+            try:
+                connection.request("GET", self.path, headers={"Host": self.host})
+                answer = connection.getresponse()
+                answer.read()
+                if answer.status != self.status:
+                    self.failures.append(f"status {answer.status}")
+            except GONE as error:
+                self.failures.append(repr(error))
+            finally:
+                connection.close()
+            self.seconds.append(time.monotonic() - begun)
+
+    def end(self) -> None:
+        self.over.set()
+        self.join()
+
+    @property
+    def longest(self) -> float:
+        return max(self.seconds, default=0)
