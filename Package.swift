@@ -101,7 +101,11 @@ let package = Package(
             "CryptoTests", ["Crypto", "Coding", "Certificates", "ChildProcesses"],
             data: ["Vectors", "independent.py"]),
         tests("SocketsTests", ["Sockets", "Certificates"]),
-        tests("HTTPTests", ["HTTP", "Sockets", "COpenSSL", "Certificates", "ChildProcesses", httpTypes]),
+        tests(
+            "HTTPTests",
+            [
+                "HTTP", "Sockets", "COpenSSL", "Certificates", "ChildProcesses", "LogRecording", httpTypes, logging,
+            ]),
         tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "Gates", "LogRecording", "Crypto", "Coding"]),
         tests(
             "AppleIDTests",

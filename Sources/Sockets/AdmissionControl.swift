@@ -1,10 +1,23 @@
 internal import Synchronization
 
+/// What became of connections that were not kept, since the start.
+package struct AdmissionTally: Hashable, Sendable {
+    /// Closed at accept: as many as there may be in all are open.
+    package var refused = 0
+    /// Closed at accept, or when a PROXY header named their address: as many as one address may have are open.
+    package var refusedByAddress = 0
+    /// Closed while they waited for a request, to make room for others.
+    package var shed = 0
+
+    package init() {}
+}
+
 /// How many connections are open, in all and from each address, across the loops of a process.
 package final class AdmissionControl: Sendable {
     private struct Counts {
         var total = 0
         var perAddress: [IPAddress: Int] = [:]
+        var tally = AdmissionTally()
     }
 
     private let counts = Mutex(Counts())
@@ -25,6 +38,19 @@ package final class AdmissionControl: Sendable {
     }
 
     package var total: Int { counts.withLock { $0.total } }
+    package var tally: AdmissionTally { counts.withLock { $0.tally } }
+
+    /// How many connections that wait for a request have to make room, so that whoever sends one is not refused for the
+    /// sake of whoever sends none: those beyond seven eighths of the most there may be, and a few more, since looking
+    /// for one costs as much as looking for many. 0 below that.
+    var crowd: Int {
+        let excess = total - (maximum - max(1, maximum / 8))
+        return excess > 0 ? excess + min(32, maximum / 16) : 0
+    }
+
+    func note(shed count: Int) {
+        counts.withLock { $0.tally.shed += count }
+    }
 
     /// Counts a connection in, or refuses it.
     package func admit(_ address: IPAddress) -> Bool {
@@ -32,22 +58,48 @@ package final class AdmissionControl: Sendable {
         return counts.withLock { counts in
             let key = Self.key(address)
             let here = counts.perAddress[key, default: 0]
-            guard counts.total < maximum, isExempt || here < maximumPerAddress else { return false }
+            guard counts.total < maximum else {
+                counts.tally.refused += 1
+                return false
+            }
+            guard isExempt || here < maximumPerAddress else {
+                counts.tally.refusedByAddress += 1
+                return false
+            }
             counts.total += 1
             counts.perAddress[key] = here + 1
             return true
         }
     }
 
+    /// Counts an open connection under another address, since its PROXY header named it, or refuses to: then it stays
+    /// counted as it was.
+    package func move(from old: IPAddress, to new: IPAddress) -> Bool {
+        let isExempt = exempt(new)
+        return counts.withLock { counts in
+            let key = Self.key(new)
+            guard isExempt || counts.perAddress[key, default: 0] < maximumPerAddress else {
+                counts.tally.refusedByAddress += 1
+                return false
+            }
+            Self.remove(Self.key(old), &counts)
+            counts.perAddress[key, default: 0] += 1
+            return true
+        }
+    }
+
     func release(_ address: IPAddress) {
         counts.withLock { counts in
-            let key = Self.key(address)
             counts.total -= 1
-            if let here = counts.perAddress[key], here > 1 {
-                counts.perAddress[key] = here - 1
-            } else {
-                counts.perAddress[key] = nil
-            }
+            Self.remove(Self.key(address), &counts)
+        }
+    }
+
+    private static func remove(_ key: IPAddress, _ counts: inout Counts) {
+        if let here = counts.perAddress[key], here > 1 {
+            counts.perAddress[key] = here - 1
+        } else {
+            counts.perAddress[key] = nil
         }
     }
 

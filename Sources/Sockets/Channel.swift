@@ -48,6 +48,8 @@ package class Channel: @unchecked Sendable {
     func expired() {}
     func drain() {}
     func abort() {}
+    /// Whether closing it now costs nobody an answer.
+    var isExpendable: Bool { false }
 }
 
 /// A deadline without a descriptor: what `EventLoop.sleep` and a name lookup wait on.

@@ -333,6 +333,16 @@ internal import Synchronization
         }
     }
 
+    /// Closes up to `count` connections that wait for a request, those first whose time is up first.
+    /// - Returns: how many there were to close.
+    func shed(_ count: Int) -> Int {
+        assertOnLoop()
+        var candidates = slots.compactMap { slot in slot.channel.flatMap { $0.isExpendable ? $0 : nil } }
+        if candidates.count > count { candidates.sort { $0.deadline < $1.deadline } }
+        for channel in candidates.prefix(count) { channel.abort() }
+        return min(count, candidates.count)
+    }
+
     /// Closes every connection that is left: the end of the grace period.
     func abortAll() {
         execute { [self] in

@@ -21,6 +21,8 @@ package final class Listener: Channel, @unchecked Sendable {
     /// At most this many connections are accepted in one turn of the loop.
     private static let batch = 32
     private static let pause: Int64 = 100
+    /// When the connections that wait may be looked through again, after too few were found.
+    private var nextShedding = Deadline(nanoseconds: .min)
 
     private init(
         _ descriptor: consuming Descriptor, loop: EventLoop, admission: AdmissionControl, service: Int,
@@ -72,7 +74,22 @@ package final class Listener: Channel, @unchecked Sendable {
     }
 
     override func ready(_ events: UInt32) {
+        makeRoom()
         acceptBatch(Self.batch)
+    }
+
+    /// Nearly as many connections as there may be: those that only wait give way to those that come.
+    private func makeRoom() {
+        let crowd = admission.crowd
+        guard crowd > 0, loop.now >= nextShedding else { return }
+        shed(crowd)
+    }
+
+    @discardableResult private func shed(_ wanted: Int) -> Int {
+        let count = loop.shed(wanted)
+        if count < wanted { nextShedding = loop.now.adding(milliseconds: Self.pause) }
+        admission.note(shed: count)
+        return count
     }
 
     private func acceptBatch(_ limit: Int) {
@@ -83,6 +100,8 @@ package final class Listener: Channel, @unchecked Sendable {
             case .none: return
             case .skipped: continue
             case .exhausted:
+                // Connections that wait hold descriptors that others need.
+                if loop.now >= nextShedding, shed(Self.batch) > 0 { continue }
                 turnOneAway()
                 return pauseAccepting()
             }

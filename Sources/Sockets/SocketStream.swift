@@ -35,17 +35,23 @@ extension StreamError: CustomStringConvertible {
 /// Registered once, edge-triggered, for both directions: `isReadable` and `isWritable` remember what epoll said until
 /// a call says EAGAIN. One task may wait to read while another waits to write; two of one kind are a bug.
 ///
-/// Proof for `@unchecked Sendable`: `peer`, `service`, `descriptor` and `admission` never change. The other properties
-/// are those of a `Channel`: what reads or writes them is called by the loop (`ready`, `expired`, `drain`, `abort`) or
-/// asserts that it runs there, the plain flags between requests included, which only the connection's task touches.
-/// `deinit` runs when nobody else has a reference.
+/// Proof for `@unchecked Sendable`: `socketPeer`, `service`, `descriptor` and `admission` never change. The other
+/// properties are those of a `Channel`: what reads or writes them is called by the loop (`ready`, `expired`, `drain`,
+/// `abort`) or asserts that it runs there, the plain flags between requests included, which only the connection's task
+/// touches, as it does `peer`. `deinit` runs when nobody else has a reference.
 @safe package final class SocketStream: Channel, @unchecked Sendable {
     private enum Wake {
         case ready, deadline, draining, aborted
     }
 
-    /// Who is at the other end.
-    package let peer: SocketAddress
+    /// Who is at the other end of the socket.
+    package let socketPeer: SocketAddress
+    /// Who is at the other end as far as is known: `socketPeer`, or whom its PROXY header names.
+    package private(set) var peer: SocketAddress
+    /// Whether its PROXY header has been read.
+    package private(set) var isIntroduced = false
+    /// Whether a proxy relays somebody here whom it does not name.
+    package private(set) var isAnonymous = false
     /// Which of the process's listeners it came through, as `Listener.start` was told.
     package let service: Int
     /// Whether it has answered a request before: then the idle limit holds for it, not the one for a first request.
@@ -67,12 +73,16 @@ extension StreamError: CustomStringConvertible {
     /// Whether draining also ends a wait to read while something is in flight: a connection of many requests says then
     /// that it takes no more of them.
     package var hearsOfDraining = false
+    /// Whether no request is in flight, though one may have begun to come, so that it may be closed to make room for
+    /// others: set by the server while it waits for the rest of a head, or lingers.
+    package var waitsForHead = false
 
     /// Takes ownership of `descriptor`, which must be non-blocking and connected, or connecting.
     init(
         _ descriptor: consuming Descriptor, peer: SocketAddress, loop: EventLoop, service: Int = 0,
         admission: AdmissionControl? = nil, isConnecting: Bool = false
     ) throws(SystemError) {
+        socketPeer = peer
         self.peer = peer
         self.service = service
         self.descriptor = descriptor.number
@@ -149,6 +159,31 @@ extension StreamError: CustomStringConvertible {
         return outcome
     }
 
+    /// Looks at what is there and leaves it: from the first unread byte on, 0 at the end of the stream, nil when nothing
+    /// has come. Whoever needs more of it than there is calls `markUnreadable` and waits for the next edge.
+    func tryPeeking(into bytes: inout [UInt8]) throws(StreamError) -> Int? {
+        loop.assertOnLoop()
+        guard isReadable else { return nil }
+        guard !isClosed else { throw .aborted }
+        switch SystemCalls.peek(descriptor, into: &bytes) {
+        case .moved(let count): return count
+        case .wouldBlock: return nil
+        case .failed(let code): throw .broken(code)
+        }
+    }
+
+    /// Takes over what a PROXY header says; false when the address it names has too many connections.
+    func introduce(_ source: ProxyHeader.Source) -> Bool {
+        loop.assertOnLoop()
+        if case .client(let address) = source {
+            if let admission, !admission.move(from: peer.ip, to: address.ip) { return false }
+            peer = address
+        }
+        isAnonymous = source == .anonymous
+        isIntroduced = true
+        return true
+    }
+
     package func waitUntilReadable() async throws(StreamError) {
         loop.assertOnLoop()
         while !isReadable {
@@ -163,6 +198,12 @@ extension StreamError: CustomStringConvertible {
             // once; the loop keeps this channel registered until then.
             try Self.check(await unsafe withUnsafeContinuation { unsafe reader = $0 })
         }
+    }
+
+    /// For who has looked at all there is.
+    func markUnreadable() {
+        loop.assertOnLoop()
+        isReadable = false
     }
 
     // MARK: Writing
@@ -271,7 +312,7 @@ extension StreamError: CustomStringConvertible {
     }
 
     override func expired() {
-        if isParked || isUnattended { close() } else { resumeBoth(.deadline) }
+        if isParked || isUnattended { abandon() } else { resumeBoth(.deadline) }
     }
 
     override func drain() {
@@ -293,8 +334,10 @@ extension StreamError: CustomStringConvertible {
     }
 
     override func abort() {
-        close()
+        abandon()
     }
+
+    override var isExpendable: Bool { (isParked || waitsForHead) && admission != nil }
 
     // MARK: Parking
 
@@ -348,19 +391,70 @@ extension StreamError: CustomStringConvertible {
         resumeBoth(.aborted)
     }
 
-    /// Closes so that the peer can read what we sent last even while it is still sending: half-closes, then reads and
-    /// throws away input until the end, the deadline or `limit` bytes (RFC 9112 §9.6).
-    package func lingeringClose(until deadline: Deadline, limit: Int = 262_144) async {
-        shutdownWrite()
-        setDeadline(deadline)
-        var scratch = loop.buffers.take()
-        var left = limit
-        while left > 0 {
-            guard let count = try? await readRaw(into: &scratch), count > 0 else { break }
-            left -= count
+    /// At most so many bytes are thrown away before the other connections have their turn.
+    private static var bytesPerTurn: Int { 65_536 }
+
+    /// Closes because the peer's time is up. What it has not taken by now is thrown away, by a reset: the kernel would
+    /// keep it, up to some megabytes, for as long as the peer takes a byte now and then.
+    package func abandon() {
+        loop.assertOnLoop()
+        if !isClosed, bramley_unsent_bytes(descriptor) > 0 {
+            SystemCalls.resetOnClose(descriptor)
+            // Its alert would wait behind the rest.
+            tls = nil
         }
-        loop.buffers.give(scratch)
         close()
+    }
+
+    /// Closes so that the peer can read what we sent last even while it is still sending: half-closes, then reads and
+    /// throws away input until the end (RFC 9112 §9.6). Closing at once would reset the connection, and the reset may
+    /// overtake the answer.
+    /// - Parameters:
+    ///   - silence: milliseconds without a byte, after which the peer is done.
+    ///   - deadline: the end, however much still comes.
+    ///   - taken: by then the peer has taken what we sent, or the rest is dropped.
+    package func lingeringClose(silence: Int64, until deadline: Deadline, taken: Deadline) async {
+        shutdownWrite()
+        // What comes now is thrown away as it is.
+        tls = nil
+        waitsForHead = true
+        do throws(StreamError) {
+            try await discardInput(silence: silence, until: deadline)
+        } catch {
+            return close()
+        }
+        while !isClosed, loop.now < taken, bramley_unsent_bytes(descriptor) > 0 {
+            // No event tells when it is taken: a look now and then.
+            isReadable = false
+            setDeadline(min(taken, loop.now.adding(milliseconds: silence)))
+            try? await waitUntilReadable()
+            // Closed meanwhile, the descriptor may be another's.
+            if isClosed { return }
+            if SystemCalls.pendingError(descriptor) != 0 { return close() }
+        }
+        abandon()
+    }
+
+    /// - Throws: when the connection broke.
+    private func discardInput(silence: Int64, until deadline: Deadline) async throws(StreamError) {
+        var scratch = loop.buffers.take()
+        defer { loop.buffers.give(scratch) }
+        var left = Self.bytesPerTurn
+        while loop.now < deadline {
+            setDeadline(min(deadline, loop.now.adding(milliseconds: silence)))
+            do throws(StreamError) {
+                let count = try await readRaw(into: &scratch)
+                if count == 0 { return }
+                left -= count
+            } catch {
+                if error == .deadline { return }
+                throw error
+            }
+            if left <= 0 {
+                left = Self.bytesPerTurn
+                await Task.yield()
+            }
+        }
     }
 
     private func readRaw(into bytes: inout [UInt8]) async throws(StreamError) -> Int {

@@ -46,6 +46,19 @@ enum SystemCalls {
         return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
     }
 
+    /// recv(2) into `bytes` of what stays to be received.
+    static func peek(_ descriptor: Int32, into bytes: inout [UInt8]) -> Transfer {
+        while true {
+            let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+                unsafe recv(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_PEEK))
+            }
+            if count >= 0 { return .moved(count) }
+            let code = errno
+            if code == EINTR { continue }
+            return code == EAGAIN ? .wouldBlock : .failed(code)
+        }
+    }
+
     /// send(2) of `bytes[range]`, never raising SIGPIPE.
     static func send(_ descriptor: Int32, _ bytes: [UInt8], _ range: Range<Int>) -> Transfer {
         unsafe bytes.withUnsafeBytes { buffer in
@@ -83,6 +96,12 @@ enum SystemCalls {
         return result == 0 ? value : errno
     }
 
+    /// Lets close(2) reset the connection instead of sending what is left in the background.
+    static func resetOnClose(_ descriptor: Int32) {
+        var value = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
+    }
+
     static func bind(_ descriptor: Int32, to address: SocketAddress) throws(SystemError) {
         _ = try retrying("bind") {
             unsafe address.withPointer { unsafe Glibc.bind(descriptor, $0, $1) }
@@ -95,15 +114,12 @@ enum SystemCalls {
 
     /// Begins a non-blocking connect; false when it is still under way.
     static func connect(_ descriptor: Int32, to address: SocketAddress) throws(SystemError) -> Bool {
-        do {
-            _ = try retrying("connect") {
-                unsafe address.withPointer { unsafe Glibc.connect(descriptor, $0, $1) }
-            }
-            return true
-        } catch {
-            if error.code == EINPROGRESS { return false }
-            throw error
-        }
+        let result = unsafe address.withPointer { unsafe Glibc.connect(descriptor, $0, $1) }
+        if result >= 0 { return true }
+        // Interrupted, it goes on by itself (POSIX): asked again, it would say EALREADY.
+        let code = errno
+        guard code == EINPROGRESS || code == EINTR else { throw SystemError(call: "connect", code: code) }
+        return false
     }
 
     static func localAddress(_ descriptor: Int32) throws(SystemError) -> SocketAddress {

@@ -9,16 +9,17 @@ import Synchronization
 func withServer<Value: Sendable>(
     configuration: HTTPServerConfiguration = HTTPServerConfiguration(), loops: Int = 1,
     handler: any RequestHandler = EchoHandler(), arriving: @escaping @Sendable () -> Void = {},
+    admission: AdmissionControl = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000),
+    logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
     _ body: @escaping @Sendable (Peer) async throws -> Value
 ) async throws -> Value {
     let group = try EventLoopGroup(count: loops)
     let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: loops)
-    let admission = AdmissionControl(maximum: 10_000, maximumPerAddress: 10_000)
     let result = Mutex<Result<Value, any Error>?>(nil)
     try await group.run { loop in
         let server = HTTPLoop(
             loop: loop, configuration: configuration, handler: handler, wallClock: { 1_767_225_600_000 },
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+            logger: logger)
         _ = try? Listener.start(
             sockets, on: loop, admission: admission, firstByteTimeout: server.firstByteTimeout)
         async let root: Void = loop.runRoot { stream in

@@ -24,4 +24,7 @@ int bramley_accept4(int fd, struct sockaddr *address, socklen_t *length, int fla
 /// The cores this process may run on, by sched_getaffinity(2); at least 1.
 int bramley_available_cores(void);
 
+/// The bytes of a socket's output that its peer has not acknowledged (SIOCOUTQ); 0 when that cannot be told.
+int bramley_unsent_bytes(int fd);
+
 #endif

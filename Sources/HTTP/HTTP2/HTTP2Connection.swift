@@ -82,7 +82,7 @@ final class HTTP2Connection: @unchecked Sendable {
         stream.hearsOfDraining = false
         switch ending {
         case .close: stream.close()
-        case .linger: await stream.lingeringClose(until: deadline(after: timeouts.linger))
+        case .linger: await server.linger(stream)
         }
     }
 
@@ -120,6 +120,9 @@ final class HTTP2Connection: @unchecked Sendable {
     private func wait() async throws(StreamError) {
         do throws(StreamError) {
             noteIdle()
+            // A crowded server closes those first that have no request.
+            stream.waitsForHead = streams.isEmpty && running == 0
+            defer { stream.waitsForHead = false }
             try await stream.waitUntilReadable()
         } catch {
             switch error {

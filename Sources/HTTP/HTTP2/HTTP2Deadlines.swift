@@ -63,7 +63,7 @@ extension HTTP2Connection {
 
     func abort() {
         isDead = true
-        stream.close()
+        stream.abandon()
     }
 
     // MARK: Shutdown, RFC 9113 §6.8

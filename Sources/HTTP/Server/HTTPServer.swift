@@ -16,13 +16,14 @@ package struct ServerTimeouts: Hashable, Sendable {
     package var idle: Int64
     /// A connection idle for this long gives its buffers and its task back.
     package var parkAfter: Int64
-    /// How long input is still read and thrown away after our side has closed.
+    /// After our side has closed, input is still read and thrown away until none comes for so long, …
     package var linger: Int64
+    /// … and for so long in all.
+    package var lingerInAll: Int64
 
     package init(
         handshake: Int64 = 10_000, header: Int64 = 10_000, body: Int64 = 30_000, write: Int64 = 30_000,
-        idle: Int64 = 75_000,
-        parkAfter: Int64 = 1000, linger: Int64 = 2000
+        idle: Int64 = 75_000, parkAfter: Int64 = 1000, linger: Int64 = 2000, lingerInAll: Int64 = 10_000
     ) {
         self.handshake = handshake
         self.header = header
@@ -31,6 +32,7 @@ package struct ServerTimeouts: Hashable, Sendable {
         self.idle = idle
         self.parkAfter = parkAfter
         self.linger = linger
+        self.lingerInAll = lingerInAll
     }
 }
 
@@ -41,6 +43,9 @@ package struct HTTPServerConfiguration: Sendable {
     /// At most so many connections of one loop wait for their next request each with a task of its own; beyond them, one
     /// that has nothing more to answer is parked at once, not after `parkAfter`.
     package var waitingTasks: Int
+    /// Whether every connection begins with a header of the PROXY protocol (version 1 or 2) and comes from one of
+    /// `trustedProxies`; what does not is closed.
+    package var proxyProtocol: Bool
     /// Fields of the responses that the server gives by itself, without a handler: 400, 408, 414, …
     package var refusalFields: HTTPFields
     /// What every connection begins with; nil for plain HTTP.
@@ -48,7 +53,7 @@ package struct HTTPServerConfiguration: Sendable {
 
     package init(
         limits: WireLimits = WireLimits(), timeouts: ServerTimeouts = ServerTimeouts(),
-        trustedProxies: TrustedProxies = TrustedProxies(), waitingTasks: Int = 256,
+        trustedProxies: TrustedProxies = TrustedProxies(), proxyProtocol: Bool = false, waitingTasks: Int = 256,
         refusalFields: HTTPFields = HTTPFields(), tls: TLSAcceptor? = nil
     ) {
         self.tls = tls
@@ -56,6 +61,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.timeouts = timeouts
         self.trustedProxies = trustedProxies
         self.waitingTasks = waitingTasks
+        self.proxyProtocol = proxyProtocol
         self.refusalFields = refusalFields
     }
 }
@@ -69,7 +75,7 @@ package protocol ImmediateResponder: AnyObject {
     ///
     /// - Parameters:
     ///   - head: places in `bytes`; do not keep it.
-    ///   - peer: the peer of the socket; `X-Forwarded-For` has not been looked at.
+    ///   - peer: the peer of the socket, or whom its PROXY header names; `X-Forwarded-For` has not been looked at.
     ///   - now: milliseconds since 1970.
     ///   - date: the value of `Date`.
     func respond(
@@ -93,6 +99,8 @@ package final class HTTPLoop: @unchecked Sendable {
     private var dateSecond = Int64.min
     /// How many connections wait for their next request with a task.
     var waitingTasks = 0
+    /// When the next warning about a connection without its PROXY header may be written.
+    private var nextProxyWarning = Deadline(nanoseconds: .min)
 
     /// - Parameter wallClock: milliseconds since 1970.
     package init(
@@ -114,6 +122,9 @@ package final class HTTPLoop: @unchecked Sendable {
 
     /// Serves one connection until it ends or is parked.
     package func serve(_ stream: SocketStream) async {
+        if configuration.proxyProtocol && !stream.isIntroduced {
+            guard await introduce(stream) else { return }
+        }
         if let acceptor = configuration.tls, !stream.isSecure {
             guard await secure(stream, with: acceptor) else { return }
         }
@@ -128,6 +139,14 @@ package final class HTTPLoop: @unchecked Sendable {
         await connection.run()
     }
 
+    /// Closes so that the peer can read our last words.
+    func linger(_ stream: SocketStream) async {
+        let timeouts = configuration.timeouts
+        await stream.lingeringClose(
+            silence: timeouts.linger, until: loop.now.adding(milliseconds: timeouts.lingerInAll),
+            taken: loop.now.adding(milliseconds: timeouts.write))
+    }
+
     /// The request, without its content, whose head is `head`, parsed from `storage`.
     func makeRequest(
         _ head: borrowing RequestHead, in storage: [UInt8], _ range: Range<Int>? = nil, from stream: SocketStream
@@ -137,10 +156,19 @@ package final class HTTPLoop: @unchecked Sendable {
         let peer = stream.peer.ip.normalized
         var query: String?
         if let range = head.query { query = range.string(in: bytes) }
+        // Whom a proxy does not name is not the proxy: nothing it says about a client is believed.
+        let proxies = stream.isAnonymous ? TrustedProxies() : configuration.trustedProxies
         return ServerRequest(
             head: request, path: head.path.isEmpty ? "/" : head.path.string(in: bytes), query: query, body: [],
-            client: configuration.trustedProxies.clientAddress(peer: peer, fields: request.headerFields),
-            isFromTrustedProxy: configuration.trustedProxies.contains(peer))
+            client: proxies.clientAddress(peer: peer, fields: request.headerFields),
+            isFromTrustedProxy: proxies.contains(peer))
+    }
+
+    /// Once a minute.
+    func mayWarnOfProxies() -> Bool {
+        guard loop.now >= nextProxyWarning else { return false }
+        nextProxyWarning = loop.now.adding(milliseconds: 60_000)
+        return true
     }
 
     /// Milliseconds since 1970, and the value of `Date` for that second.

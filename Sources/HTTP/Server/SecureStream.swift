@@ -11,6 +11,8 @@ extension HTTPLoop {
     func secure(_ stream: SocketStream, with acceptor: TLSAcceptor) async -> Bool {
         // Of a connection that waited for its first byte without a task, the time runs from the accept.
         stream.setDeadline(min(stream.deadline, loop.now.adding(milliseconds: configuration.timeouts.handshake)))
+        stream.waitsForHead = true
+        defer { stream.waitsForHead = false }
         do throws(StreamError) {
             let head = try await readFirstBytes(stream)
             guard let first = head.first else {
@@ -31,7 +33,7 @@ extension HTTPLoop {
             logger.debug("handshake failed", metadata: ["reason": "\(error)"])
             if case .tls = error {
                 // OpenSSL has sent an alert; a reset for what the peer still sends would destroy it.
-                await stream.lingeringClose(until: loop.now.adding(milliseconds: configuration.timeouts.linger))
+                await linger(stream)
             } else {
                 stream.close()
             }
@@ -75,6 +77,6 @@ extension HTTPLoop {
         output += text
         try? await stream.write(output)
         loop.buffers.giveOutput(output)
-        await stream.lingeringClose(until: loop.now.adding(milliseconds: configuration.timeouts.linger))
+        await linger(stream)
     }
 }

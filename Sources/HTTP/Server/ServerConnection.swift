@@ -13,6 +13,8 @@ final class ServerConnection {
         case park(until: Deadline)
         /// Nothing more to say; the peer has closed or is gone.
         case close
+        /// The peer's time is up.
+        case abandon
         /// We end it while the peer may still be sending.
         case linger
     }
@@ -43,7 +45,7 @@ final class ServerConnection {
         do {
             ending = try await serveRequests()
         } catch {
-            ending = .close
+            ending = error == .deadline ? .abandon : .close
         }
         giveBuffersBack()
         switch ending {
@@ -53,8 +55,10 @@ final class ServerConnection {
             stream.park()
         case .close:
             stream.close()
+        case .abandon:
+            stream.abandon()
         case .linger:
-            await stream.lingeringClose(until: deadline(after: timeouts.linger))
+            await server.linger(stream)
         }
     }
 
@@ -107,7 +111,9 @@ final class ServerConnection {
     /// Answers the request whose head is parsed; false when the connection ends with it.
     private func answer(headLength: Int) async throws(StreamError) -> Bool {
         let mayStay = parser.head.keepAlive && !stream.loop.isDraining
-        if mayStay, parser.head.framing == .none, parser.head.minorVersion == 1, let immediate = server.immediate {
+        if mayStay, parser.head.framing == .none, parser.head.minorVersion == 1, !stream.isAnonymous,
+            let immediate = server.immediate
+        {
             let (now, date) = server.currentTime()
             let isAnswered = immediate.respond(
                 to: parser.head, in: input.storage.span.extracting(input.range), peer: stream.peer.ip, now: now,
@@ -158,6 +164,8 @@ final class ServerConnection {
     /// Reads more of a head; an ending when there is nothing more to read.
     private func readHeadBytes() async throws(StreamError) -> Ending? {
         let isBetweenRequests = input.isEmpty
+        stream.waitsForHead = true
+        defer { stream.waitsForHead = false }
         do throws(StreamError) {
             if isBetweenRequests {
                 let first = firstHeadDeadline
@@ -260,8 +268,13 @@ final class ServerConnection {
 
     /// Hands the output to the kernel.
     func flush() async throws(StreamError) {
+        try await flush(within: timeouts.write)
+    }
+
+    /// - Parameter milliseconds: for all of it, however it trickles.
+    fileprivate func flush(within milliseconds: Int64) async throws(StreamError) {
         guard !output.isEmpty else { return }
-        stream.setDeadline(deadline(after: timeouts.write))
+        stream.setDeadline(deadline(after: milliseconds))
         try await stream.write(output)
         output.removeAll(keepingCapacity: output.capacity <= 65_536)
     }
@@ -339,10 +352,12 @@ final class ServerConnection {
 final class ConnectionBodyWriter: BodyWriter {
     private let connection: ServerConnection
     private let isChunked: Bool
+    private var patience: WritePatience
 
     init(_ connection: ServerConnection, isChunked: Bool) {
         self.connection = connection
         self.isChunked = isChunked
+        patience = WritePatience(connection.server.configuration.timeouts.write)
     }
 
     func write(_ bytes: [UInt8]) async throws {
@@ -351,7 +366,10 @@ final class ConnectionBodyWriter: BodyWriter {
         } else {
             connection.output.append(contentsOf: bytes)
         }
-        try await connection.flush()
+        let loop = connection.stream.loop
+        let start = loop.now
+        try await connection.flush(within: patience.left)
+        patience.note(bytes: bytes.count, waited: (loop.now.nanoseconds - start.nanoseconds) / 1_000_000)
     }
 }
 

@@ -11,9 +11,10 @@ package struct ServerRequest: Sendable {
     package var query: String?
     /// The decoded content, at most `limits.body` bytes.
     package var body: [UInt8]
-    /// The client: the peer of the socket, or what a trusted proxy said in `X-Forwarded-For`.
+    /// The client: the peer of the socket, whom its PROXY header names, or what a trusted proxy said in
+    /// `X-Forwarded-For`.
     package var client: IPAddress
-    /// Whether the peer of the socket is a trusted proxy, whose `X-Forwarded-*` may be believed.
+    /// Whether the peer (of the socket, or the one its PROXY header names) is a trusted proxy, whose `X-Forwarded-*` may be believed.
     package var isFromTrustedProxy: Bool
 
     package init(

@@ -1,0 +1,247 @@
+/// What a proxy says, before the first byte of a connection's own, about who is at its other end: the PROXY protocol
+/// of HAProxy's proxy-protocol.txt, version 1 (a line) or 2 (binary). Without any I/O.
+package struct ProxyHeader: Hashable, Sendable {
+    package enum Source: Hashable, Sendable {
+        /// A client of the proxy, an IPv4-mapped address as IPv4.
+        case client(SocketAddress)
+        /// A client whose address the proxy does not know or that has none: `UNKNOWN`, `UNSPEC`, a Unix socket.
+        case anonymous
+        /// Nobody: the proxy speaks for itself, as in health checks (`LOCAL`).
+        case proxy
+    }
+
+    package let source: Source
+
+    /// The longest header read, in bytes: the fixed part, addresses and all TLVs. HAProxy's own with every TLV it can
+    /// send is a fifth of it.
+    package static let maximumLength = 4096
+    /// Of version 1, its CRLF included (§2.1).
+    static let maximumLineLength = 107
+
+    /// Reads the header that `bytes` begin with.
+    /// - Returns: the header and its length; nil when it is not whole yet and nothing is wrong so far. Give it the same
+    ///   bytes and more then.
+    package static func parse(
+        _ bytes: Span<UInt8>
+    ) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)? {
+        guard bytes.count > 0 else { return nil }
+        if bytes[0] == BinaryProxyHeader.signature[0] { return try BinaryProxyHeader.parse(bytes) }
+        return try ProxyLine.parse(bytes)
+    }
+}
+
+/// Why bytes are no PROXY header.
+package enum ProxyHeaderError: Error, Hashable, Sendable {
+    /// The connection begins with something else.
+    case missing
+    /// A line longer than 107 bytes.
+    case lineTooLong
+    /// A line that does not end in CRLF, or has too few or too many words.
+    case invalidLine
+    /// Neither TCP4, TCP6 nor UNKNOWN.
+    case unknownProtocol
+    case invalidAddress
+    case invalidPort
+    case unsupportedVersion
+    /// Neither LOCAL nor PROXY.
+    case unknownCommand
+    /// No pair of family and transport that a TCP listener can have.
+    case unsupportedFamily
+    /// Shorter than its family's addresses.
+    case tooShort
+    /// Longer than `ProxyHeader.maximumLength`.
+    case tooLong
+    /// The type-length-value fields do not fill what the header says they do.
+    case invalidFields
+    case wrongChecksum
+}
+
+extension ProxyHeaderError {
+    /// For the log. Fixed text: nothing the peer sent is in it.
+    package var reason: String {
+        switch self {
+        case .missing: "it does not begin with a PROXY header"
+        case .lineTooLong: "PROXY line too long"
+        case .invalidLine: "malformed PROXY line"
+        case .unknownProtocol: "unknown protocol in a PROXY line"
+        case .invalidAddress: "invalid address in a PROXY header"
+        case .invalidPort: "invalid port in a PROXY header"
+        case .unsupportedVersion: "unsupported version of the PROXY protocol"
+        case .unknownCommand: "unknown command in a PROXY header"
+        case .unsupportedFamily: "a PROXY header of no TCP connection"
+        case .tooShort: "PROXY header too short for its addresses"
+        case .tooLong: "PROXY header too long"
+        case .invalidFields: "malformed fields in a PROXY header"
+        case .wrongChecksum: "wrong checksum in a PROXY header"
+        }
+    }
+}
+
+/// Version 1 (§2.1): `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443`, CRLF.
+enum ProxyLine {
+    private static let carriageReturn: UInt8 = 13
+    private static let lineFeed: UInt8 = 10
+    private static let space: UInt8 = 32
+
+    static func parse(_ bytes: Span<UInt8>) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)? {
+        let prefix = Array("PROXY ".utf8)
+        for index in 0..<min(prefix.count, bytes.count) where bytes[index] != prefix[index] { throw .missing }
+        let searched = min(bytes.count, ProxyHeader.maximumLineLength)
+        var end: Int?
+        for index in 0..<searched {
+            if bytes[index] == lineFeed { throw .invalidLine }
+            if bytes[index] == carriageReturn {
+                end = index
+                break
+            }
+        }
+        guard let end else {
+            // The last two bytes of the longest line are its CRLF.
+            guard bytes.count < ProxyHeader.maximumLineLength - 1 else { throw .lineTooLong }
+            return nil
+        }
+        guard end + 2 <= ProxyHeader.maximumLineLength else { throw .lineTooLong }
+        guard end + 1 < bytes.count else { return nil }
+        guard bytes[end + 1] == lineFeed else { throw .invalidLine }
+        return (ProxyHeader(source: try source(bytes.extracting(prefix.count..<end))), end + 2)
+    }
+
+    /// Of what stands between `PROXY ` and the line's end.
+    private static func source(_ rest: Span<UInt8>) throws(ProxyHeaderError) -> ProxyHeader.Source {
+        var words: [Range<Int>] = []
+        var start = 0
+        for index in 0...rest.count where index == rest.count || rest[index] == space {
+            words.append(start..<index)
+            start = index + 1
+        }
+        let family = text(rest, words[0])
+        // §2.1: whatever follows is to be ignored.
+        if family == "UNKNOWN" { return .anonymous }
+        guard family == "TCP4" || family == "TCP6" else { throw .unknownProtocol }
+        guard words.count == 5 else { throw .invalidLine }
+        let isV6 = family == "TCP6"
+        let client = try address(rest, words[1], isV6: isV6)
+        _ = try address(rest, words[2], isV6: isV6)
+        let port = try port(rest, words[3])
+        _ = try self.port(rest, words[4])
+        return .client(SocketAddress(ip: client, port: port))
+    }
+
+    private static func address(
+        _ rest: Span<UInt8>, _ range: Range<Int>, isV6: Bool
+    ) throws(ProxyHeaderError) -> IPAddress {
+        let text = rest.extracting(range)
+        var hasColon = false
+        for index in text.indices where text[index] == 0x3a { hasColon = true }
+        guard hasColon == isV6, let address = IPAddress(text: text) else { throw .invalidAddress }
+        return address
+    }
+
+    /// 0...65535 in decimal, no leading zero.
+    private static func port(_ rest: Span<UInt8>, _ range: Range<Int>) throws(ProxyHeaderError) -> UInt16 {
+        guard (1...5).contains(range.count) else { throw .invalidPort }
+        guard range.count == 1 || rest[range.lowerBound] != 0x30 else { throw .invalidPort }
+        var value: UInt32 = 0
+        for index in range {
+            guard rest[index] >= 0x30, rest[index] <= 0x39 else { throw .invalidPort }
+            value = value * 10 + UInt32(rest[index] - 0x30)
+        }
+        guard let port = UInt16(exactly: value) else { throw .invalidPort }
+        return port
+    }
+
+    private static func text(_ bytes: Span<UInt8>, _ range: Range<Int>) -> String {
+        var copy: [UInt8] = []
+        for index in range { copy.append(bytes[index]) }
+        return String(decoding: copy, as: UTF8.self)
+    }
+}
+
+/// Version 2 (§2.2): a signature, version and command, family and transport, length, addresses, fields.
+enum BinaryProxyHeader {
+    static let signature: [UInt8] = [0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a]
+    private static let fixedLength = 16
+    /// PP2_TYPE_CRC32C.
+    private static let checksumType: UInt8 = 0x03
+
+    static func parse(_ bytes: Span<UInt8>) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)? {
+        for index in 0..<min(signature.count, bytes.count) where bytes[index] != signature[index] { throw .missing }
+        guard bytes.count > 12 else { return nil }
+        guard bytes[12] >> 4 == 2 else { throw .unsupportedVersion }
+        let command = bytes[12] & 0x0f
+        guard command <= 1 else { throw .unknownCommand }
+        guard bytes.count >= fixedLength else { return nil }
+        let length = fixedLength + Int(integer(bytes, 14, octets: 2))
+        guard length <= ProxyHeader.maximumLength else { throw .tooLong }
+        // §2.2: of LOCAL all but the length is to be ignored, the family too.
+        let family = command == 0 ? nil : bytes[13]
+        let addresses = try addressLength(family)
+        guard length >= fixedLength + addresses else { throw .tooShort }
+        guard bytes.count >= length else { return nil }
+        guard let family else { return (ProxyHeader(source: .proxy), length) }
+        try checkFields(bytes.extracting(0..<length), from: fixedLength + addresses)
+        return (ProxyHeader(source: source(bytes, family)), length)
+    }
+
+    /// §2.2: other pairs are to be rejected; those of datagrams cannot be about a TCP connection.
+    private static func addressLength(_ family: UInt8?) throws(ProxyHeaderError) -> Int {
+        switch family {
+        case nil, 0x00: return 0
+        case 0x11: return 12
+        case 0x21: return 36
+        case 0x31: return 216
+        default: throw .unsupportedFamily
+        }
+    }
+
+    private static func source(_ bytes: Span<UInt8>, _ family: UInt8) -> ProxyHeader.Source {
+        switch family {
+        case 0x11:
+            let address = IPAddress.v4(UInt32(truncatingIfNeeded: integer(bytes, 16, octets: 4)))
+            return .client(SocketAddress(ip: address, port: UInt16(truncatingIfNeeded: integer(bytes, 24, octets: 2))))
+        case 0x21:
+            let address = IPAddress.v6(integer(bytes, 16, octets: 8), integer(bytes, 24, octets: 8))
+            let port = UInt16(truncatingIfNeeded: integer(bytes, 48, octets: 2))
+            return .client(SocketAddress(ip: address.normalized, port: port))
+        default:
+            return .anonymous
+        }
+    }
+
+    /// §2.2.2: type, length, value, until the header ends. A checksum must be right, every other field is skipped.
+    private static func checkFields(_ header: Span<UInt8>, from start: Int) throws(ProxyHeaderError) {
+        var position = start
+        var checksum: Int?
+        while position < header.count {
+            guard position + 3 <= header.count else { throw .invalidFields }
+            let length = Int(integer(header, position + 1, octets: 2))
+            guard position + 3 + length <= header.count else { throw .invalidFields }
+            if header[position] == checksumType {
+                guard length == 4, checksum == nil else { throw .invalidFields }
+                checksum = position + 3
+            }
+            position += 3 + length
+        }
+        guard let checksum else { return }
+        guard crc32c(header, zeroing: checksum..<(checksum + 4)) == UInt32(integer(header, checksum, octets: 4)) else {
+            throw .wrongChecksum
+        }
+    }
+
+    /// Of `bytes`, those in `range` taken as zero (RFC 3720 appendix B.4; bit by bit, since few proxies send it).
+    private static func crc32c(_ bytes: Span<UInt8>, zeroing range: Range<Int>) -> UInt32 {
+        var value = UInt32.max
+        for index in bytes.indices {
+            value ^= UInt32(range.contains(index) ? 0 : bytes[index])
+            for _ in 0..<8 { value = value & 1 == 1 ? value >> 1 ^ 0x82f6_3b78 : value >> 1 }
+        }
+        return ~value
+    }
+
+    /// Big-endian, at most eight octets.
+    private static func integer(_ bytes: Span<UInt8>, _ offset: Int, octets: Int) -> UInt64 {
+        var value: UInt64 = 0
+        for index in offset..<(offset + octets) { value = value << 8 | UInt64(bytes[index]) }
+        return value
+    }
+}

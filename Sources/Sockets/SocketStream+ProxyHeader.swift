@@ -1,0 +1,69 @@
+/// Why a connection has no name by the PROXY protocol.
+package enum ProxyHeaderFailure: Error, Hashable, Sendable {
+    case header(ProxyHeaderError)
+    /// The end of the stream before that of the header; whether anything had come. Health checks that only connect
+    /// end with nothing.
+    case ended(afterBytes: Bool)
+    case stream(StreamError)
+    /// The address it names has as many connections as one may have.
+    case tooManyConnections
+}
+
+extension SocketStream {
+    /// Reads the PROXY header, its bytes and none beyond, and lets `peer` be whom it names. Within the stream's
+    /// deadline; the caller closes after a failure.
+    ///
+    /// What has come is looked at in the socket (MSG_PEEK) until the header is whole, and only that is taken: OpenSSL
+    /// or the HTTP parser finds the rest where it expects it.
+    package func readProxyHeader() async throws(ProxyHeaderFailure) {
+        var scratch = loop.buffers.take()
+        let outcome = await peekProxyHeader(&scratch)
+        loop.buffers.give(scratch)
+        let (header, length) = try outcome.get()
+        do throws(StreamError) {
+            var taken = [UInt8](repeating: 0, count: length)
+            var count = 0
+            while count < length {
+                if let more = try tryReading(into: &taken, at: count) {
+                    guard more > 0 else { throw .aborted }
+                    count += more
+                } else {
+                    try await waitUntilReadable()
+                }
+            }
+        } catch {
+            throw .stream(error)
+        }
+        guard introduce(header.source) else { throw .tooManyConnections }
+    }
+
+    private func peekProxyHeader(
+        _ scratch: inout [UInt8]
+    ) async -> Result<(header: ProxyHeader, length: Int), ProxyHeaderFailure> {
+        // Until a byte has come, draining may end the wait; `waitUntilReadable` ends that when one has.
+        isIdle = true
+        defer { isIdle = false }
+        var seen = 0
+        while true {
+            do throws(StreamError) {
+                // Asked before the look: what had come when the peer hung up is in it.
+                let isLast = peerHasClosed
+                if let count = try tryPeeking(into: &scratch) {
+                    do throws(ProxyHeaderError) {
+                        if let whole = try ProxyHeader.parse(scratch.span.extracting(0..<count)) {
+                            return .success(whole)
+                        }
+                    } catch {
+                        return .failure(.header(error))
+                    }
+                    seen = max(seen, count)
+                    if count == 0 || isLast { return .failure(.ended(afterBytes: seen > 0)) }
+                }
+                markUnreadable()
+                try await waitUntilReadable()
+            } catch {
+                return .failure(.stream(error))
+            }
+        }
+    }
+}
