@@ -25,9 +25,7 @@ final class HTTP2Connection: @unchecked Sendable {
     var streams: [Int32: HTTP2Stream] = [:]
     /// Handlers at work, those of streams that are gone included.
     var running = 0
-    var list = HeaderList()
-    var scratch: [UInt8] = []
-    var parser: RequestParser
+    let workspace: HTTP2Workspace
     var output: [UInt8] = []
     private var isWriting = false
     private var turn = 0
@@ -52,7 +50,7 @@ final class HTTP2Connection: @unchecked Sendable {
         self.stream = stream
         self.server = server
         self.session = session
-        parser = RequestParser(limits: server.configuration.limits)
+        workspace = server.http2
         idleSince = stream.loop.now
     }
 
@@ -106,7 +104,6 @@ final class HTTP2Connection: @unchecked Sendable {
         var input = stream.loop.buffers.take()
         defer { stream.loop.buffers.give(input) }
         guard let count = try stream.tryReading(into: &input, at: 0) else {
-            // What waits for its next frame holds no buffer.
             stream.loop.buffers.give(input)
             input = []
             giveStorageBack()
@@ -136,6 +133,7 @@ final class HTTP2Connection: @unchecked Sendable {
     private func work(
         through input: inout [UInt8], _ count: Int, _ group: inout DiscardingTaskGroup
     ) async throws(StreamError) {
+        if !session.assembler.hasStorage { session.assembler.adopt(workspace.take()) }
         var index = 0
         var hasContent = false
         while index < count {
@@ -167,12 +165,13 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
+    /// What waits for its next frame holds no buffers.
     private func giveStorageBack() {
-        guard streams.isEmpty, running == 0, !session.gate.isInsideFrame else { return }
-        session.assembler.giveStorageBack()
-        list.giveStorageBack()
-        scratch = []
-        if !isWriting, output.isEmpty { output = [] }
+        if session.assembler.hasStorage, !session.gate.isInsideFrame { workspace.give(session.assembler.giveStorage()) }
+        if !isWriting, output.isEmpty, output.capacity > 0 {
+            stream.loop.buffers.giveOutput(output)
+            output = []
+        }
     }
 
     // MARK: Events
@@ -307,6 +306,7 @@ final class HTTP2Connection: @unchecked Sendable {
     /// Serialises and sends at most as much as `limits.output`, so that all that want to send have their share.
     private func writeBatch() throws(StreamError) -> Progress {
         if output.isEmpty {
+            if output.capacity == 0 { output = stream.loop.buffers.takeOutput() }
             session.pull(into: &output, limit: limits.output)
             forEachEvent { settle($0) }
             guard !output.isEmpty else {

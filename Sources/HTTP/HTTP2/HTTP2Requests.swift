@@ -21,9 +21,9 @@ extension HTTP2Connection {
     }
 
     private func parse(_ head: [UInt8], _ id: Int32, ends: Bool) -> HTTP2Stream? {
-        defer { parser.reset() }
+        defer { workspace.parser.reset() }
         do throws(WireError) {
-            guard try parser.parse(head.span) == head.count else {
+            guard try workspace.parser.parse(head.span) == head.count else {
                 malformed(id, "head that does not end")
                 return nil
             }
@@ -32,9 +32,9 @@ extension HTTP2Connection {
             return nil
         }
         var expected: Int?
-        if case .length(let count) = parser.head.framing {
+        if case .length(let count) = workspace.parser.head.framing {
             expected = count
-        } else if parser.head.first(.contentLength) != nil {
+        } else if workspace.parser.head.first(.contentLength) != nil {
             expected = 0
         }
         if ends {
@@ -49,12 +49,12 @@ extension HTTP2Connection {
             session.resetFaulty(id, .refusedStream)
             return nil
         }
-        let request = server.makeRequest(parser.head, in: head, from: stream)
+        let request = server.makeRequest(workspace.parser.head, in: head, from: stream)
         let stream = HTTP2Stream(id: id, request: request, expected: expected)
         streams[id] = stream
         guard !ends else { return stream }
         // RFC 9110 §10.1.1: the parser lets no other expectation pass.
-        if parser.head.first(.expect) != nil { sendContinue(id) }
+        if workspace.parser.head.first(.expect) != nil { sendContinue(id) }
         stream.body.reserveCapacity(min(expected ?? Self.reservedContent, Self.reservedContent))
         stream.deadline = deadline(after: timeouts.body)
         note(stream.deadline)
@@ -71,14 +71,14 @@ extension HTTP2Connection {
     private func answerAtOnce(_ id: Int32, _ head: [UInt8]) -> Bool {
         guard let immediate = server.immediate else { return false }
         let (now, date) = server.currentTime()
-        scratch.removeAll(keepingCapacity: true)
+        workspace.scratch.removeAll(keepingCapacity: true)
         guard
             immediate.respond(
-                to: parser.head, in: head.span, peer: stream.peer.ip, now: now, date: date,
-                into: &scratch)
+                to: workspace.parser.head, in: head.span, peer: stream.peer.ip, now: now, date: date,
+                into: &workspace.scratch)
         else { return false }
-        guard list.takeHead(&scratch) else { return false }
-        session.respond(to: id, list, content: nil)
+        guard workspace.list.takeHead(&workspace.scratch) else { return false }
+        session.respond(to: id, workspace.list, content: nil)
         return true
     }
 

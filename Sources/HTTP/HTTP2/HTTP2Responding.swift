@@ -50,7 +50,7 @@ extension HTTP2Connection {
 
     private func begin(_ stream: HTTP2Stream, _ content: OutgoingContent?) {
         stream.content = content
-        session.respond(to: stream.id, list, content: content)
+        session.respond(to: stream.id, workspace.list, content: content)
         expectProgress(of: stream)
     }
 
@@ -90,22 +90,22 @@ extension HTTP2Connection {
     // MARK: Fields
 
     private func makeList(_ status: HTTPResponse.Status, _ fields: HTTPFields, length: Int?) {
-        list.removeAll()
-        list.append(":status", String(status.code))
-        list.append("date", server.currentTime().date)
-        list.append(fields)
-        if let length { list.append("content-length", String(length)) }
-        if list.refused > 0 {
+        workspace.list.removeAll()
+        workspace.list.append(":status", String(status.code))
+        workspace.list.append("date", server.currentTime().date)
+        workspace.list.append(fields)
+        if let length { workspace.list.append("content-length", String(length)) }
+        if workspace.list.refused > 0 {
             server.logger.error(
-                "fields with line breaks were left out of a response", metadata: ["count": "\(list.refused)"])
+                "fields with line breaks were left out of a response", metadata: ["count": "\(workspace.list.refused)"])
         }
     }
 
     /// RFC 9110 §10.1.1.
     func sendContinue(_ id: Int32) {
-        list.removeAll()
-        list.append(":status", "100")
-        session.inform(id, list)
+        workspace.list.removeAll()
+        workspace.list.append(":status", "100")
+        session.inform(id, workspace.list)
     }
 
     // MARK: Refusing
@@ -139,7 +139,7 @@ extension HTTP2Connection {
         fields[.contentType] = "text/plain; charset=utf-8"
         let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
         makeList(status, fields, length: text.count)
-        session.respond(to: id, list, content: OutgoingContent(text, isFinished: true))
+        session.respond(to: id, workspace.list, content: OutgoingContent(text, isFinished: true))
     }
 }
 

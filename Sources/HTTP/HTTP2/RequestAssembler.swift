@@ -62,12 +62,33 @@ struct RequestAssembler: Sendable {
         cookies.removeAll(keepingCapacity: cookies.capacity <= 4096)
     }
 
-    /// Gives the storage back, for as long as nothing is assembled.
-    mutating func giveStorageBack() {
-        head = []
-        pseudo = []
-        cookies = []
+    /// Arrays to assemble in, which connections take turns with.
+    struct Storage: Sendable {
+        fileprivate var head: [UInt8] = []
+        fileprivate var pseudo: [UInt8] = []
+        fileprivate var cookies: [UInt8] = []
+    }
+
+    private(set) var hasStorage = false
+
+    mutating func adopt(_ storage: consuming Storage) {
+        head = storage.head
+        pseudo = storage.pseudo
+        cookies = storage.cookies
+        hasStorage = true
+    }
+
+    /// Gives the storage away, for as long as nothing is assembled.
+    mutating func giveStorage() -> Storage {
+        release()
+        hasStorage = false
         trailers = HTTPFields()
+        defer {
+            head = []
+            pseudo = []
+            cookies = []
+        }
+        return Storage(head: head, pseudo: pseudo, cookies: cookies)
     }
 
     /// One field line, in the order it was sent.

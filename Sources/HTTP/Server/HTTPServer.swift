@@ -95,6 +95,7 @@ package final class HTTPLoop: @unchecked Sendable {
     let immediate: (any ImmediateResponder)?
     let logger: Logger
     private let wallClock: @Sendable () -> Int64
+    let http2: HTTP2Workspace
     private var date: [UInt8] = []
     private var dateSecond = Int64.min
     /// How many connections wait for their next request with a task.
@@ -113,6 +114,7 @@ package final class HTTPLoop: @unchecked Sendable {
         self.immediate = immediate
         self.wallClock = wallClock
         self.logger = logger
+        http2 = HTTP2Workspace(limits: configuration.limits)
     }
 
     /// How long a new connection may take to send its first byte, in milliseconds.

@@ -1,0 +1,24 @@
+/// What the HTTP/2 connections of one loop share, because each uses it only while it reads: none of it outlives a turn
+/// of the loop.
+///
+/// Not Sendable: a member of its `HTTPLoop`.
+final class HTTP2Workspace {
+    private static let kept = 64
+
+    var parser: RequestParser
+    /// The fields of the response at hand.
+    var list = HeaderList()
+    /// What an `ImmediateResponder` wrote.
+    var scratch: [UInt8] = []
+    private var storages: [RequestAssembler.Storage] = []
+
+    init(limits: WireLimits) {
+        parser = RequestParser(limits: limits)
+    }
+
+    func take() -> RequestAssembler.Storage { storages.popLast() ?? RequestAssembler.Storage() }
+
+    func give(_ storage: consuming RequestAssembler.Storage) {
+        if storages.count < Self.kept { storages.append(storage) }
+    }
+}
