@@ -50,7 +50,7 @@ extension HTTP2Connection {
             } else if !stream.isAnswered {
                 refuse(stream, status: .requestTimeout, reason: "the content came too slowly")
             } else if stream.hasProgressed {
-                stream.expectProgress(batch: limits.pendingContent, until: deadline(after: timeouts.write))
+                expectProgress(of: stream)
             } else {
                 server.logger.debug("response was not taken", metadata: ["reason": "window"])
                 stream.deadline = .never

@@ -54,8 +54,11 @@ extension HTTP2Connection {
         expectProgress(of: stream)
     }
 
-    private func expectProgress(of stream: HTTP2Stream) {
-        stream.expectProgress(batch: limits.pendingContent, until: deadline(after: timeouts.write))
+    /// Together the streams of a connection must move as much as one connection of HTTP/1.1 must: whoever asks for a
+    /// hundred things at once over a slow line gets them.
+    func expectProgress(of stream: HTTP2Stream) {
+        let share = limits.pendingContent / max(1, streams.count)
+        stream.expectProgress(batch: share, until: deadline(after: timeouts.write))
         note(stream.deadline)
     }
 

@@ -104,15 +104,15 @@ struct HTTP2DeadlineTests {
 
     /// A client that takes its time but takes it all is served.
     @Test func slowReaderThatReadsIsServed() async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(write: 2000))) {
+        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(write: 1500))) {
             peer in
             let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
             defer { client.close() }
             try await client.send(H2.windowUpdate(0, 1 << 20) + H2.get(1, "/large"))
             while client.content(of: 1).utf8.count < 200_000 {
-                try await client.send(H2.windowUpdate(1, 20_000))
+                try await client.send(H2.windowUpdate(1, 16_000))
                 guard await client.next(.data, stream: 1) != nil, client.resets(of: 1).isEmpty else { break }
-                _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 250))
+                _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 150))
             }
             #expect(client.content(of: 1).utf8.count == 200_000)
         }
@@ -120,7 +120,9 @@ struct HTTP2DeadlineTests {
 
     /// A socket nobody reads from: the connection ends, not only the stream.
     @Test func readerThatReadsNothingIsClosed() async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(write: 300))) {
+        try await withHTTP2Server(
+            configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(write: 300, idle: 500))
+        ) {
             peer in
             let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0x7fff_ffff)])
             defer { client.close() }
