@@ -8,8 +8,7 @@ package final class EventLoopGroup: Sendable {
 
     /// - Parameter count: loops to make; 0 makes one per core the process may run on.
     package init(count: Int) throws(SystemError) {
-        // A peer that closes early must show as EPIPE on the write, never as a signal: OpenSSL writes without
-        // MSG_NOSIGNAL.
+        // A peer that closes early must show as EPIPE on the write, never as a signal.
         _ = signal(SIGPIPE, SIG_IGN)
         // A file that reached its limit must show as EFBIG on the write, like a full disk.
         _ = signal(SIGXFSZ, SIG_IGN)
