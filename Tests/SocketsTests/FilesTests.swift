@@ -21,6 +21,30 @@ import Testing
         }
     }
 
+    @Test func aStampTellsOneContentFromTheNext() throws {
+        try inFolder { folder in
+            let (path, other) = (folder + "/key", folder + "/other")
+            #expect(FileStamp(of: path) == nil)
+            try Files.create(path, mode: 0o600, bytes: [1])
+            let first = try #require(FileStamp(of: path))
+            #expect(FileStamp(of: path) == first)
+            // Of the same size and age, and another file.
+            try Files.create(other, mode: 0o600, bytes: [2])
+            let date = try FileManager.default.attributesOfItem(atPath: path)[.modificationDate]
+            try FileManager.default.setAttributes([.modificationDate: date as Any], ofItemAtPath: other)
+            try FileManager.default.removeItem(atPath: path)
+            try FileManager.default.moveItem(atPath: other, toPath: path)
+            let second = try #require(FileStamp(of: path))
+            #expect(second != first)
+            // Another mode may make it readable.
+            try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+            let third = try #require(FileStamp(of: path))
+            #expect(third != second)
+            try FileManager.default.createSymbolicLink(atPath: folder + "/link", withDestinationPath: "key")
+            #expect(FileStamp(of: folder + "/link") == third)
+        }
+    }
+
     @Test func aFileThatExistsIsRefusedAndKept() throws {
         try inFolder { folder in
             try Files.create(folder + "/key", mode: 0o600, bytes: [1])

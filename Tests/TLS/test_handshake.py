@@ -90,7 +90,7 @@ def test_who_says_nothing_is_let_go(listener):
                     pass
             except ConnectionResetError:
                 pass
-            assert 0.5 < time.monotonic() - start < 5
+            assert 0.5 < time.monotonic() - start < 15
 
 
 def test_plain_http_ends_at_once(listener):

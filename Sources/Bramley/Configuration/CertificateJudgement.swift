@@ -54,8 +54,15 @@ struct CertificateJudgement {
         let key = privateKey.flatMap { readKey($0) }
         guard let chain = readChain(certificate) else { return }
         self.chain = chain
+        if let key, let place = Self.place(of: key, in: chain) {
+            // What stands first is not what is to be judged.
+            fail(
+                .wrongOrder, .certificate, "holds the certificate of the key as number \(place).",
+                "Put it first, and what vouches for it behind it (fullchain.pem).")
+            return
+        }
         judgeKind(of: chain.leaf)
-        if let key { compare(chain, with: key) }
+        if let key { compare(chain.leaf, with: key) }
         if let host { judgeNames(of: chain.leaf, host, isDirect) }
         judgeTime(of: chain.leaf, now)
         judgeOrder(of: chain)
@@ -122,17 +129,17 @@ struct CertificateJudgement {
         }
     }
 
-    private mutating func compare(_ chain: CertificateChain, with key: CertificateKey) {
-        guard !key.belongs(to: chain.leaf) else { return }
-        if let place = chain.certificates.firstIndex(where: { key.belongs(to: $0) }) {
-            fail(
-                .wrongOrder, .certificate, "holds the certificate of the key as number \(place + 1).",
-                "Put it first, and what vouches for it behind it (fullchain.pem).")
-        } else {
-            fail(
-                .mismatch, .privateKey, "is not the key of the certificate.",
-                "Name the two files that were issued together (fullchain.pem and privkey.pem).")
-        }
+    /// Where the key's certificate stands, from 1, when it is not the first but another; else nil.
+    private static func place(of key: CertificateKey, in chain: CertificateChain) -> Int? {
+        guard !key.belongs(to: chain.leaf) else { return nil }
+        return chain.certificates.firstIndex { key.belongs(to: $0) }.map { $0 + 1 }
+    }
+
+    private mutating func compare(_ leaf: CertificateSummary, with key: CertificateKey) {
+        guard !key.belongs(to: leaf) else { return }
+        fail(
+            .mismatch, .privateKey, "is not the key of the certificate.",
+            "Name the two files that were issued together (fullchain.pem and privkey.pem).")
     }
 
     private mutating func judgeNames(of leaf: CertificateSummary, _ host: String, _ isDirect: Bool) {
@@ -168,7 +175,7 @@ struct CertificateJudgement {
     }
 
     private mutating func judgeOrder(of chain: CertificateChain) {
-        if let place = chain.misplaced, !errors.contains(where: { $0.reason == .wrongOrder }) {
+        if let place = chain.misplaced {
             warn(
                 .wrongOrder, .certificate,
                 "holds as number \(place) a certificate that did not issue number \(place - 1): some clients go no further.",

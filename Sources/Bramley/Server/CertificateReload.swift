@@ -145,6 +145,7 @@ final class CertificateReload: Sendable {
     /// Judges a pair and serves it; or says why not.
     /// - Parameter isAsked: by the operator, who wants to hear of it even when nothing is new.
     private func use(_ settings: Configuration.TLS, _ stamps: [FileStamp?], isAsked: Bool) {
+        guard !isInUse(settings) else { return confirm(settings, stamps, isAsked: isAsked) }
         let now = clock.now()
         let judgement = CertificateJudgement(
             certificate: settings.certificate, privateKey: settings.privateKey, host: host, isDirect: isDirect, now: now
@@ -168,20 +169,41 @@ final class CertificateReload: Sendable {
         } catch {
             return refuse("unusable", "server.certificateFile: \(error)")
         }
-        let leaf = judgement.chain?.leaf
-        let isChanged = state.withLock { state in
-            let isChanged = state.leaf?.fingerprint != leaf?.fingerprint || state.complaint != nil
+        state.withLock { state in
             state.settings = settings
-            state.leaf = leaf
+            state.leaf = judgement.chain?.leaf
             state.complaint = nil
-            return isChanged
         }
-        guard isChanged || isAsked else { return }
         for finding in judgement.findings {
             logger.warning(
                 "configuration",
                 metadata: ["detail": .string("server.certificateFile: \(finding.fault) \(finding.remedy)")])
         }
+        tell(isChanged: true)
+    }
+
+    private func isInUse(_ settings: Configuration.TLS) -> Bool {
+        state.withLock { state in
+            state.settings.certificate == settings.certificate
+                && state.settings.privateKey.reveal().isExactly(settings.privateKey.reveal())
+        }
+    }
+
+    /// What is in use already is found in the files: at the start, at the operator's word, or after a bad pair.
+    private func confirm(_ settings: Configuration.TLS, _ stamps: [FileStamp?], isAsked: Bool) {
+        let wasRefused = state.withLock { state in
+            defer { state.complaint = nil }
+            state.judged = stamps
+            state.retry = nil
+            // The same, perhaps in other files.
+            state.settings = settings
+            return state.complaint != nil
+        }
+        if wasRefused || isAsked { tell(isChanged: false) }
+    }
+
+    private func tell(isChanged: Bool) {
+        let leaf = state.withLock { $0.leaf }
         logger.info(
             "the certificate was read again",
             metadata: [
