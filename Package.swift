@@ -41,6 +41,7 @@ let package = Package(
     products: [
         .executable(name: "bramley", targets: ["Bramley"]),
         .executable(name: "apple-simulator", targets: ["AppleSimulator"]),
+        .executable(name: "http-echo", targets: ["HTTPEcho"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -82,6 +83,11 @@ let package = Package(
                 .embedInCode("Assets/appleid.auth.js"), .embedInCode("Assets/control.js"),
                 .embedInCode("Assets/deliver.js"), .embedInCode("Assets/simulator.css"),
             ],
+            swiftSettings: house),
+
+        .executableTarget(
+            name: "HTTPEcho",
+            dependencies: ["HTTP", "Sockets", "Coding", httpTypes, arguments, signals, logging],
             swiftSettings: house),
 
         // The stores in memory, for the tests of more than one target.
@@ -131,7 +137,7 @@ let package = Package(
         tests(
             "AppleSimulatorTests", ["AppleSimulator", "ChildProcesses", "HTTP", "Sockets", httpTypes], data: ["Vectors"]
         ),
-        tests("ConformanceTests", ["HTTP", "Sockets"]),
+        tests("ConformanceTests", ["HTTPEcho", "HTTP", "Sockets", "Coding", "Certificates", logging]),
         tests(
             "EndToEndTests",
             [

@@ -1,4 +1,5 @@
 import HTTP
+import HTTPTypes
 import Testing
 
 @Suite struct BodyDecoderTests {
@@ -70,6 +71,9 @@ import Testing
             ("8000000000000000\r\n", .invalidChunkSize), ("7FFFFFFFFFFFFFFF\r\n", .bodyTooLarge),
             ("5\nhello", .bareLineFeed), ("5\rhello", .bareCarriageReturn), ("5;a\nhello", .bareLineFeed),
             ("5;a\u{0}\r\n", .invalidChunkExtension), ("5;a\rb", .bareCarriageReturn),
+            ("5;\r\n", .invalidChunkExtension), ("5;a \r\n", .invalidChunkExtension),
+            ("5;a=\r\n", .invalidChunkExtension), ("5;a=\"b\r\n", .invalidChunkExtension),
+            ("5;a=\"\\\n", .bareLineFeed), ("5;a=\"b\"c", .invalidChunkExtension),
             ("5\r\nhelloX", .invalidChunkEnd), ("5\r\nhello\n", .invalidChunkEnd), ("5\r\nhello\rX", .invalidChunkEnd),
             ("0\r\n x", .invalidTrailer), ("0\r\n:x", .invalidTrailer), ("0\r\nA b: x", .invalidTrailer),
             ("0\r\nA\r\n", .invalidTrailer), ("0\r\nA: \u{0}", .invalidTrailer), ("0\r\n\n", .bareLineFeed),
@@ -106,6 +110,28 @@ import Testing
         #expect(everyWay("0\r\nA: b\r\n\r\n", .chunked, limits) == .complete("", used: 11))
         #expect(everyWay("0\r\nA: bc\r\n\r\n", .chunked, limits) == .refused(.trailerTooLarge))
         #expect(WireError.trailerTooLarge.status == 431)
+    }
+
+    private func trailers(_ text: String, limits: WireLimits = WireLimits()) -> [String] {
+        var decoder = BodyDecoder(framing: .chunked, limits: limits)
+        var output: [UInt8] = []
+        for byte in text.utf8 {
+            let piece = [byte]
+            _ = try? decoder.decode(piece.span, into: &output)
+        }
+        return decoder.makeTrailers().map { "\($0.name.rawName): \($0.value)" }
+    }
+
+    @Test func trailers_areKeptWithoutWhatTheyMayNotBe() {
+        #expect(trailers("0\r\n\r\n") == [])
+        #expect(trailers("0\r\nA: b \r\nHost: h\r\nC:\r\na: d\r\n\r\n") == ["A: b", "C: ", "a: d"])
+        #expect(trailers("0\r\nA: b\r\n") == [], "not before the end")
+    }
+
+    @Test func trailerFields_areCounted() {
+        let limits = WireLimits(fieldCount: 2)
+        #expect(everyWay("0\r\na:\r\nb:\r\n\r\n", .chunked, limits) == .complete("", used: 13))
+        #expect(everyWay("0\r\na:\r\nb:\r\nc", .chunked, limits) == .refused(.tooManyFields))
     }
 
     @Test func untilClose_endsWithTheConnection() {

@@ -38,6 +38,17 @@ import Testing
         #expect(head.query == query)
     }
 
+    @Test func absoluteForm_saysWhetherItIsForHTTPS() throws {
+        for (target, isForHTTPS) in [("https://h/", true), ("HTTPS://h/", true), ("http://h/", false), ("/", false)] {
+            var parser = RequestParser()
+            let bytes = Array("GET \(target) HTTP/1.1\r\nHost: h\r\n\r\n".utf8)
+            _ = try parser.parse(bytes.span)
+            #expect(parser.head.isForHTTPS == isForHTTPS)
+            parser.reset()
+            #expect(!parser.head.isForHTTPS)
+        }
+    }
+
     @Test func absoluteForm_stillNeedsHost() {
         #expect(refusal(of: "GET http://other/ HTTP/1.1\r\n\r\n") == .missingHost)
         #expect(refusal(of: "GET http://other/ HTTP/1.1\r\nHost: a b\r\n\r\n") == .invalidHost)

@@ -49,7 +49,7 @@ extension HTTP2Connection {
             session.resetFaulty(id, .refusedStream)
             return nil
         }
-        let request = server.makeRequest(workspace.parser.head, in: head, from: stream)
+        let request = server.makeRequest(workspace.parser.head, in: head, from: stream, version: .http2)
         let stream = HTTP2Stream(id: id, request: request, expected: expected)
         streams[id] = stream
         guard !ends else { return stream }
@@ -132,6 +132,7 @@ extension HTTP2Connection {
         }
         // RFC 9113 §8.1: fields behind the content end the request.
         guard ends else { return malformed(id, "trailer section that does not end the request") }
+        stream.request?.trailers = session.assembler.trailers
         finishRequest(stream, &group)
     }
 

@@ -246,7 +246,7 @@ struct RequestAssembler: Sendable {
         count += 1
         trailerBytes += name.count + value.count + 4
         guard count <= limits.fieldCount, trailerBytes <= limits.trailerBlock else { throw .refused(.trailerTooLarge) }
-        if let name = HTTPField.Name(ByteRange(0, name.count).string(in: name)) {
+        if let name = HTTPField.Name(ByteRange(0, name.count).string(in: name)), TrailerFields.isAllowed(name) {
             trailers.append(HTTPField(name: name, value: ByteRange(0, value.count).string(in: value)))
         }
     }

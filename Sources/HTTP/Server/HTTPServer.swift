@@ -150,8 +150,10 @@ package final class HTTPLoop: @unchecked Sendable {
     }
 
     /// The request, without its content, whose head is `head`, parsed from `storage`.
+    /// - Parameter version: nil for what the head says.
     func makeRequest(
-        _ head: borrowing RequestHead, in storage: [UInt8], _ range: Range<Int>? = nil, from stream: SocketStream
+        _ head: borrowing RequestHead, in storage: [UInt8], _ range: Range<Int>? = nil, from stream: SocketStream,
+        version: ProtocolVersion? = nil
     ) -> ServerRequest {
         let bytes = storage.span.extracting(range ?? storage.indices)
         let request = head.makeRequest(bytes, scheme: stream.isSecure ? "https" : "http")
@@ -163,7 +165,8 @@ package final class HTTPLoop: @unchecked Sendable {
         return ServerRequest(
             head: request, path: head.path.isEmpty ? "/" : head.path.string(in: bytes), query: query, body: [],
             client: proxies.clientAddress(peer: peer, fields: request.headerFields),
-            isFromTrustedProxy: proxies.contains(peer))
+            isFromTrustedProxy: proxies.contains(peer),
+            version: version ?? (head.minorVersion == 0 ? .http10 : .http11))
     }
 
     /// Once a minute.

@@ -110,6 +110,10 @@ final class ServerConnection {
 
     /// Answers the request whose head is parsed; false when the connection ends with it.
     private func answer(headLength: Int) async throws(StreamError) -> Bool {
+        if parser.head.isForHTTPS, !mayAnswerForHTTPS {
+            _ = try await refuse(status: .misdirectedRequest, reason: "https where there is no TLS")
+            return false
+        }
         let mayStay = parser.head.keepAlive && !stream.loop.isDraining
         if mayStay, parser.head.framing == .none, parser.head.minorVersion == 1, !stream.isAnonymous,
             let immediate = server.immediate
@@ -130,7 +134,7 @@ final class ServerConnection {
         input.consume(headLength)
         if framing != .none {
             do throws(BodyFailure) {
-                request.body = try await readBody(framing, expectsContinue: expectsContinue)
+                (request.body, request.trailers) = try await readBody(framing, expectsContinue: expectsContinue)
             } catch {
                 switch error {
                 case .wire(let error): _ = try await refuse(error)
@@ -157,6 +161,11 @@ final class ServerConnection {
         }
         let stays = mayStay && !stream.loop.isDraining
         return try await send(response, isHead: isHead, version: version, mayStay: stays)
+    }
+
+    /// RFC 9110 §7.4: what is for `https` is answered where TLS ends, here or at a proxy we trust, and nowhere else.
+    private var mayAnswerForHTTPS: Bool {
+        stream.isSecure || server.configuration.trustedProxies.contains(stream.socketPeer.ip.normalized)
     }
 
     // MARK: Reading
@@ -228,7 +237,9 @@ final class ServerConnection {
     /// As much is set aside for announced content before it comes, in bytes.
     private static var reservedContent: Int { 8192 }
 
-    private func readBody(_ framing: BodyFraming, expectsContinue: Bool) async throws(BodyFailure) -> [UInt8] {
+    private func readBody(
+        _ framing: BodyFraming, expectsContinue: Bool
+    ) async throws(BodyFailure) -> (content: [UInt8], trailers: HTTPFields) {
         let limits = server.configuration.limits
         // RFC 9110 §10.1.1: refused by its length before the client has sent it.
         if case .length(let count) = framing, count > limits.body { throw .wire(.bodyTooLarge) }
@@ -248,7 +259,7 @@ final class ServerConnection {
             } catch {
                 throw .wire(error)
             }
-            if decoder.isComplete { return body }
+            if decoder.isComplete { return (body, decoder.makeTrailers()) }
             try await fillBody(until: until)
         }
     }
@@ -342,7 +353,8 @@ final class ServerConnection {
         fields[.contentType] = "text/plain; charset=utf-8"
         let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
         let response = ServerResponse(status: status, fields: fields, body: .bytes(text))
-        _ = try await send(response, isHead: false, version: 1, mayStay: false)
+        // RFC 9110 §9.3.2: no content for a HEAD, once the line that says so has been read.
+        _ = try await send(response, isHead: parser.head.method == .head, version: 1, mayStay: false)
         try await flush()
         return .linger
     }

@@ -1,6 +1,6 @@
 /// Takes the content of a message out of its framing (RFC 9112 §6 and §7.1), resumable at any byte.
 ///
-/// Chunk extensions are skipped, trailer fields checked and dropped: nobody here acts on them.
+/// Chunk extensions are skipped: nobody here acts on them. Trailer fields are kept apart, for `makeTrailers`.
 package struct BodyDecoder: Sendable {
     private enum State: UInt8 {
         case complete
@@ -20,6 +20,10 @@ package struct BodyDecoder: Sendable {
     /// Bytes of the current chunk line, then of the trailer section.
     private var lineBytes = 0
     private var extensionBytes = 0
+    private var extensions = ChunkExtensionScanner()
+    /// The trailer section as it came; without one, nothing is allocated.
+    private(set) var trailerSection: [UInt8] = []
+    private var trailerCount = 0
 
     package init(framing: BodyFraming, limits: WireLimits = WireLimits()) {
         self.limits = limits
@@ -72,6 +76,7 @@ package struct BodyDecoder: Sendable {
                 lineBytes += 1
                 guard lineBytes <= limits.trailerBlock else { throw .trailerTooLarge }
                 try readTrailer(input[index])
+                if state != .finalLineFeed, state != .complete { trailerSection.append(input[index]) }
                 index += 1
             }
         }
@@ -122,11 +127,7 @@ package struct BodyDecoder: Sendable {
         case .extensions:
             extensionBytes += 1
             guard extensionBytes <= limits.chunkExtensions else { throw .chunkExtensionsTooLarge }
-            if byte == ASCII.carriageReturn {
-                state = .sizeLineFeed
-            } else if !ByteClass.isFieldValue(byte) {
-                throw byte == ASCII.lineFeed ? .bareLineFeed : .invalidChunkExtension
-            }
+            if try extensions.read(byte) { state = .sizeLineFeed }
         default:
             guard byte == ASCII.lineFeed else { throw .bareCarriageReturn }
             state = remaining > 0 ? .data : .trailerStart
@@ -138,7 +139,9 @@ package struct BodyDecoder: Sendable {
     private mutating func endSize(_ byte: UInt8) throws(WireError) {
         switch byte {
         case ASCII.carriageReturn: state = .sizeLineFeed
-        case ASCII.semicolon: state = .extensions
+        case ASCII.semicolon:
+            extensions = ChunkExtensionScanner()
+            state = .extensions
         case ASCII.space, ASCII.tab: state = .sizeBlank
         case ASCII.lineFeed: throw .bareLineFeed
         default: throw .invalidChunkSize
@@ -152,6 +155,8 @@ package struct BodyDecoder: Sendable {
             if byte == ASCII.carriageReturn {
                 state = .finalLineFeed
             } else if ByteClass.token.contains(byte) {
+                guard trailerCount < limits.fieldCount else { throw .tooManyFields }
+                trailerCount += 1
                 state = .trailerName
             } else {
                 throw byte == ASCII.lineFeed ? .bareLineFeed : .invalidTrailer

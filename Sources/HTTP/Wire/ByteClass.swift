@@ -51,6 +51,7 @@ enum ASCII {
     static var lineFeed: UInt8 { 0x0a }
     static var carriageReturn: UInt8 { 0x0d }
     static var space: UInt8 { 0x20 }
+    static var quote: UInt8 { 0x22 }
     static var hash: UInt8 { 0x23 }
     static var percent: UInt8 { 0x25 }
     static var asterisk: UInt8 { 0x2a }
@@ -61,8 +62,10 @@ enum ASCII {
     static var nine: UInt8 { 0x39 }
     static var colon: UInt8 { 0x3a }
     static var semicolon: UInt8 { 0x3b }
+    static var equals: UInt8 { 0x3d }
     static var question: UInt8 { 0x3f }
     static var leftBracket: UInt8 { 0x5b }
+    static var backslash: UInt8 { 0x5c }
     static var rightBracket: UInt8 { 0x5d }
     static var delete: UInt8 { 0x7f }
 }

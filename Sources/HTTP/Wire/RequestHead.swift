@@ -31,6 +31,8 @@ package struct RequestHead: Sendable {
     /// Host and port the request is for: of an absolute target, else the value of `Host`. Nil only when an HTTP/1.0
     /// request names none.
     package internal(set) var authority: ByteRange?
+    /// Whether the target is absolute and says `https`.
+    package internal(set) var isForHTTPS = false
     /// 0 or 1. A higher minor version is treated as 1 (RFC 9110 §2.5).
     package internal(set) var minorVersion: UInt8 = 1
     package internal(set) var fields: [FieldRange] = []
@@ -61,6 +63,7 @@ package struct RequestHead: Sendable {
         method = .other
         query = nil
         authority = nil
+        isForHTTPS = false
         path = .empty
         minorVersion = 1
         fields.removeAll(keepingCapacity: true)

@@ -185,6 +185,7 @@ struct RequestLineScanner: Sendable {
             start &+= 7
         } else if pathEnd &- start > 8, equalsIgnoringCase(bytes, start..<start &+ 8, "https://") {
             start &+= 8
+            head.isForHTTPS = true
         } else {
             throw .invalidTarget
         }

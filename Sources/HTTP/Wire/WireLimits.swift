@@ -4,7 +4,7 @@ package struct WireLimits: Hashable, Sendable {
     package var requestLine: Int
     /// Bytes of all field lines together, with their CRLFs and the empty line; beyond it 431.
     package var headerBlock: Int
-    /// Field lines of one head; beyond it 431.
+    /// Field lines of one head, and of one trailer section; beyond it 431.
     package var fieldCount: Int
     /// Decoded bytes of the content; beyond it 413.
     package var body: Int
