@@ -144,6 +144,18 @@ import Testing
         #expect(answer.hasPrefix("HTTP/1.1 413 "))
     }
 
+    /// What OpenSSL has read together with the refused request is not waited for, nor read again and again.
+    @Test(.timeLimit(.minutes(1)), arguments: versions)
+    func refusalEnds_WithRecordsBehindTheRequest(version: Int32) async throws {
+        let answer = try await withServer(configuration: HTTPServerConfiguration(tls: try acceptor())) { peer in
+            let client = TLSPeer(try await peer.connect(), version: version)
+            try await client.handshake()
+            try await client.send(client.seal("GET / HTTP/1.1\nHost: x\n\n") + client.seal("and more"))
+            return try await client.readAll()
+        }
+        #expect(answer.hasPrefix("HTTP/1.1 400 "))
+    }
+
     @Test func drainingEndsIdleConnections_AndFinishesWhatWasBegun() async throws {
         let timeouts = ServerTimeouts(parkAfter: 5)
         let configuration = HTTPServerConfiguration(timeouts: timeouts, tls: try acceptor())
