@@ -1,4 +1,5 @@
 package import Crypto
+package import HTTP
 package import RelyingParty
 package import Sockets
 package import Web
@@ -25,6 +26,8 @@ package struct Configuration: Sendable {
     /// Nil: nobody knows any passwords, and there is nothing to upgrade.
     package var upgrade: Upgrade?
     package var log: Log
+    /// How other servers are reached: what the environment says in `HTTPS_PROXY` and `NO_PROXY`.
+    package var wayOut: ProxySettings
 
     package struct Access: Sendable {
         package var signUp: SignUpPolicy

@@ -1,4 +1,5 @@
 import Coding
+import HTTP
 import RelyingParty
 import Sockets
 
@@ -9,6 +10,8 @@ struct ConfigurationBuilder {
     let allowsSimulatedApple: Bool
     /// What certificates are judged by.
     let now: Timestamp
+    /// The whole of it.
+    let environment: [String: String]
 
     func build() -> Configuration? {
         let publicURL = publicURL()
@@ -29,17 +32,32 @@ struct ConfigurationBuilder {
         let webhooks = webhooks()
         let upgrade = upgrade()
         let log = log()
+        let wayOut = wayOut()
         checkPorts(server, admin)
         guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let api, let button,
             let site, let pages, let sessions, let storage, let secrets, let assertion, let webhooks, let upgrade,
-            let log
+            let log, let wayOut
         else { return nil }
         return Configuration(
             publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple,
             login: login,
             forwardAuth: forward, api: api, button: button, site: site, pages: pages, sessions: sessions,
             storage: storage, secrets: secrets, assertion: assertion, webhooks: webhooks.value,
-            upgrade: upgrade.value, log: log)
+            upgrade: upgrade.value, log: log, wayOut: wayOut)
+    }
+
+    /// The proxy that the environment names by the usual convention; nil after a problem.
+    private func wayOut() -> ProxySettings? {
+        do throws(ProxySettingsError) {
+            return try ProxySettings(environment: environment)
+        } catch {
+            let words = "\(error)".dropFirst(error.variable.count + 1)
+            values.problems.add(
+                ConfigurationProblem(
+                    key: "", source: error.variable, fault: "\(words).",
+                    remedy: "Write http://host:port, or unset it to reach other servers directly."))
+            return nil
+        }
     }
 
     static func withoutSlash(_ path: String) -> String {

@@ -46,7 +46,8 @@ package enum ConfigurationLoader {
         let problems = ProblemList()
         let values = collect(input, problems)
         let builder = ConfigurationBuilder(
-            values: values, allowsSimulatedApple: input.allowsSimulatedApple, now: input.clock.now())
+            values: values, allowsSimulatedApple: input.allowsSimulatedApple, now: input.clock.now(),
+            environment: input.environment)
         let configuration = builder.build()
         for problem in configuration.map(further) ?? [] { problems.add(problem) }
         let ordered = order(problems.problems)
@@ -66,7 +67,8 @@ package enum ConfigurationLoader {
         let input = ConfigurationInput(content: Array("{}".utf8), flags: flags)
         let problems = ProblemList()
         _ = ConfigurationBuilder(
-            values: collect(input, problems), allowsSimulatedApple: false, now: input.clock.now()
+            values: collect(input, problems), allowsSimulatedApple: false, now: input.clock.now(),
+            environment: input.environment
         ).build()
         // Read once more with a list of problems nobody looks at: they are all in the first.
         let values = collect(input, ProblemList())
@@ -76,7 +78,9 @@ package enum ConfigurationLoader {
     /// The names of the keys a load asks for; a test holds them against the table.
     package static func askedKeys(_ input: ConfigurationInput) -> Set<String> {
         let values = collect(input, ProblemList())
-        _ = ConfigurationBuilder(values: values, allowsSimulatedApple: false, now: input.clock.now()).build()
+        _ = ConfigurationBuilder(
+            values: values, allowsSimulatedApple: false, now: input.clock.now(), environment: input.environment
+        ).build()
         return values.asked
     }
 

@@ -87,7 +87,7 @@ extension ConfigurationTable {
             "Open connections from one address. Addresses in server.trustedProxies are exempt."),
         limit(
             "handshakeTimeout", 1...60, "seconds", 10,
-            "From the start of a connection to the end of its TLS handshake, the PROXY protocol included."),
+            "How long a TLS handshake may take, its first byte awaited."),
         limit("headerTimeout", 1...300, "seconds", 10, "From the first byte of a request to the end of its header."),
         limit("bodyTimeout", 1...600, "seconds", 20, "From the end of the header to the end of the body."),
         limit("writeTimeout", 1...600, "seconds", 20, "How long a client may refuse to take bytes of an answer."),

@@ -32,7 +32,8 @@ enum Doctor {
         let place = DoctorPlace.open(input)
         defer { place.database?.close() }
         let warnings = ConfigurationExamination.diagnoses(of: loaded.warnings)
-        return try await withNetwork { loop, transport in
+        let wayOut = Self.wayOut(configuration).map { [$0] } ?? []
+        return try await withNetwork(configuration.wayOut) { loop, transport in
             let appleExamination = AppleExamination(
                 probe: AppleProbe(configuration: apple, transport: transport, clock: clock),
                 configuration: configuration)
@@ -49,8 +50,20 @@ enum Doctor {
                 configuration: configuration, loop: loop, clock: clock
             ).run()
             async let verifier = Self.verifier(configuration, transport, clock)
-            return await warnings + [place.diagnosis, inside] + certificate + atApple + outside + told + verifier
+            return await warnings + [place.diagnosis, inside] + certificate + wayOut + atApple + outside + told
+                + verifier
         }
+    }
+
+    /// Nil when no proxy is named: then there is nothing to know.
+    private static func wayOut(_ configuration: Configuration) -> Diagnosis? {
+        guard let proxy = configuration.wayOut.server else { return nil }
+        let endpoint = configuration.apple.endpoint
+        let isUsed = ClientURL(endpoint).flatMap { configuration.wayOut.server(for: $0) } != nil
+        return .good(
+            .wayOut,
+            "The environment names the proxy \(proxy) (HTTPS_PROXY): "
+                + (isUsed ? "Apple is reached through it." : "Apple, at \(endpoint), is reached without it."))
     }
 
     private static func verifier(
@@ -64,14 +77,15 @@ enum Doctor {
 
     /// A loop and a client of its own, for as long as `body` takes.
     private static func withNetwork<Value: Sendable>(
-        _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
+        _ wayOut: ProxySettings, _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
     ) async throws -> Value {
         let group: EventLoopGroup
         let client: HTTPClient
         do {
             group = try EventLoopGroup(count: 1)
             client = HTTPClient(
-                group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent)
+                group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent,
+                proxy: wayOut)
         } catch {
             throw CommandFailure("This machine opens no connections: \(error).")
         }

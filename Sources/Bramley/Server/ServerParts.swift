@@ -117,7 +117,8 @@ final class ServerParts: Sendable {
         _ logger: Logger
     ) throws -> AppleIdentityProvider {
         let transport = HTTPClient(
-            group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent)
+            group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent,
+            proxy: configuration.wayOut)
         return AppleIdentityProvider(
             configuration: try configuration.appleID(), transport: transport,
             archive: KeySetStore(database: database, logger: logger),
@@ -132,7 +133,8 @@ final class ServerParts: Sendable {
         let secrets = try WebhookSecretFile(settings.secrets, logger: logger)
         let sender = WebhookTransport(
             transport: HTTPClient(
-                group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)"),
+                group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)",
+                proxy: configuration.wayOut),
             clock: clock, isEnding: { draining.isSet })
         let dispatcher = WebhookDispatcher(
             store: database, sender: sender, secrets: { secrets.current }, kinds: settings.events, policy: policy,
@@ -150,7 +152,8 @@ final class ServerParts: Sendable {
         return VerifierTransport(
             url: url,
             transport: HTTPClient(
-                group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)"),
+                group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)",
+                proxy: configuration.wayOut),
             secrets: { secrets.current }, clock: clock, random: random)
     }
 

@@ -51,7 +51,8 @@ extension Configuration {
                 handshake: Int64(limits.handshakeTimeout) * 1000, header: Int64(limits.headerTimeout) * 1000,
                 body: Int64(limits.bodyTimeout) * 1000,
                 write: Int64(limits.writeTimeout) * 1000, idle: Int64(limits.idleTimeout) * 1000),
-            trustedProxies: TrustedProxies(server.trustedProxies), refusalFields: refusalFields, tls: tls)
+            trustedProxies: TrustedProxies(server.trustedProxies), proxyProtocol: server.proxyProtocol,
+            refusalFields: refusalFields, tls: tls)
     }
 }
 
