@@ -1,7 +1,9 @@
 import Crypto
 import Foundation
 import GRDB
+import HTTPTypes
 import Hummingbird
+import HummingbirdCore
 import HummingbirdHTTP2
 import Logging
 import NIOPosix
