@@ -83,6 +83,9 @@ class Bench:
         return handshakes.rows(self.binary, os.path.join(self.folder, "handshakes"), self.certificates)
 
     def idle(self):
+        return idle.rows(self.binary, os.path.join(self.folder, "idle"))
+
+    def idle_tls(self):
         return idle.rows(self.binary, os.path.join(self.folder, "idle"), self.certificate)
 
     def start(self):
@@ -109,8 +112,10 @@ class Bench:
             min(SECONDS, 1), measuring.spread, count=int(os.environ.get("BENCH_STORED", "1000000")))
 
 
-PARTS = ["verify", "instructions", "tls", "http2", "loops", "latency", "handshakes", "idle", "start", "signins",
-         "notifications", "applications"]
+PARTS = [
+    "verify", "instructions", "tls", "http2", "loops", "latency", "handshakes", "idle", "idle_tls", "start", "signins",
+    "notifications", "applications",
+]
 
 
 def against_rsa(label, goal, run, behind):

@@ -50,29 +50,27 @@ def bytes_each(make, secure, request):
     return (after - base) * 1024 / COUNT, (before - base) * 1024 / COUNT
 
 
-def rows(binary, folder, certificate):
-    table = []
+def rows(binary, folder, certificate=None):
+    """One row: plain, or over TLS with `certificate`."""
+    makers = {
+        "ours": lambda count: peers.Bramley(
+            binary, folder, SERVER_CORE, certificate=certificate,
+            limits={"connections": count, "connectionsPerAddress": count, "idleTimeout": 600}),
+        # nginx lets idle connections go when a sixteenth of its slots is all that is left.
+        "nginx": lambda count: peers.Nginx([], SERVER_CORE, count * 16 // 15 + 1, certificate),
+    }
+    if peers.Hummingbird.is_here():
+        makers["hummingbird"] = lambda count: peers.Hummingbird([], "none=none", SERVER_CORE, certificate)
     with tempfile.NamedTemporaryFile("w") as request:
         request.write("GET /auth/verify HTTP/1.1\r\nHost: localhost\r\n\r\n")
         request.flush()
-        for label, given in (("", None), ("TLS ", certificate)):
-            makers = {
-                "ours": lambda count, given=given: peers.Bramley(
-                    binary, folder, SERVER_CORE, certificate=given,
-                    limits={"connections": count, "connectionsPerAddress": count, "idleTimeout": 600}),
-                # nginx lets idle connections go when a sixteenth of its slots is all that is left.
-                "nginx": lambda count, given=given: peers.Nginx([], SERVER_CORE, count * 16 // 15 + 1, given),
-            }
-            if peers.Hummingbird.is_here():
-                makers["hummingbird"] = lambda count, given=given: peers.Hummingbird(
-                    [], "none=none", SERVER_CORE, given)
-            results = measuring.in_turn(
-                {name: (lambda make=make: bytes_each(make, given is not None, request.name))
-                 for name, make in makers.items()}, RUNS)
-            each = {name: [value for value, _ in values] for name, values in results.items()}
-            ahead = statistics.median(value for _, value in results["nginx"])
-            table.append((
-                f"growth per idle {label}connection, 0 to {COUNT:,}, bytes: ours ÷ nginx",
-                measuring.spread(measuring.ratios(each["ours"], each["nginx"])), "≤ 1",
-                f"{measuring.against(each, 0)}; of nginx's, {ahead:,.0f} set aside at its start"))
-    return table
+        results = measuring.in_turn(
+            {name: (lambda make=make: bytes_each(make, certificate is not None, request.name))
+             for name, make in makers.items()}, RUNS)
+    each = {name: [value for value, _ in values] for name, values in results.items()}
+    ahead = statistics.median(value for _, value in results["nginx"])
+    label = "TLS connection" if certificate else "connection"
+    return [(
+        f"growth per idle {label}, 0 to {COUNT:,}, bytes: ours ÷ nginx",
+        measuring.spread(measuring.ratios(each["ours"], each["nginx"])), "≤ 1",
+        f"{measuring.against(each, 0)}; of nginx's, {ahead:,.0f} set aside at its start")]
