@@ -27,6 +27,7 @@ let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-htt
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
@@ -64,7 +65,7 @@ let package = Package(
         library("HTTP", ["Sockets", "CNghttp2", httpTypes, logging, metrics]),
         library("RelyingParty", ["Coding", "Crypto", logging, metrics]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", httpTypes, logging, metrics]),
-        library("Storage", ["RelyingParty", "Coding", "Crypto", grdb, logging]),
+        library("Storage", ["RelyingParty", "Coding", "Crypto", grdb, sqlite, logging]),
         library(
             "Public", resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")],
             path: "Public"),

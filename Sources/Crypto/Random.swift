@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Synchronization
 
 /// Where unpredictable bytes come from; tests give their own.
 package protocol RandomSource: Sendable {
@@ -16,6 +17,27 @@ package struct SystemRandom: RandomSource {
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             precondition(unsafe RAND_bytes(buffer.baseAddress, Int32(count)) == 1, "The system gives no randomness.")
             initialized = count
+        }
+    }
+}
+
+/// Another source's bytes, fetched many at a time: for what is unpredictable and no secret, such as public identifiers.
+package final class BufferedRandom: RandomSource {
+    private static let capacity = 1_024
+
+    private let source: any RandomSource
+    private let rest = Mutex<[UInt8]>([])
+
+    package init(_ source: any RandomSource) {
+        self.source = source
+    }
+
+    package func bytes(_ count: Int) -> [UInt8] {
+        rest.withLock { rest in
+            if rest.count < count { rest = source.bytes(max(Self.capacity, count)) }
+            let taken = Array(rest.suffix(count))
+            rest.removeLast(count)
+            return taken
         }
     }
 }

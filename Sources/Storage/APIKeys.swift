@@ -1,6 +1,5 @@
 package import Coding
 package import Crypto
-import GRDB
 package import RelyingParty
 
 extension Database: APIKeyStore {
@@ -11,7 +10,7 @@ extension Database: APIKeyStore {
             try connection.run(
                 "INSERT INTO api_key (id, hash, name, scopes, created_at) VALUES (?, ?, ?, ?, ?)",
                 [
-                    key.id.rawValue, blob(hash), key.name, StringList.encode(key.scopes.map(\.rawValue)),
+                    key.id.rawValue, hash, key.name, StringList.encode(key.scopes.map(\.rawValue)),
                     key.createdAt.milliseconds,
                 ])
         }
@@ -28,7 +27,7 @@ extension Database: APIKeyStore {
     package func apiKey(hash: Digest256) async throws(StoreError) -> APIKey? {
         try await read { connection in
             try connection.firstRow(
-                "SELECT \(Self.columns) FROM api_key k WHERE k.hash = ? AND k.revoked_at IS NULL", [blob(hash)]
+                "SELECT \(Self.columns) FROM api_key k WHERE k.hash = ? AND k.revoked_at IS NULL", [hash]
             ).map { try APIKey(row: $0) }
         }
     }

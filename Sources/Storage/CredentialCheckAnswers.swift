@@ -1,5 +1,4 @@
 package import Coding
-import GRDB
 package import RelyingParty
 
 extension Database {

@@ -1,5 +1,4 @@
 import Coding
-import GRDB
 import RelyingParty
 
 /// The columns of an identity's status, in the order `CredentialStatus.init(row:from:)` reads them.

@@ -1,6 +1,5 @@
 package import Coding
 package import Crypto
-import GRDB
 package import Logging
 package import RelyingParty
 import Synchronization
@@ -22,8 +21,9 @@ package final class Database: Sendable {
     let foreignChanges: ForeignChanges
     /// Somebody was erased since the log was emptied last.
     let erasures = Atomic(false)
-    private let writer: DatabaseQueue
-    private let reader: DatabaseQueue
+    private let writer: SQLiteQueue
+    private let reader: SQLiteQueue
+    private let readers: ReadConnections
 
     /// Whether `directory` holds a database already. The sealing key is created only together with a new one.
     package static func exists(in directory: String) -> Bool {
@@ -62,26 +62,27 @@ package final class Database: Sendable {
         let migrations = Migrations(path: path, steps: steps, origin: options.origin, keyring: keyring)
         do {
             writer = try connections.makeWriter()
-            try writer.writeWithoutTransaction { connection in
+            try writer.sync { connection in
                 try migrations.inspect(connection)
                 if options.use == .command { try migrations.requireCurrent(connection) }
             }
             try connections.makeDurable(writer)
             if options.use == .server {
-                try writer.writeWithoutTransaction { connection in
+                try writer.sync { connection in
                     try migrations.run(connection, now: clock.now().milliseconds)
                 }
             }
-            reader = try connections.makeReader(label: "reader")
+            reader = try SQLiteQueue(try connections.makeReader(label: "reader"))
             foreignChanges = try ForeignChanges(
-                connection: try connections.makeReader(label: "foreign changes"), invalidations: invalidations,
-                logger: logger)
+                connection: try SQLiteQueue(try connections.makeReader(label: "foreign changes")),
+                invalidations: invalidations, logger: logger)
         } catch {
             throw StorageOpenError(error, path: path)
         }
         self.options = options
         self.connections = connections
-        identifiers = RandomIdentifier(random: random)
+        readers = ReadConnections(connections)
+        identifiers = RandomIdentifier(random: BufferedRandom(random))
         subjectHashes = SubjectHashes(keyring: keyring)
         commits = GroupCommit(writer: writer, invalidations: invalidations, maximumBatch: options.maximumBatch)
     }
@@ -99,7 +100,7 @@ package final class Database: Sendable {
             try connection.run(
                 """
                 INSERT INTO meta (key, value) VALUES ('ready', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value
-                """, [blob(Array(String(now.milliseconds).utf8))])
+                """, [Array(String(now.milliseconds).utf8)])
         }
     }
 
@@ -109,10 +110,10 @@ package final class Database: Sendable {
     /// The pragmas that durability and privacy rest on, as the writing connection reads them back.
     package func pragmas() throws(StoreError) -> [String: String] {
         do {
-            return try writer.writeWithoutTransaction { connection in
+            return try writer.sync { connection in
                 var values: [String: String] = [:]
                 for name in ["synchronous", "journal_mode", "secure_delete", "foreign_keys"] {
-                    values[name] = try String.fetchOne(connection, sql: "PRAGMA \(name)")
+                    values[name] = try connection.pragma(name)
                 }
                 return values
             }
@@ -124,12 +125,7 @@ package final class Database: Sendable {
     /// A durable write of its own, on the calling thread. For what must be done before the loops start.
     func writeNow(_ body: (SQLiteConnection) throws -> Void) throws(StoreError) {
         do {
-            try writer.writeWithoutTransaction { connection in
-                try connection.inTransaction(.immediate) {
-                    try body(connection)
-                    return .commit
-                }
-            }
+            try writer.sync { connection in try connection.inTransaction { try body(connection) } }
         } catch {
             throw StoreError(error)
         }
@@ -138,7 +134,7 @@ package final class Database: Sendable {
     /// Runs SQL on the writing connection, between transactions. For tests that limit or break it.
     func executeOnWriter(_ sql: String) throws(StoreError) {
         do {
-            try writer.writeWithoutTransaction { connection in try connection.execute(sql: sql) }
+            try writer.sync { connection in try connection.execute(sql: sql) }
         } catch {
             throw StoreError(error)
         }
@@ -149,7 +145,7 @@ package final class Database: Sendable {
     func emptyLogAfterErasures() async throws(StoreError) {
         guard erasures.exchange(false, ordering: .acquiringAndReleasing) else { return }
         let result: Result<Bool, StoreError> = await withCheckedContinuation { continuation in
-            writer.asyncWriteWithoutTransaction { connection in
+            writer.async { connection in
                 do {
                     let row = try connection.firstRow("PRAGMA wal_checkpoint(TRUNCATE)")
                     continuation.resume(returning: .success(row?[0] as Int64? == 0))
@@ -166,14 +162,14 @@ package final class Database: Sendable {
     /// Finishes what was accepted, moves the log into the database and closes. Later writes are `.unavailable`.
     package func close() {
         commits.close()
-        // The queue is serial: this runs after the last accepted batch. A command leaves the log to the server, unless it
-        // erased somebody and there may be none.
+        // A command leaves the log to the server, unless it erased somebody and there may be none.
         if options.use == .server || foreignChanges.look(at: Timestamp(milliseconds: 0)) {
-            try? writer.writeWithoutTransaction { connection in
+            try? writer.sync { connection in
                 try connection.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
             }
         }
         foreignChanges.close()
+        readers.close()
         try? reader.close()
         try? writer.close()
     }
@@ -183,15 +179,21 @@ package final class Database: Sendable {
         _ body: @escaping @Sendable (SQLiteConnection) throws -> Value
     ) async throws(StoreError) -> Value {
         let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
-            reader.asyncRead { connection in
+            reader.async { connection in
                 do {
-                    continuation.resume(returning: .success(try body(try connection.get())))
+                    let value = try connection.inTransaction("BEGIN DEFERRED") { try body(connection) }
+                    continuation.resume(returning: .success(value))
                 } catch {
                     continuation.resume(returning: .failure(StoreError(error)))
                 }
             }
         }
         return try result.get()
+    }
+
+    /// A look-up by a key, beside any write, on the thread that asks: for what every sign-in waits for.
+    func look<Value>(_ body: (SQLiteConnection) throws -> Value) throws(StoreError) -> Value {
+        try readers.read(body)
     }
 }
 

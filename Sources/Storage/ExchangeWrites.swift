@@ -1,6 +1,5 @@
 import Coding
 package import Crypto
-import GRDB
 package import RelyingParty
 
 extension Database: ExchangeStore {
@@ -9,7 +8,7 @@ extension Database: ExchangeStore {
     ) async throws(StoreError) -> ExchangeClaimResult {
         try await commits.write { connection, _ in
             if let row = try connection.firstRow(
-                "SELECT request, begun_at, is_spent FROM code_exchange WHERE attempt = ?", [blob(claim.attempt)])
+                "SELECT request, begun_at, is_spent FROM code_exchange WHERE attempt = ?", [claim.attempt])
             {
                 return .taken(
                     request: try row.digest(0), begunAt: try row.moment(1), isSpent: row[2] as Bool? ?? true)
@@ -17,7 +16,7 @@ extension Database: ExchangeStore {
             try connection.run(
                 "INSERT INTO code_exchange (attempt, request, begun_at, expires_at) VALUES (?, ?, ?, ?)",
                 [
-                    blob(claim.attempt), blob(claim.request), claim.begunAt.milliseconds,
+                    claim.attempt, claim.request, claim.begunAt.milliseconds,
                     claim.expiresAt.milliseconds,
                 ])
             if let consent {
@@ -32,7 +31,7 @@ extension Database: ExchangeStore {
             try connection.run(
                 isSpent
                     ? "UPDATE code_exchange SET is_spent = 1 WHERE attempt = ?"
-                    : "DELETE FROM code_exchange WHERE attempt = ?", [blob(attempt)])
+                    : "DELETE FROM code_exchange WHERE attempt = ?", [attempt])
         }
     }
 
@@ -47,7 +46,7 @@ extension Database: ExchangeStore {
                 WHERE excluded.issued_at >= issued_at OR sealed_refresh_token IS NULL
                 """,
                 [
-                    credential.clientID.rawValue, blob(credential.sealedRefreshToken),
+                    credential.clientID.rawValue, credential.sealedRefreshToken,
                     credential.issuedAt.milliseconds, credential.team.rawValue, credential.subject.rawValue,
                 ])
         }

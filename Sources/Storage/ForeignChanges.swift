@@ -1,5 +1,4 @@
 import Coding
-import GRDB
 import Logging
 import RelyingParty
 import Synchronization
@@ -16,17 +15,17 @@ final class ForeignChanges: Sendable {
         var isFailing = false
     }
 
-    private let connection: DatabaseQueue
+    private let connection: SQLiteQueue
     private let invalidations: SessionInvalidations
     private let logger: Logger
     private let state: Mutex<State>
 
-    init(connection: DatabaseQueue, invalidations: SessionInvalidations, logger: Logger) throws {
+    init(connection: SQLiteQueue, invalidations: SessionInvalidations, logger: Logger) throws {
         self.connection = connection
         self.invalidations = invalidations
         self.logger = logger
         // The version first: what is committed between the two reads is looked at again.
-        let start = try connection.unsafeRead { connection in
+        let start = try connection.sync { connection in
             State(version: try Self.version(connection), sequence: try connection.lastEventSequence())
         }
         state = Mutex(start)
@@ -65,7 +64,7 @@ final class ForeignChanges: Sendable {
     private func changes(since state: State) throws -> (State, Changes) {
         let known = state.version
         let seen = state.sequence
-        return try connection.unsafeRead { connection -> (State, Changes) in
+        return try connection.sync { connection -> (State, Changes) in
             let version = try Self.version(connection)
             guard version != known else { return (State(version: version, sequence: seen), Changes()) }
             let (sequence, changes) = try Self.changes(after: seen, connection)

@@ -1,4 +1,3 @@
-import GRDB
 import RelyingParty
 import Synchronization
 
@@ -9,10 +8,12 @@ struct WriteEffects {
 
 /// One write waiting for its transaction.
 struct PendingWrite: Sendable {
-    /// Does the write and returns how to answer for it. May run twice when a transaction was lost in between, so it
-    /// touches nothing but the connection and the effects.
+    /// Does the write and returns how to answer for it. May run twice when a transaction was lost or given up in between,
+    /// so it touches nothing but the connection and the effects.
     let run: @Sendable (SQLiteConnection, inout WriteEffects) throws -> @Sendable () -> Void
     let fail: @Sendable (StoreError) -> Void
+    /// Makes its task commit the next batch, itself in front.
+    let lead: @Sendable () -> Void
 }
 
 /// What the writer has done since it was opened.
@@ -31,24 +32,45 @@ package struct WriteStatistics: Hashable, Sendable {
 
 /// Commits concurrent writes together, on one serial queue.
 ///
-/// Each write has its own savepoint, so that one that fails leaves the others. Nobody is answered before COMMIT
-/// returned. SQLite rolls back the whole transaction on a full disk or an I/O error: so after every step it is
-/// checked whether the transaction still stands. If not, nothing more of the batch runs in it, no one of the batch is
-/// acknowledged, and every write is tried once more in a transaction of its own.
+/// The task of the first write that waits leads: it lets the tasks of its turn add theirs, sends the batch to the queue
+/// in one way there and back, answers for all of it, and leaves the lead to the first of those that came meanwhile.
+///
+/// A write that fails alone leaves the others. As nearly none does, a batch runs without savepoints at first, each of
+/// which makes SQLite keep a copy of every page the write touches; when a write fails, the transaction is rolled back
+/// and the batch runs again with a savepoint for each. Nobody is answered before COMMIT returned. SQLite rolls back the
+/// whole transaction on a full disk or an I/O error: so after every write it is checked whether the transaction still
+/// stands. If not, nothing more of the batch runs in it, no one of the batch is acknowledged, and every write is tried
+/// once more in a transaction of its own.
 final class GroupCommit: Sendable {
     private struct State {
         var pending: [PendingWrite] = []
-        var isDraining = false
+        /// Somebody commits the next batch.
+        var isLed = false
         var isClosed = false
         var statistics = WriteStatistics()
     }
 
-    private let writer: DatabaseQueue
+    /// What became of a batch.
+    private enum Outcome {
+        /// Committed, or failed for good: to be called when the caller may.
+        case answers([@Sendable () -> Void])
+        /// A write failed: nothing is committed, and nobody is answered.
+        case spoiled
+        /// SQLite ended the transaction: the same.
+        case lost
+    }
+
+    private typealias Answers = [@Sendable () -> Void]
+
+    /// Turns a leader waits for others at most.
+    private static let gatheringTurns = 8
+
+    private let writer: SQLiteQueue
     private let invalidations: SessionInvalidations
     private let maximumBatch: Int
     private let state = Mutex(State())
 
-    init(writer: DatabaseQueue, invalidations: SessionInvalidations, maximumBatch: Int) {
+    init(writer: SQLiteQueue, invalidations: SessionInvalidations, maximumBatch: Int) {
         self.writer = writer
         self.invalidations = invalidations
         self.maximumBatch = max(1, maximumBatch)
@@ -58,32 +80,31 @@ final class GroupCommit: Sendable {
     func write<Value: Sendable>(
         _ body: @escaping @Sendable (SQLiteConnection, inout WriteEffects) throws -> Value
     ) async throws(StoreError) -> Value {
-        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
-            submit(
-                PendingWrite(
-                    run: { connection, effects in
-                        let value = try body(connection, &effects)
-                        return { continuation.resume(returning: .success(value)) }
-                    },
-                    fail: { continuation.resume(returning: .failure($0)) }))
+        let ticket = WriteTicket<Value>()
+        let write = PendingWrite(
+            run: { connection, effects in
+                let value = try body(connection, &effects)
+                return { ticket.answer(.success(value)) }
+            },
+            fail: { ticket.answer(.failure($0)) }, lead: { ticket.lead() })
+        try enlist(write)
+        while true {
+            switch await ticket.wait() {
+            case .answer(let result): return try result.get()
+            case .lead: await lead()
+            }
         }
-        return try result.get()
     }
 
-    func submit(_ write: PendingWrite) {
-        enum Next { case start, wait, refuse }
-        let next: Next = state.withLock { state in
-            if state.isClosed { return .refuse }
+    private func enlist(_ write: PendingWrite) throws(StoreError) {
+        let (isRefused, leads) = state.withLock { state in
+            guard !state.isClosed else { return (true, false) }
             state.pending.append(write)
-            if state.isDraining { return .wait }
-            state.isDraining = true
-            return .start
+            defer { state.isLed = true }
+            return (false, !state.isLed)
         }
-        switch next {
-        case .wait: break
-        case .start: writer.asyncWriteWithoutTransaction { connection in self.drain(connection) }
-        case .refuse: write.fail(.unavailable("the database is closed"))
-        }
+        if isRefused { throw .unavailable("the database is closed") }
+        if leads { write.lead() }
     }
 
     var statistics: WriteStatistics {
@@ -94,54 +115,98 @@ final class GroupCommit: Sendable {
         }
     }
 
-    /// Refuses further writes; those already accepted are still done.
+    /// Refuses further writes; those already accepted are done when this returns.
     func close() {
         state.withLock { $0.isClosed = true }
-    }
-
-    private func drain(_ connection: SQLiteConnection) {
-        while true {
-            let batch: [PendingWrite] = state.withLock { state in
-                let batch = Array(state.pending.prefix(maximumBatch))
-                state.pending.removeFirst(batch.count)
-                state.statistics.running = batch.count
-                if batch.isEmpty { state.isDraining = false }
-                return batch
-            }
-            if batch.isEmpty { return }
-            for write in commit(batch, on: connection) {
-                // What is left of a lost transaction, each alone; what is lost again has failed.
-                _ = commit([write], on: connection)
+        writer.sync { connection in
+            while let answers = commitNext(on: connection) {
+                for answer in answers { answer() }
             }
         }
     }
 
-    /// One transaction.
-    /// - Returns: the writes to try again alone because their transaction was lost; empty for a batch of one, whose
-    ///   loss is an answer.
-    private func commit(_ batch: [PendingWrite], on connection: SQLiteConnection) -> [PendingWrite] {
+    // MARK: Leading
+
+    /// Commits one batch and answers for it.
+    private func lead() async {
+        await gather()
+        let answers = await withCheckedContinuation { (continuation: CheckedContinuation<Answers, Never>) in
+            writer.async { connection in continuation.resume(returning: self.commitNext(on: connection) ?? []) }
+        }
+        for answer in answers { answer() }
+        let next = state.withLock { state in
+            state.isLed = !state.pending.isEmpty
+            return state.pending.first
+        }
+        next?.lead()
+    }
+
+    /// Waits as long as each turn brings further writes: one commit for many costs little more than for one.
+    private func gather() async {
+        var known = 0
+        for _ in 0..<Self.gatheringTurns {
+            let count = state.withLock { $0.pending.count }
+            if count == known || count >= maximumBatch { return }
+            known = count
+            await Task.yield()
+        }
+    }
+
+    // MARK: On the queue
+
+    /// - Returns: how to answer for the batch; nil when nothing waits.
+    private func commitNext(on connection: SQLiteConnection) -> Answers? {
+        let batch = state.withLock { state in
+            let batch = Array(state.pending.prefix(maximumBatch))
+            state.pending.removeFirst(batch.count)
+            state.statistics.running = batch.count
+            return batch
+        }
+        guard !batch.isEmpty else { return nil }
+        defer { state.withLock { $0.statistics.running = 0 } }
+        var outcome = commit(batch, isolating: false, on: connection)
+        if case .spoiled = outcome { outcome = commit(batch, isolating: true, on: connection) }
+        if case .answers(let answers) = outcome { return answers }
+        // What is left of a lost transaction, each alone; what is lost again has failed.
+        var answers: Answers = []
+        for write in batch {
+            if case .answers(let own) = commit([write], isolating: false, on: connection) { answers += own }
+        }
+        return answers
+    }
+
+    /// One transaction. A batch of one always has its answer.
+    /// - Parameter isolating: with a savepoint for each write.
+    private func commit(_ batch: [PendingWrite], isolating: Bool, on connection: SQLiteConnection) -> Outcome {
         do {
             // Left open only when a ROLLBACK itself had failed.
             if connection.isInsideTransaction { try connection.run("ROLLBACK") }
             try connection.run("BEGIN IMMEDIATE")
         } catch {
             let failure = StoreError(error)
-            for write in batch { write.fail(failure) }
-            return []
+            return .answers(batch.map { write in { write.fail(failure) } })
         }
         var effects = WriteEffects()
-        var answers: [@Sendable () -> Void] = []
+        var answers: Answers = []
+        answers.reserveCapacity(batch.count)
         do {
             for write in batch {
-                answers.append(try step(write, on: connection, effects: &effects))
+                let answer =
+                    isolating
+                    ? try isolated(write, on: connection, effects: &effects)
+                    : try plain(write, on: connection, effects: &effects)
+                answers.append(answer)
             }
+        } catch {
+            let isStanding = connection.isInsideTransaction
+            if isStanding { try? connection.run("ROLLBACK") }
+            return giveUp(batch, error, isLost: !isStanding || isolating)
+        }
+        do {
             try connection.run("COMMIT")
         } catch {
             if connection.isInsideTransaction { try? connection.run("ROLLBACK") }
-            state.withLock { $0.statistics.lost += 1 }
-            guard batch.count == 1 else { return batch }
-            batch[0].fail(StoreError(error))
-            return []
+            return giveUp(batch, error, isLost: true)
         }
         state.withLock { state in
             state.statistics.transactions += 1
@@ -149,14 +214,29 @@ final class GroupCommit: Sendable {
         }
         // After COMMIT and before any answer, so that no one who knows of the write can be told otherwise.
         invalidations.append(effects.invalidations)
-        for answer in answers { answer() }
-        return []
+        return .answers(answers)
+    }
+
+    private func giveUp(_ batch: [PendingWrite], _ error: any Error, isLost: Bool) -> Outcome {
+        if isLost { state.withLock { $0.statistics.lost += 1 } }
+        guard batch.count == 1 else { return isLost ? .lost : .spoiled }
+        let failure = StoreError(error)
+        return .answers([{ batch[0].fail(failure) }])
+    }
+
+    /// One write, whose failure spoils the batch.
+    private func plain(
+        _ write: PendingWrite, on connection: SQLiteConnection, effects: inout WriteEffects
+    ) throws -> @Sendable () -> Void {
+        let answer = try write.run(connection, &effects)
+        guard connection.isInsideTransaction else { throw TransactionLost() }
+        return answer
     }
 
     /// One write in its savepoint.
     /// - Returns: how to answer once the transaction is committed: with the value, or with the write's own failure.
     /// - Throws: when the whole transaction is gone.
-    private func step(
+    private func isolated(
         _ write: PendingWrite, on connection: SQLiteConnection, effects: inout WriteEffects
     ) throws -> @Sendable () -> Void {
         var own = WriteEffects()
@@ -175,6 +255,58 @@ final class GroupCommit: Sendable {
             let failure = StoreError(error)
             return { write.fail(failure) }
         }
+    }
+}
+
+/// What a write waits for: its answer, or the lead.
+private final class WriteTicket<Value: Sendable>: Sendable {
+    enum Signal: Sendable {
+        case answer(Result<Value, StoreError>)
+        case lead
+    }
+
+    private enum State {
+        case quiet
+        case waiting(CheckedContinuation<Signal, Never>)
+        /// Came before anybody waited for it.
+        case told(Signal)
+    }
+
+    private let state = Mutex(State.quiet)
+
+    func wait() async -> Signal {
+        await withCheckedContinuation { continuation in
+            let told = state.withLock { state -> Signal? in
+                if case .told(let signal) = state {
+                    state = .quiet
+                    return signal
+                }
+                state = .waiting(continuation)
+                return nil
+            }
+            if let told { continuation.resume(returning: told) }
+        }
+    }
+
+    func answer(_ result: Result<Value, StoreError>) { tell(.answer(result)) }
+
+    func lead() { tell(.lead) }
+
+    private func tell(_ signal: Signal) {
+        let waiter = state.withLock { state -> CheckedContinuation<Signal, Never>? in
+            switch state {
+            case .waiting(let continuation):
+                state = .quiet
+                return continuation
+            case .told(.answer):
+                // The database was closed, and that has committed the batch nobody led yet.
+                return nil
+            case .quiet, .told(.lead):
+                state = .told(signal)
+                return nil
+            }
+        }
+        waiter?.resume(returning: signal)
     }
 }
 

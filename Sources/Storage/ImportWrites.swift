@@ -1,5 +1,4 @@
 package import Coding
-import GRDB
 package import RelyingParty
 
 extension Database: UserImport {
@@ -49,7 +48,7 @@ private struct ImportWriter: Sendable {
     private func refusal(ofNew person: ImportedPerson, on connection: SQLiteConnection) throws -> ImportRefusal? {
         for hash in subjectHashes.all(team, person.subject) {
             let waits = try connection.integer(
-                "SELECT 1 FROM revocation WHERE subject_hash = ? AND sealed_refresh_token IS NOT NULL", [blob(hash)])
+                "SELECT 1 FROM revocation WHERE subject_hash = ? AND sealed_refresh_token IS NOT NULL", [hash])
             if waits != nil { return .beingDeleted }
         }
         guard let externalID = person.externalID else { return nil }
@@ -122,7 +121,7 @@ private struct ImportWriter: Sendable {
             VALUES (?, ?, ?, ?, 'authorized') ON CONFLICT (identity, client_id) DO NOTHING
             """,
             [
-                identity, credential.clientID.rawValue, blob(credential.sealedRefreshToken),
+                identity, credential.clientID.rawValue, credential.sealedRefreshToken,
                 ImportedPerson.signInTime.milliseconds,
             ])
         return connection.changesCount > 0

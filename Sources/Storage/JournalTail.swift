@@ -1,4 +1,3 @@
-import GRDB
 package import RelyingParty
 
 extension Database: JournalTail {

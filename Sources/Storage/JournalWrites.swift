@@ -1,5 +1,4 @@
 import Coding
-import GRDB
 package import RelyingParty
 
 // The journal is written in the transaction of what it tells.

@@ -1,5 +1,4 @@
 package import Coding
-import GRDB
 package import RelyingParty
 
 /// Apple's last good key set, as it came.
@@ -29,7 +28,7 @@ extension Database {
                 """
                 INSERT INTO apple_keys (id, document, fetched_at) VALUES (1, ?, ?)
                 ON CONFLICT (id) DO UPDATE SET document = excluded.document, fetched_at = excluded.fetched_at
-                """, [blob(keys.document), keys.fetchedAt.milliseconds])
+                """, [keys.document, keys.fetchedAt.milliseconds])
         }
     }
 }

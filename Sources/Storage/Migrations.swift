@@ -1,5 +1,4 @@
 import Crypto
-import GRDB
 import RelyingParty
 
 /// Brings a database to the current schema and holds it against its stamps, in one transaction: two processes that
@@ -38,7 +37,7 @@ struct Migrations {
 
     /// Applies what is missing and stamps a new database. `now` in milliseconds since 1970.
     func run(_ connection: SQLiteConnection, now: Int64) throws {
-        try connection.inTransaction(.immediate) {
+        try connection.inTransaction {
             try connection.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
             try connection.execute(
                 sql: """
@@ -53,12 +52,11 @@ struct Migrations {
                 try connection.run("INSERT INTO migration (name, applied_at) VALUES (?, ?)", [step.name, now])
             }
             try stamp(connection, now: now)
-            return .commit
         }
     }
 
     private func pendingSteps(_ connection: SQLiteConnection) throws -> [SchemaStep] {
-        let applied = Set(try String.fetchAll(connection, sql: "SELECT name FROM migration"))
+        let applied = Set(try connection.rows("SELECT name FROM migration").map { try $0.text(0) })
         if let unknown = applied.subtracting(steps.map(\.name)).sorted().first {
             throw StorageOpenError.newerSchema(path, migration: unknown)
         }
@@ -103,6 +101,6 @@ struct Migrations {
     private func set(_ key: String, to bytes: [UInt8], _ connection: SQLiteConnection) throws {
         try connection.run(
             "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            [key, blob(bytes)])
+            [key, bytes])
     }
 }

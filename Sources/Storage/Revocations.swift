@@ -1,6 +1,5 @@
 package import Coding
 import Crypto
-import GRDB
 package import RelyingParty
 
 /// Keyed hashes of a person's key at Apple: what a queue entry of a deleted person is found by.
@@ -64,7 +63,7 @@ extension SQLiteConnection {
     func queueRevocations(_ identity: LeavingIdentity, hashes: SubjectHashes, at now: Timestamp) throws -> Int {
         let (team, subject) = (identity.team, identity.subject)
         let hash = hashes.current(identity.movedTo?.team ?? team, identity.movedTo?.subject ?? subject)
-        let transferHash = identity.transfer.map { hashes.transfer($0.target, $0.subject) }.map { blob($0) }
+        let transferHash = identity.transfer.map { hashes.transfer($0.target, $0.subject) }.map { $0 }
         var queued = 0
         for row in try rows(
             """
@@ -79,7 +78,7 @@ extension SQLiteConnection {
                 INSERT INTO revocation
                 (subject_hash, client_id, sealed_refresh_token, queued_at, next_attempt_at, transfer_hash)
                 VALUES (?, ?, ?, ?, ?, ?)
-                """, [blob(hash), clientID.rawValue, blob(sealed), now.milliseconds, now.milliseconds, transferHash])
+                """, [hash, clientID.rawValue, sealed, now.milliseconds, now.milliseconds, transferHash])
             queued += 1
         }
         if queued == 0 { try remember(hash, at: now) }
@@ -92,7 +91,7 @@ extension SQLiteConnection {
     private func remember(_ hash: [UInt8], at now: Timestamp) throws {
         try run(
             "INSERT INTO revocation (subject_hash, client_id, queued_at, failure) VALUES (?, '', ?, ?)",
-            [blob(hash), now.milliseconds, RevocationMark.done])
+            [hash, now.milliseconds, RevocationMark.done])
     }
 
     /// - Parameter condition: on `apple_identity i`.
@@ -115,10 +114,20 @@ extension SQLiteConnection {
         }
     }
 
+    /// Whether anything is queued about this person, or kept of what was.
+    func hasRevocations(_ subjectHashes: [[UInt8]]) throws -> Bool {
+        for hash in subjectHashes {
+            let found = try integer(
+                "SELECT 1 FROM revocation WHERE subject_hash = ?1 OR transfer_hash = ?1 LIMIT 1", [hash])
+            if found != nil { return true }
+        }
+        return false
+    }
+
     /// A person who was deleted is back: what they consented to now must not be revoked.
     func cancelRevocations(_ subjectHashes: [[UInt8]]) throws {
         for hash in subjectHashes {
-            try run("DELETE FROM revocation WHERE subject_hash = ?1 OR transfer_hash = ?1", [blob(hash)])
+            try run("DELETE FROM revocation WHERE subject_hash = ?1 OR transfer_hash = ?1", [hash])
         }
     }
 
@@ -131,7 +140,7 @@ extension SQLiteConnection {
                 """
                 SELECT 1 FROM revocation WHERE (subject_hash = ?1 OR transfer_hash = ?1) AND failure = ?2
                 AND next_attempt_at > ?3 AND next_attempt_at <= ?4 LIMIT 1
-                """, [blob(hash), RevocationMark.inFlight, now.milliseconds, latest.milliseconds])
+                """, [hash, RevocationMark.inFlight, now.milliseconds, latest.milliseconds])
             if found != nil { return true }
         }
         return false
@@ -143,7 +152,7 @@ extension SQLiteConnection {
             try run(
                 """
                 UPDATE revocation SET ended_at = max(coalesce(ended_at, 0), ?2), noted_at = ?3 WHERE subject_hash = ?1
-                """, [blob(hash), end.milliseconds, now.milliseconds])
+                """, [hash, end.milliseconds, now.milliseconds])
         }
     }
 
@@ -156,7 +165,7 @@ extension SQLiteConnection {
                 SELECT 1 FROM revocation WHERE (subject_hash = ?1 OR transfer_hash = ?1) AND ended_at >= ?2
                 AND noted_at >= ?3 LIMIT 1
                 """,
-                [blob(hash), issuedAt.milliseconds, attemptIssuedAt.milliseconds])
+                [hash, issuedAt.milliseconds, attemptIssuedAt.milliseconds])
             if found != nil { return true }
         }
         return false
@@ -165,7 +174,7 @@ extension SQLiteConnection {
     /// Whether this is somebody whom this server has deleted not long ago.
     func wasDeleted(_ subjectHashes: [[UInt8]]) throws -> Bool {
         for hash in subjectHashes {
-            if try integer("SELECT 1 FROM revocation WHERE subject_hash = ? LIMIT 1", [blob(hash)]) != nil {
+            if try integer("SELECT 1 FROM revocation WHERE subject_hash = ? LIMIT 1", [hash]) != nil {
                 return true
             }
         }

@@ -1,12 +1,6 @@
 import Coding
 import Crypto
-import FoundationEssentials
-import GRDB
 import RelyingParty
-
-/// Bytes as SQLite stores them.
-func blob(_ bytes: [UInt8]) -> Data { Data(bytes) }
-func blob(_ digest: Digest256) -> Data { Data(digest.bytes) }
 
 extension Row {
     func text(_ index: Int) throws(StoreError) -> String {
@@ -15,8 +9,8 @@ extension Row {
     }
 
     func bytes(_ index: Int) throws(StoreError) -> [UInt8] {
-        guard let value = self[index] as Data? else { throw .corrupt("a blob is null") }
-        return Array(value)
+        guard let value = self[index] as [UInt8]? else { throw .corrupt("a blob is null") }
+        return value
     }
 
     func digest(_ index: Int) throws(StoreError) -> Digest256 {

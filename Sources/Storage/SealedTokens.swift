@@ -1,5 +1,4 @@
 package import Coding
-import GRDB
 package import RelyingParty
 import Synchronization
 
@@ -127,15 +126,15 @@ extension SQLiteConnection {
                 """
                 UPDATE apple_credential SET sealed_refresh_token = ?
                 WHERE identity = ? AND client_id = ? AND sealed_refresh_token = ?
-                """, [blob(sealed), identity, clientID.rawValue, blob(token.sealed)])
+                """, [sealed, identity, clientID.rawValue, token.sealed])
         case .revocation(let id):
             try run(
                 "UPDATE revocation SET sealed_refresh_token = ? WHERE id = ? AND sealed_refresh_token = ?",
-                [blob(sealed), id, blob(token.sealed)])
+                [sealed, id, token.sealed])
         case .link(let key):
             try run(
                 "UPDATE account_link SET sealed_identity = ? WHERE id = ? AND sealed_identity = ?",
-                [blob(sealed), key.rawValue, blob(token.sealed)])
+                [sealed, key.rawValue, token.sealed])
         }
         return changesCount
     }

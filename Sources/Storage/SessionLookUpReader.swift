@@ -6,26 +6,28 @@ import RelyingParty
 /// One loop's synchronous look-up: a read-only connection of its own and one prepared statement. The statement is
 /// reset before every answer, so no read transaction outlives a call.
 final class SessionLookUpReader: SessionReader {
+    /// Keeps the connection open.
     private let queue: DatabaseQueue
+    private let connection: SQLiteConnection
     private let limits: SessionLimits
-    private let statement: Statement
 
     init(queue: DatabaseQueue, limits: SessionLimits) throws {
         self.queue = queue
         self.limits = limits
-        statement = try queue.unsafeRead { connection in try connection.makeStatement(sql: SessionQuery.byToken) }
+        connection = try queue.unsafeRead { try SQLiteConnection($0) }
+    }
+
+    deinit {
+        connection.close()
     }
 
     func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
-        let found: SignedIn?
         do {
-            found = try queue.unsafeRead { connection in
-                try connection.first(statement, [blob(token)]) { try SignedIn(row: $0) }
-            }
+            guard let row = try connection.firstRow(SessionQuery.byToken, [token]) else { return nil }
+            let found = try SignedIn(row: row)
+            return now < limits.end(of: found.session) ? found : nil
         } catch {
             throw StoreError(error)
         }
-        guard let found, now < limits.end(of: found.session) else { return nil }
-        return found
     }
 }

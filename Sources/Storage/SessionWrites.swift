@@ -1,6 +1,5 @@
 package import Coding
 package import Crypto
-import GRDB
 package import RelyingParty
 
 // Ending sessions, always with its event and its invalidation.
@@ -15,7 +14,7 @@ extension SQLiteConnection {
         let ended = try rows("SELECT s.token_hash, s.id, s.user FROM session s WHERE \(condition)", arguments)
         for row in ended {
             let token = try row.digest(0)
-            try run("DELETE FROM session WHERE token_hash = ?", [blob(token)])
+            try run("DELETE FROM session WHERE token_hash = ?", [token])
             try record(
                 .sessionEnded, user: UserID(unchecked: try row.text(2)),
                 session: SessionID(unchecked: try row.text(1)), cause: cause, at: now, identifiers: identifiers)
@@ -43,7 +42,7 @@ extension Database: SessionStore {
     package func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
         let limits = options.sessionLimits
         return try await read { connection in
-            guard let row = try connection.firstRow(SessionQuery.byToken, [blob(token)]) else { return nil }
+            guard let row = try connection.firstRow(SessionQuery.byToken, [token]) else { return nil }
             let found = try SignedIn(row: row)
             return now < limits.end(of: found.session) ? found : nil
         }

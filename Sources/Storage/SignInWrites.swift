@@ -1,6 +1,5 @@
 package import Coding
 package import Crypto
-import GRDB
 package import RelyingParty
 
 extension Database: SignInStore {
@@ -14,7 +13,7 @@ extension Database: SignInStore {
 
     package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt? {
         let limits = options.sessionLimits
-        return try await read { connection in try connection.usedAttempt(id, limits: limits, at: now) }
+        return try look { connection in try connection.usedAttempt(id, limits: limits, at: now) }
     }
 
     package func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {
@@ -70,7 +69,7 @@ extension SQLiteConnection {
                 """
                 SELECT a.binding_hash, a.session, s.last_seen_at, s.expires_at, a.refusal FROM used_attempt a
                 LEFT JOIN session s ON s.id = a.session WHERE a.attempt = ?
-                """, [blob(id)])
+                """, [id])
         else { return nil }
         var isLive = false
         if !row.hasNull(atIndex: 2) {
@@ -99,7 +98,10 @@ extension SQLiteConnection {
 
     /// Whether Apple has ended, or may be ending, what this sign-in brings.
     func hasEnded(_ record: SignInRecord, hashes: [[UInt8]]) throws -> Bool {
-        try wasRevoked(record) || isRevocationInFlight(hashes, at: record.now)
+        if try wasRevoked(record) { return true }
+        // Nearly nobody who signs in was deleted here: one look tells.
+        guard try hasRevocations(hashes) else { return false }
+        return try isRevocationInFlight(hashes, at: record.now)
             || hasEnded(hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attemptIssuedAt)
     }
 
@@ -109,7 +111,7 @@ extension SQLiteConnection {
         try run(
             "INSERT INTO used_attempt (attempt, binding_hash, session, refusal, expires_at) VALUES (?, ?, ?, ?, ?)",
             [
-                blob(record.attempt), blob(record.bindingHash), session?.rawValue, refusal?.rawValue,
+                record.attempt, record.bindingHash, session?.rawValue, refusal?.rawValue,
                 record.attemptExpiresAt.milliseconds,
             ])
     }
@@ -158,13 +160,10 @@ extension SQLiteConnection {
         _ record: SignInRecord, identifiers: RandomIdentifier, effects: inout WriteEffects
     ) throws -> Row? {
         let key: StatementArguments = [record.team.rawValue, record.claims.subject.rawValue]
-        let query = """
-            SELECT \(UserColumns.list), i.id FROM apple_identity i JOIN user u ON u.id = i.user
-            WHERE i.team = ? AND i.subject = ?
-            """
-        if let row = try firstRow(query, key) { return row }
+        if let row = try firstRow(UserQuery.ofIdentity, key) { return row }
         let move = TransferMove(team: record.team, now: record.now, identifiers: identifiers)
-        return try move.welcome(record.claims, on: self, effects: &effects) ? try firstRow(query, key) : nil
+        return try move.welcome(record.claims, on: self, effects: &effects)
+            ? try firstRow(UserQuery.ofIdentity, key) : nil
     }
 
     private func insert(_ user: User, record: SignInRecord) throws -> Int64 {
@@ -222,7 +221,7 @@ extension SQLiteConnection {
             WHERE excluded.issued_at >= issued_at OR sealed_refresh_token IS NULL
             """,
             [
-                identity, record.claims.clientID.rawValue, blob(sealed), record.claims.issuedAt.milliseconds,
+                identity, record.claims.clientID.rawValue, sealed, record.claims.issuedAt.milliseconds,
                 record.firstCheckAt.milliseconds,
             ])
         try endPause(of: record.claims.clientID, before: record.attemptIssuedAt)
@@ -248,7 +247,7 @@ extension SQLiteConnection {
             created_at, last_seen_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                blob(session.tokenHash), session.id.rawValue, session.kind.rawValue, session.user.rawValue,
+                session.tokenHash, session.id.rawValue, session.kind.rawValue, session.user.rawValue,
                 person.identity, session.clientID.rawValue, session.device.userAgent, session.device.address,
                 session.issuedAt.milliseconds, session.createdAt.milliseconds, session.lastSeenAt.milliseconds,
                 session.expiresAt.milliseconds,

@@ -1,5 +1,4 @@
 import Coding
-import GRDB
 package import RelyingParty
 
 extension Database: SigningKeyStore {
@@ -40,7 +39,7 @@ extension SQLiteConnection {
             created_at = excluded.created_at, signs_from = excluded.signs_from
             """,
             [
-                key.keyID, blob(key.x), blob(key.y), key.sealedPrivateKey.map(blob), key.createdAt.milliseconds,
+                key.keyID, key.x, key.y, key.sealedPrivateKey, key.createdAt.milliseconds,
                 key.signsFrom.milliseconds,
             ])
     }

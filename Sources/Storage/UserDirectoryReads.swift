@@ -1,5 +1,4 @@
 import Coding
-import GRDB
 package import RelyingParty
 
 /// Users joined with the identity they were created by, or have moved to since: one row each, however many identities they have.
@@ -8,6 +7,14 @@ enum UserQuery {
         SELECT \(UserColumns.list) FROM user u JOIN apple_identity i ON i.user = u.id \
         AND i.id = (SELECT id FROM apple_identity WHERE user = u.id ORDER BY moved_to IS NOT NULL, id LIMIT 1)
         """
+
+    /// By team and subject; the identity's row follows the user's columns.
+    static let ofIdentity = """
+        SELECT \(UserColumns.list), i.id FROM apple_identity i JOIN user u ON u.id = i.user
+        WHERE i.team = ? AND i.subject = ?
+        """
+
+    static let byID = "\(one) WHERE u.id = ?"
 }
 
 // Looking people up: `UserDirectory`'s reads.

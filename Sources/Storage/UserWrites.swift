@@ -1,5 +1,4 @@
 import Coding
-import GRDB
 import RelyingParty
 
 extension SQLiteConnection {
@@ -20,7 +19,7 @@ extension SQLiteConnection {
 
     /// The user with the identity they were created by, or the one they have moved to since.
     func user(_ id: UserID) throws -> User? {
-        try firstRow("\(UserQuery.one) WHERE u.id = ?", [id.rawValue]).map { try User(row: $0) }
+        try firstRow(UserQuery.byID, [id.rawValue]).map { try User(row: $0) }
     }
 
     /// Sets the state, with its event; ends every session of one who is disabled.

@@ -1,5 +1,4 @@
 package import Coding
-import GRDB
 package import RelyingParty
 
 // The queue between the journal and the webhook endpoints.

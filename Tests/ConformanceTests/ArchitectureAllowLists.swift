@@ -15,8 +15,10 @@ enum AllowLists {
             "touched on the thread of its stream's loop, asserted",
         "Sources/HTTP/HTTP2/HTTP2Responding.swift HTTP2Answer": "made and taken apart on the loop of its connection",
         "Sources/HTTP/Client/ConnectionPool.swift ConnectionPool": "one per loop, touched on its thread, asserted",
+        "Sources/Storage/SQLite/SQLiteConnection.swift SQLiteConnection": "used by one thread at a time: see its proof",
         "Sources/Crypto/SecretBytes.swift Storage": "written by init alone",
         "Sources/Crypto/FetchedAlgorithms.swift FetchedAlgorithms": "OpenSSL algorithms are immutable once fetched",
+        "Sources/Crypto/EVPVerifier.swift EVPVerifier": "a context that is only copied from",
         "Sources/Crypto/EVPKey.swift EVPKey": "a complete key; OpenSSL locks its own caches inside",
         "Sources/AppleSimulator/OpenSSL/ClientKey.swift ClientKey": "a complete key, as above",
         "Sources/AppleSimulator/OpenSSL/RSASigningKey.swift RSASigningKey": "a complete key, as above",
@@ -28,6 +30,7 @@ enum AllowLists {
         "Sources/HTTP/HTTP2/HTTP2Session.swift": "nghttp2 takes pointers; wrapped here and in its callbacks",
         "Sources/HTTP/HTTP2/HTTP2Callbacks.swift": "what nghttp2 calls is given pointers",
         "Sources/Crypto/": "OpenSSL's digests, ciphers and keys take pointers; wrapped once, here",
+        "Sources/Storage/SQLite/": "SQLite's statements take and give pointers; wrapped once, here",
         "Sources/AppleSimulator/OpenSSL/": "the simulator's own wrapper, which shares nothing with the server's",
     ]
 

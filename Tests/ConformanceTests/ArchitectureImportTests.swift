@@ -23,6 +23,7 @@ enum ImportRules {
         "Sources/Storage": [
             "RelyingParty", "Crypto", "Coding", "GRDB", "Logging", "FoundationEssentials", "Synchronization",
         ],
+        "Sources/Storage/SQLite": ["RelyingParty", "Crypto", "GRDB", "GRDBSQLite", "Synchronization"],
         "Sources/Web": [
             "RelyingParty", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Mustache", "Logging", "Metrics",
             "Synchronization",
@@ -59,7 +60,9 @@ enum ImportRules {
     ]
 
     /// Modules whose types stay inside the target that wraps them: never part of its `package` API.
-    static let wrapped: Set<String> = ["COpenSSL", "CNghttp2", "CLinux", "GRDB", "Glibc", "Mustache", "Configuration"]
+    static let wrapped: Set<String> = [
+        "COpenSSL", "CNghttp2", "CLinux", "GRDB", "GRDBSQLite", "Glibc", "Mustache", "Configuration",
+    ]
 
     struct Import: Hashable {
         var path: String

@@ -140,10 +140,9 @@ private struct Life {
 
     func status(of subject: String, _ team: TeamID) throws -> CredentialStatus? {
         try world.bench.stranger().read { connection in
-            try Row.fetchOne(
-                connection,
-                sql: "SELECT \(CredentialColumns.list) FROM apple_identity i WHERE i.team = ? AND i.subject = ?",
-                arguments: [team.rawValue, subject]
+            try Storage.SQLiteConnection(connection).firstRow(
+                "SELECT \(CredentialColumns.list) FROM apple_identity i WHERE i.team = ? AND i.subject = ?",
+                [team.rawValue, subject]
             ).map { try CredentialStatus(row: $0, from: 0) }
         }
     }

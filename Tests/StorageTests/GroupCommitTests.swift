@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import Foundation
 import GRDB
 import RelyingParty
 import Testing
@@ -220,5 +221,38 @@ import Testing
         #expect(Set(sessions.compactMap { $0?.user }).count == 50)
         #expect(database.statistics.transactions < 300)
         database.close()
+    }
+
+    @Test("what waits when the database closes is committed and answered, what comes later is refused")
+    func finishesWhenClosing() async throws {
+        let bench = try Bench()
+        let database = try open(bench)
+        let stranger = try bench.stranger()
+        try await stranger.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        let errors = try await withThrowingTaskGroup(of: StoreError?.self) { group in
+            group.addTask { [save = save(database, "s0")] in await save() }
+            while database.statistics.running < 1 { await Task.yield() }
+            for number in 1..<20 { group.addTask { [save = save(database, "s\(number)")] in await save() } }
+            while database.statistics.pending < 19 { await Task.yield() }
+            // Its own thread: closing waits for the writer, and that for the lock.
+            group.addTask {
+                await withCheckedContinuation { continuation in
+                    Thread.detachNewThread {
+                        database.close()
+                        continuation.resume()
+                    }
+                }
+                return nil
+            }
+            try await stranger.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(errors == Array(repeating: nil, count: 21))
+        #expect(try saved(bench).count == 20)
+        guard case .unavailable = await save(database, "late")() else {
+            Issue.record("not refused")
+            return
+        }
+        #expect(try saved(bench).count == 20)
     }
 }

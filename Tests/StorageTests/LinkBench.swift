@@ -40,6 +40,8 @@ final class LinkApple: IdentityProvider {
             name: field("user").map { PersonName(given: $0) }, error: field("error"))
     }
 
+    func claimedSubject(of identityToken: String) -> AppleSubject? { nil }
+
     func displayName(given: String?, family: String?) -> PersonName { PersonName(given: given, family: family) }
 
     func verify(

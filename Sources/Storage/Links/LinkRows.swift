@@ -1,5 +1,4 @@
 import Coding
-import GRDB
 import RelyingParty
 
 /// The columns of a link, in the order `StoredLink.init(row:)` reads them.
@@ -82,9 +81,9 @@ extension SQLiteConnection {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                link.key.rawValue, link.style.rawValue, link.kind.rawValue, link.state.rawValue, blob(link.tokenHash),
+                link.key.rawValue, link.style.rawValue, link.kind.rawValue, link.state.rawValue, link.tokenHash,
                 link.externalID, link.displayName, link.returnTo, link.mayReplace, link.nonce,
-                link.createdAt.milliseconds, link.expiresAt.milliseconds, link.sealedChallenge.map { blob($0) },
+                link.createdAt.milliseconds, link.expiresAt.milliseconds, link.sealedChallenge.map { $0 },
                 StringList.encode(link.methods), link.waiting?.rawValue,
             ])
     }

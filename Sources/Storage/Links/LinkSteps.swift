@@ -1,6 +1,5 @@
 package import Coding
 package import Crypto
-import GRDB
 package import RelyingParty
 
 // A link until it is committed.
@@ -17,7 +16,7 @@ extension Database: LinkStore {
         try await commits.write { connection, _ in
             try connection.run(
                 "UPDATE account_link SET browser = ?1 WHERE id = ?2 AND state = 'open' AND coalesce(browser, ?1) = ?1",
-                [blob(browser), key.rawValue])
+                [browser, key.rawValue])
             return connection.changesCount > 0
         }
     }
@@ -80,7 +79,7 @@ extension Database: LinkStore {
         try await commits.write { connection, _ in
             try connection.run(
                 "UPDATE account_link SET sealed_challenge = ?, methods = ? WHERE id = ? AND state = 'challenged'",
-                [blob(sealedChallenge), StringList.encode(methods), key.rawValue])
+                [sealedChallenge, StringList.encode(methods), key.rawValue])
             return connection.changesCount > 0
         }
     }
@@ -106,7 +105,7 @@ extension Database: LinkStore {
                 subject = ?, tries = 0 WHERE id = ?
                 """,
                 [
-                    blob(authorization.request), blob(authorization.codeHash), blob(authorization.sealedIdentity),
+                    authorization.request, authorization.codeHash, authorization.sealedIdentity,
                     authorization.team.rawValue, authorization.subject.rawValue, key.rawValue,
                 ])
             return try connection.storedLink(key)?.link

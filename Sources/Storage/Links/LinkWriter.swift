@@ -1,5 +1,4 @@
 import Coding
-import GRDB
 import RelyingParty
 
 /// What a link does to users, in one transaction each.

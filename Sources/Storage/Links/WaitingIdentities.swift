@@ -1,6 +1,5 @@
 package import Coding
 package import Crypto
-import GRDB
 package import RelyingParty
 
 // Identities whose people are asked whether they have an account.
@@ -9,7 +8,7 @@ extension Database {
         _ identity: WaitingIdentity, at now: Timestamp
     ) async throws(StoreError) -> WaitingIdentity? {
         try await commits.write { connection, _ in
-            let earlier = try connection.waiting("attempt = ?", [blob(identity.attempt)], at: now)
+            let earlier = try connection.waiting("attempt = ?", [identity.attempt], at: now)
             if let earlier { return earlier }
             // Also somebody who comes from another team, and is about to be recognized by Apple's name for them there.
             let isKnown = try connection.integer(
@@ -19,7 +18,7 @@ extension Database {
                 """,
                 [identity.team.rawValue, identity.subject.rawValue, identity.transferSubject])
             let isUsed = try connection.integer(
-                "SELECT 1 FROM used_attempt WHERE attempt = ?", [blob(identity.attempt)])
+                "SELECT 1 FROM used_attempt WHERE attempt = ?", [identity.attempt])
             guard isKnown == nil, isUsed == nil else { return nil }
             try connection.run(
                 """
@@ -27,9 +26,9 @@ extension Database {
                 expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (attempt) DO NOTHING
                 """,
                 [
-                    identity.id.rawValue, blob(identity.attempt), blob(identity.bindingHash),
-                    blob(identity.ticketHash), identity.team.rawValue, identity.subject.rawValue,
-                    blob(identity.sealedIdentity), identity.expiresAt.milliseconds,
+                    identity.id.rawValue, identity.attempt, identity.bindingHash,
+                    identity.ticketHash, identity.team.rawValue, identity.subject.rawValue,
+                    identity.sealedIdentity, identity.expiresAt.milliseconds,
                 ])
             return connection.changesCount > 0 ? identity : nil
         }
@@ -40,11 +39,11 @@ extension Database {
     }
 
     package func waiting(ticket: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity? {
-        try await read { connection in try connection.waiting("ticket_hash = ?", [blob(ticket)], at: now) }
+        try await read { connection in try connection.waiting("ticket_hash = ?", [ticket], at: now) }
     }
 
     package func waiting(attempt: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity? {
-        try await read { connection in try connection.waiting("attempt = ?", [blob(attempt)], at: now) }
+        try await read { connection in try connection.waiting("attempt = ?", [attempt], at: now) }
     }
 }
 

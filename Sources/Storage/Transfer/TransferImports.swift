@@ -1,6 +1,5 @@
 package import Coding
 import Crypto
-import GRDB
 package import RelyingParty
 
 extension Database: TransferImportStore {

@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
 
 /// One person being moved to another team, inside a transaction.

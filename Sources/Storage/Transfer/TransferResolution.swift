@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
 
 // Who a subject names while a person moves from one team to another.

@@ -1,0 +1,67 @@
+import GRDB
+import RelyingParty
+import Synchronization
+
+/// Read-only connections for look-ups that take microseconds: made on the thread that asks, without a way to another
+/// queue and back. As many as threads have ever asked at once.
+final class ReadConnections: Sendable {
+    private struct Reader: Sendable {
+        let queue: DatabaseQueue
+        let connection: SQLiteConnection
+    }
+
+    private struct State {
+        var idle: [Reader] = []
+        var isClosed = false
+    }
+
+    private let connections: Connections
+    private let state = Mutex(State())
+
+    init(_ connections: Connections) {
+        self.connections = connections
+    }
+
+    /// Runs `body` on this thread. For look-ups by a key, one statement each: there is no transaction around them.
+    func read<Value>(_ body: (SQLiteConnection) throws -> Value) throws(StoreError) -> Value {
+        do {
+            let reader = try take()
+            defer { give(reader) }
+            return try body(reader.connection)
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
+    private func take() throws -> Reader {
+        let idle = try state.withLock { state in
+            guard !state.isClosed else { throw StoreError.unavailable("the database is closed") }
+            return state.idle.popLast()
+        }
+        if let idle { return idle }
+        let queue = try connections.makeReader(label: "look-up")
+        return Reader(queue: queue, connection: try queue.unsafeRead { try SQLiteConnection($0) })
+    }
+
+    private func give(_ reader: Reader) {
+        let mustClose = state.withLock { state in
+            if !state.isClosed { state.idle.append(reader) }
+            return state.isClosed
+        }
+        if mustClose { close(reader) }
+    }
+
+    private func close(_ reader: Reader) {
+        reader.connection.close()
+        try? reader.queue.close()
+    }
+
+    func close() {
+        let idle = state.withLock { state in
+            state.isClosed = true
+            defer { state.idle = [] }
+            return state.idle
+        }
+        for reader in idle { close(reader) }
+    }
+}

@@ -1,0 +1,133 @@
+import GRDB
+import GRDBSQLite
+
+/// One prepared statement of one connection. Not Sendable: it is used where its connection is.
+@safe final class SQLiteStatement {
+    // Safe: prepared by `init` and finalized by `deinit` alone. `database` is open for as long: a connection drops its
+    // statements before it closes.
+    private let pointer: OpaquePointer
+    private let database: OpaquePointer
+    private let parameterCount: Int
+    private let columnCount: Int32
+
+    init(_ sql: String, on database: OpaquePointer) throws {
+        var pointer: OpaquePointer?
+        let code = unsafe sqlite3_prepare_v3(
+            database, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, nil)
+        guard code == SQLITE_OK, let pointer = unsafe pointer else {
+            throw unsafe DatabaseError(code: code, of: database)
+        }
+        unsafe self.pointer = pointer
+        unsafe self.database = database
+        parameterCount = Int(unsafe sqlite3_bind_parameter_count(pointer))
+        columnCount = unsafe sqlite3_column_count(pointer)
+    }
+
+    deinit {
+        unsafe sqlite3_finalize(pointer)
+    }
+
+    /// Goes on to the next row.
+    /// - Returns: false when there is none: the statement is done.
+    func step() throws -> Bool {
+        let code = unsafe sqlite3_step(pointer)
+        switch code {
+        case SQLITE_ROW: return true
+        case SQLITE_DONE: return false
+        default: throw unsafe DatabaseError(code: code, of: database)
+        }
+    }
+
+    /// Ends what `step` began; the next one begins anew. Its own failure is that of the last step, told already.
+    func reset() {
+        unsafe sqlite3_reset(pointer)
+    }
+
+    // MARK: Parameters
+
+    /// All of them, before the first step.
+    func bind(_ arguments: StatementArguments) throws {
+        guard arguments.values.count == parameterCount else {
+            throw DatabaseError(
+                resultCode: .SQLITE_MISUSE,
+                message: "\(arguments.values.count) values for a statement of \(parameterCount)")
+        }
+        var index: Int32 = 1
+        for value in arguments.values {
+            let code = unsafe value?.bind(to: self, at: index) ?? sqlite3_bind_null(pointer, index)
+            guard code == SQLITE_OK else { throw unsafe DatabaseError(code: code, of: database) }
+            index += 1
+        }
+    }
+
+    func bind(_ value: Int64, at index: Int32) -> Int32 {
+        unsafe sqlite3_bind_int64(pointer, index, value)
+    }
+
+    func bind(_ value: String, at index: Int32) -> Int32 {
+        var value = value
+        // Safe: SQLite copies the `count` bytes during the call.
+        return value.withUTF8 { text in
+            guard !text.isEmpty else { return unsafe sqlite3_bind_text(pointer, index, "", 0, Self.copied) }
+            return unsafe text.withMemoryRebound(to: CChar.self) { text in
+                unsafe sqlite3_bind_text64(
+                    pointer, index, text.baseAddress, UInt64(text.count), Self.copied, UInt8(SQLITE_UTF8))
+            }
+        }
+    }
+
+    func bind(_ value: [UInt8], at index: Int32) -> Int32 {
+        // Safe: as above. A null pointer would bind NULL.
+        unsafe value.withUnsafeBytes { bytes in
+            guard unsafe !bytes.isEmpty else { return unsafe sqlite3_bind_zeroblob(pointer, index, 0) }
+            return unsafe sqlite3_bind_blob64(
+                pointer, index, bytes.baseAddress, UInt64(bytes.count), Self.copied)
+        }
+    }
+
+    /// SQLITE_TRANSIENT: a macro that Swift does not import.
+    private static var copied: sqlite3_destructor_type { unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
+
+    // MARK: Columns
+
+    /// A copy of the row `step` has come to.
+    var row: Row {
+        var values: [SQLiteValue] = []
+        values.reserveCapacity(Int(columnCount))
+        for column in 0..<columnCount { values.append(value(column)) }
+        return Row(values: values)
+    }
+
+    private func value(_ column: Int32) -> SQLiteValue {
+        switch unsafe sqlite3_column_type(pointer, column) {
+        case SQLITE_INTEGER: .integer(unsafe sqlite3_column_int64(pointer, column))
+        case SQLITE_FLOAT: .real(unsafe sqlite3_column_double(pointer, column))
+        case SQLITE_TEXT: .text(text(column))
+        case SQLITE_BLOB: .blob(blob(column))
+        default: .null
+        }
+    }
+
+    // Safe, both: the pointer is good for so many bytes until the next step, and they are copied. It is asked for before
+    // the count, as SQLite wants it.
+    private func text(_ column: Int32) -> String {
+        let start = unsafe sqlite3_column_text(pointer, column)
+        let count = Int(unsafe sqlite3_column_bytes(pointer, column))
+        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    private func blob(_ column: Int32) -> [UInt8] {
+        let start = unsafe sqlite3_column_blob(pointer, column)
+        let count = Int(unsafe sqlite3_column_bytes(pointer, column))
+        return unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
+    }
+}
+
+extension DatabaseError {
+    /// What SQLite says of the failure a connection has just had.
+    init(code: Int32, of database: OpaquePointer) {
+        let message = unsafe sqlite3_errmsg(database).map { unsafe String(cString: $0) }
+        self.init(
+            resultCode: ResultCode(rawValue: unsafe max(code, sqlite3_extended_errcode(database))), message: message)
+    }
+}
