@@ -19,8 +19,9 @@ final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// Kept for each origin, and for how long in milliseconds.
-    private static let maximum = 8
+    /// Kept for each origin, and for how long in milliseconds. As many as sign-ins may well be under way at once: what is
+    /// not kept is opened anew, for more than the exchange itself costs.
+    private static let maximum = 64
     private static let idleTime: Int64 = 20_000
 
     let loop: EventLoop
