@@ -59,6 +59,10 @@ package final class AppleIdentityProvider: IdentityProvider {
         try CallbackFormParser.parse(body)
     }
 
+    package func claimedSubject(of identityToken: String) -> AppleSubject? {
+        CallbackFormParser.claimedSubject(of: identityToken)
+    }
+
     package func displayName(given: String?, family: String?) -> PersonName {
         PersonName(given: given.flatMap(DisplayName.sanitize), family: family.flatMap(DisplayName.sanitize))
     }

@@ -36,13 +36,12 @@ enum CallbackFormParser {
         {
             form.name = person.name
             form.rawUser = user
-            form.claimedSubject = form.identityToken.flatMap(claimedSubject)
         }
         return form
     }
 
     /// `sub` of a token nobody has verified yet.
-    private static func claimedSubject(of token: String) -> AppleSubject? {
+    static func claimedSubject(of token: String) -> AppleSubject? {
         guard let payload = (try? CompactJWS.parse(token))?.payload, let claims = try? JWTClaims.parse(payload),
             let subject = claims.string("sub"), !subject.isEmpty
         else { return nil }

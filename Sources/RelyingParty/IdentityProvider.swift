@@ -19,6 +19,9 @@ package protocol IdentityProvider: Sendable {
     /// Parses the body of `POST /apple/callback`. Duplicate or oversized fields are refused.
     func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm
 
+    /// Whom an identity token names, by its own unverified word; nil when it names nobody.
+    func claimedSubject(of identityToken: String) -> AppleSubject?
+
     /// A name as an app sent it, made safe for display; empty when nothing of it is usable.
     func displayName(given: String?, family: String?) -> PersonName
 
@@ -61,8 +64,6 @@ package struct CallbackForm: Sendable {
     package var identityToken: String?
     /// The name in `user`, made safe for display; nil when absent or unusable. Never the address.
     package var name: PersonName?
-    /// Whom the identity token names, by its own unverified word; nil when there is no name to keep for them.
-    package var claimedSubject: AppleSubject?
     /// The raw `user` field, kept only to be posted again by the re-post page.
     package var rawUser: String?
     /// `error`, such as `user_cancelled_authorize`.
@@ -72,13 +73,12 @@ package struct CallbackForm: Sendable {
 
     package init(
         state: String? = nil, code: String? = nil, identityToken: String? = nil, name: PersonName? = nil,
-        claimedSubject: AppleSubject? = nil, rawUser: String? = nil, error: String? = nil, isRepost: Bool = false
+        rawUser: String? = nil, error: String? = nil, isRepost: Bool = false
     ) {
         self.state = state
         self.code = code
         self.identityToken = identityToken
         self.name = name
-        self.claimedSubject = claimedSubject
         self.rawUser = rawUser
         self.error = error
         self.isRepost = isRepost

@@ -66,7 +66,7 @@ extension SignIn {
         let subject: AppleSubject?
         switch binding {
         case .value(let value) where constantTimeEquals(value.hash.bytes, opened.attempt.bindingHash.bytes):
-            subject = form.claimedSubject
+            subject = form.identityToken.flatMap(provider.claimedSubject)
         case .absent where opened.isStale:
             subject = await verifiedSubject(of: form, opened)
         case .absent, .value, .invalid: subject = nil

@@ -61,11 +61,13 @@ final class FakeApple: IdentityProvider {
             let parts = user.split(separator: " ")
             name = PersonName(given: parts.first.map(String.init), family: parts.dropFirst().first.map(String.init))
         }
-        let subject =
-            name == nil ? nil : field("id_token")?.split(separator: "|").first.map { AppleSubject(String($0)) }
         return CallbackForm(
             state: field("state"), code: field("code"), identityToken: field("id_token"), name: name,
-            claimedSubject: subject, rawUser: field("user"), error: field("error"), isRepost: field("repost") == "1")
+            rawUser: field("user"), error: field("error"), isRepost: field("repost") == "1")
+    }
+
+    func claimedSubject(of identityToken: String) -> AppleSubject? {
+        identityToken.split(separator: "|").first.map { AppleSubject(String($0)) }
     }
 
     func verify(

@@ -26,7 +26,6 @@ final class FakeApple: IdentityProvider, Sendable {
             case "user":
                 form.rawUser = field.value
                 form.name = PersonName(given: "Anna")
-                form.claimedSubject = AppleSubject("001.sub")
             case "error": form.error = field.value
             case "bramley_repost": form.isRepost = field.value == "1"
             default: continue
@@ -34,6 +33,8 @@ final class FakeApple: IdentityProvider, Sendable {
         }
         return form
     }
+
+    func claimedSubject(of identityToken: String) -> AppleSubject? { AppleSubject("001.sub") }
 
     func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]

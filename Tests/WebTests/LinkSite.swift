@@ -197,6 +197,8 @@ final class TokenApple: IdentityProvider {
             state: field("state"), code: field("code"), identityToken: field("id_token"), error: field("error"))
     }
 
+    func claimedSubject(of identityToken: String) -> AppleSubject? { nil }
+
     func displayName(given: String?, family: String?) -> PersonName { PersonName(given: given, family: family) }
 
     func verify(

@@ -23,6 +23,9 @@ struct CallbackRoute: Sendable {
             device: DeviceDescription.device(of: request), keptName: keptName(request))
         switch outcome {
         case .repost(let form): return repost(form, request)
+        // In no language: what the callback says of one is not read again.
+        case .signedIn(let token, let session, let returnTo):
+            return answers.signedIn(token, session, returnTo, binding: binding, request: request)
         case .failed(let failure, let retry):
             let name = await signIn.nameToKeep(of: failure, body: request.body, binding: binding)
             throw .signIn(

@@ -18,9 +18,7 @@ struct SignInAnswers: Sendable {
     ) throws(WebFailure) -> ServerResponse {
         switch outcome {
         case .signedIn(let token, let session, let returnTo):
-            remember(binding, session.tokenHash, returnTo)
-            return responses.redirect(
-                to: returnTo.location, cookies: [cookies.setSession(token.reveal())] + forgettingName(request))
+            return signedIn(token, session, returnTo, binding: binding, request: request)
         case .alreadySignedIn(let returnTo): return responses.redirect(to: returnTo.location)
         case .pending: return message("pending", locale, request)
         case .disabled: return message("disabled", locale, request)
@@ -36,6 +34,15 @@ struct SignInAnswers: Sendable {
         case .failed(let failure, let retry):
             throw .signIn(failure, retry: retry.map { SignInRetry(target: $0, language: locale.chosen) })
         }
+    }
+
+    func signedIn(
+        _ token: SessionToken, _ session: Session, _ returnTo: ReturnTarget, binding: BindingCookie,
+        request: ServerRequest
+    ) -> ServerResponse {
+        remember(binding, session.tokenHash, returnTo)
+        return responses.redirect(
+            to: returnTo.location, cookies: [cookies.setSession(token.reveal())] + forgettingName(request))
     }
 
     /// "Already have an account?" The browser's binding lives on while its person signs in to the application.
