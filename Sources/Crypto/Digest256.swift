@@ -12,7 +12,9 @@ package struct Digest256: Hashable, Sendable {
     package init?(bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         func word(_ start: Int) -> UInt64 {
-            bytes[start..<(start + 8)].reduce(0) { $0 << 8 | UInt64($1) }
+            var word: UInt64 = 0
+            for index in start..<(start + 8) { word = word << 8 | UInt64(bytes[index]) }
+            return word
         }
         words = (word(0), word(8), word(16), word(24))
     }
@@ -20,11 +22,16 @@ package struct Digest256: Hashable, Sendable {
     /// All 32, most significant first.
     package var bytes: [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(32)
-        for word in [words.0, words.1, words.2, words.3] {
-            for shift in stride(from: 56, through: 0, by: -8) {
-                bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
+        bytes.append(addingCapacity: 32) { bytes in
+            func append(_ word: UInt64) {
+                for shift in stride(from: UInt64(56), through: 0, by: -8) {
+                    bytes.append(UInt8(truncatingIfNeeded: word >> shift))
+                }
             }
+            append(words.0)
+            append(words.1)
+            append(words.2)
+            append(words.3)
         }
         return bytes
     }

@@ -5,7 +5,7 @@ internal import COpenSSL
 /// An OpenSSL without one of them cannot run this server at all, and no request decides which is fetched, so a missing
 /// one traps with its name.
 @safe final class FetchedAlgorithms: @unchecked Sendable {
-    // @unchecked: EVP_MD, EVP_CIPHER and EVP_KDF are immutable once fetched and may be shared by threads
+    // @unchecked: EVP_MD, EVP_CIPHER, EVP_KDF and EVP_MAC are immutable once fetched and may be shared by threads
     // (openssl-threads(7)); these are never freed.
     static let shared = FetchedAlgorithms()
 
@@ -13,6 +13,7 @@ internal import COpenSSL
     let sha512: OpaquePointer
     let aes256GCM: OpaquePointer
     let hkdf: OpaquePointer
+    let hmac: OpaquePointer
 
     private init() {
         guard let sha256 = unsafe EVP_MD_fetch(nil, "SHA256", nil) else {
@@ -27,9 +28,13 @@ internal import COpenSSL
         guard let hkdf = unsafe EVP_KDF_fetch(nil, "HKDF", nil) else {
             preconditionFailure("This OpenSSL offers no HKDF.")
         }
+        guard let hmac = unsafe EVP_MAC_fetch(nil, "HMAC", nil) else {
+            preconditionFailure("This OpenSSL offers no HMAC.")
+        }
         unsafe self.sha256 = sha256
         unsafe self.sha512 = sha512
         unsafe self.aes256GCM = aes256GCM
         unsafe self.hkdf = hkdf
+        unsafe self.hmac = hmac
     }
 }

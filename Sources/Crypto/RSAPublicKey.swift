@@ -5,7 +5,7 @@ package struct RSAPublicKey: Sendable {
     /// Bits of the modulus.
     package static let allowedBits = 2048...4096
 
-    private let key: EVPKey
+    private let verifier: EVPVerifier
     /// Bytes of the modulus, and so of every signature.
     private let signatureCount: Int
 
@@ -39,8 +39,10 @@ package struct RSAPublicKey: Sendable {
                 return unsafe EVPKey.makePublic(type: "RSA", parameters: &parameters)
             }
         }
-        guard let key else { throw .internalFailure }
-        self.key = key
+        guard let key, let verifier = unsafe EVPVerifier(key: key, digest: FetchedAlgorithms.shared.sha256) else {
+            throw .internalFailure
+        }
+        self.verifier = verifier
         signatureCount = modulus.count
     }
 
@@ -49,7 +51,7 @@ package struct RSAPublicKey: Sendable {
     /// - Returns: false for any signature that is not exactly the one encoding RFC 8017 §8.2.2 allows.
     package func verifyRS256(signature: [UInt8], message: [UInt8]) -> Bool {
         guard signature.count == signatureCount else { return false }
-        return unsafe key.verify(signature: signature, message: message, digest: FetchedAlgorithms.shared.sha256)
+        return verifier.verify(signature: signature, message: message)
     }
 
     private static func nativeEndian(_ bytes: [UInt8]) -> [UInt8] {

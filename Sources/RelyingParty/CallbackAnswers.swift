@@ -33,8 +33,20 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
 
     private struct State {
         var entries: [Digest256: Entry] = [:]
-        /// Keys of answered entries, oldest first.
+        /// Keys of answered entries, oldest first, from `oldest` on.
         var answered: [Digest256] = []
+        var oldest = 0
+
+        /// Forgets the oldest answer. What is in front of it goes when it is half of the list: removing each at once
+        /// would move all the others each time.
+        mutating func dropOldest() {
+            entries[answered[oldest]] = nil
+            oldest += 1
+            if oldest * 2 >= answered.count {
+                answered.removeFirst(oldest)
+                oldest = 0
+            }
+        }
     }
 
     private let state = Mutex(State())
@@ -99,9 +111,8 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
             return nil
         case nil:
             if state.entries.count >= capacity {
-                guard let oldest = state.answered.first else { return .alone }
-                state.answered.removeFirst()
-                state.entries[oldest] = nil
+                guard state.oldest < state.answered.count else { return .alone }
+                state.dropOldest()
             }
             state.entries[key] = .running([])
             return .owner
@@ -126,14 +137,11 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
 
     /// Drops what is too old, and everything from the future of a clock that was set back.
     private static func expire(_ state: inout State, now: Timestamp) {
-        var expired = 0
-        for key in state.answered {
-            guard case .answered(_, let moment) = state.entries[key] else { break }
+        while state.oldest < state.answered.count {
+            guard case .answered(_, let moment) = state.entries[state.answered[state.oldest]] else { break }
             guard now >= moment.adding(milliseconds: lifetime) || now < moment else { break }
-            state.entries[key] = nil
-            expired += 1
+            state.dropOldest()
         }
-        state.answered.removeFirst(expired)
     }
 }
 

@@ -128,7 +128,6 @@ extension SignIn {
         _ identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: SessionToken, device: Device
     ) async throws(SignInFailure) -> SignInResult {
         let now = clock.now()
-        let identifiers = RandomIdentifier(random: random)
         let record = SignInRecord(
             attempt: attempt.id, bindingHash: attempt.bindingHash, attemptIssuedAt: attempt.issuedAt,
             attemptExpiresAt: rowEnd(of: attempt), team: provider.team, claims: identity.claims,

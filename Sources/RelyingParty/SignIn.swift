@@ -14,6 +14,7 @@ package final class SignIn: Sendable {
     let configuration: SignInConfiguration
     let clock: any WallClock
     let random: any RandomSource
+    let identifiers: RandomIdentifier
     let logger: Logger
     let answers: CallbackAnswers<SignInOutcome>
     let nativeAnswers: CallbackAnswers<NativeSignInOutcome>
@@ -36,6 +37,7 @@ package final class SignIn: Sendable {
         self.configuration = configuration
         self.clock = clock
         self.random = random
+        identifiers = RandomIdentifier(random: BufferedRandom(random))
         self.logger = logger
         self.answers = CallbackAnswers(clock: clock)
         self.nativeAnswers = CallbackAnswers(clock: clock)
@@ -179,12 +181,16 @@ package final class SignIn: Sendable {
 
     /// What tells two posts of one browser apart: every field but the re-post flag, and the binding.
     private static func key(of form: CallbackForm, binding: BrowserBinding) -> Digest256 {
+        let fields = [form.state, form.code, form.identityToken, form.rawUser, form.error]
         var bytes = binding.hash.bytes
-        for field in [form.state, form.code, form.identityToken, form.rawUser, form.error] {
-            let text = Array((field ?? "").utf8)
+        bytes.reserveCapacity(fields.reduce(bytes.count) { $0 + 5 + ($1?.utf8.count ?? 0) })
+        for field in fields {
+            let text = (field ?? "").utf8
             bytes.append(field == nil ? 0 : 1)
-            for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: text.count >> shift)) }
-            bytes += text
+            for shift in stride(from: 24, through: 0, by: -8) {
+                bytes.append(UInt8(truncatingIfNeeded: text.count >> shift))
+            }
+            bytes.append(contentsOf: text)
         }
         return SHA256.hash(bytes)
     }

@@ -27,7 +27,7 @@ package struct CompactJWS: Sendable {
         guard text.utf8.count <= maximumBytes else { throw .tooLarge(limit: maximumBytes) }
         let bytes = Array(text.utf8)
         let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts.allSatisfy({ !$0.isEmpty }) else { throw .notCompact }
+        guard parts.count == 3, !parts[0].isEmpty, !parts[1].isEmpty, !parts[2].isEmpty else { throw .notCompact }
         guard let headerBytes = Base64URL.decode(parts[0]) else { throw .notBase64URL(part: "header") }
         guard let payload = Base64URL.decode(parts[1]) else { throw .notBase64URL(part: "payload") }
         guard let signature = Base64URL.decode(parts[2]) else { throw .notBase64URL(part: "signature") }
