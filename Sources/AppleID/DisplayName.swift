@@ -9,6 +9,7 @@ package enum DisplayName {
     /// (the joiners U+200C and U+200D stay: Persian and Indic names need them), white space is trimmed, the length is
     /// bounded; nil when nothing visible is left.
     package static func sanitize(_ text: String) -> String? {
+        if let name = plain(text) { return name }
         var kept = String.UnicodeScalarView()
         for scalar in text.unicodeScalars where !isRemoved(scalar) { kept.append(scalar) }
         var name = trimmed(String(kept))[...]
@@ -22,6 +23,17 @@ package enum DisplayName {
         name = name[..<end]
         let result = trimmed(String(name))
         return result.unicodeScalars.contains(where: isVisible) ? result : nil
+    }
+
+    /// The same for a short name of printable ASCII that has no blank at either end, which is left as it is; nil for any
+    /// other.
+    private static func plain(_ text: String) -> String? {
+        let bytes = text.utf8.span
+        guard (1...maximumCharacters).contains(bytes.count), bytes[0] != 0x20, bytes[bytes.count - 1] != 0x20 else {
+            return nil
+        }
+        for index in bytes.indices where !(0x20...0x7E).contains(bytes[index]) { return nil }
+        return text
     }
 
     private static func isRemoved(_ scalar: Unicode.Scalar) -> Bool {

@@ -22,22 +22,27 @@ package enum EmailClaims {
 
     /// RFC 5322 §3.4.1, the dot-atom form only: no quoting, no comments, no literals, nothing but ASCII.
     package static func isSafe(_ address: String) -> Bool {
-        guard address.utf8.count <= maximumSize else { return false }
-        let parts = address.split(separator: "@", omittingEmptySubsequences: false)
-        guard parts.count == 2, isDotAtom(parts[0], also: "!#$%&'*+-/=?^_`{|}~"), isDotAtom(parts[1], also: "-")
-        else { return false }
-        return parts[0].utf8.count <= 64
+        guard address.utf8.count <= maximumSize, let at = address.utf8.firstIndex(of: UInt8(ascii: "@")) else {
+            return false
+        }
+        let (local, domain) = (address.utf8[..<at], address.utf8[address.utf8.index(after: at)...])
+        return local.count <= 64 && isDotAtom(local, also: "!#$%&'*+-/=?^_`{|}~") && isDotAtom(domain, also: "-")
     }
 
-    private static func isDotAtom(_ text: Substring, also symbols: String) -> Bool {
-        text.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { atom in
-            !atom.isEmpty
-                && atom.utf8.allSatisfy { byte in
-                    switch byte {
-                    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                    default: symbols.utf8.contains(byte)
-                    }
-                }
+    private static func isDotAtom(_ text: Substring.UTF8View, also symbols: String) -> Bool {
+        // An atom is not empty: neither at the ends nor between two dots.
+        var isEmpty = true
+        for byte in text {
+            switch byte {
+            case UInt8(ascii: "."):
+                if isEmpty { return false }
+                isEmpty = true
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: isEmpty = false
+            default:
+                guard symbols.utf8.contains(byte) else { return false }
+                isEmpty = false
+            }
         }
+        return !isEmpty
     }
 }

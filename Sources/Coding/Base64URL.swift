@@ -14,15 +14,15 @@ package enum Base64URL {
 
     /// - Returns: nil for padding, whitespace, `+`, `/`, a length no encoder makes, or bits set beyond the last byte.
     package static func decode(_ text: String) -> [UInt8]? {
-        decode(Array(text.utf8))
+        Base64Alphabet.url.decode(text.utf8.span)
     }
 
     package static func decode(_ text: [UInt8]) -> [UInt8]? {
-        Base64Alphabet.url.decode(text[...])
+        Base64Alphabet.url.decode(text.span)
     }
 
     package static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        Base64Alphabet.url.decode(text)
+        Base64Alphabet.url.decode(text.span)
     }
 }
 
@@ -44,7 +44,8 @@ package enum Base64 {
         guard text.count.isMultiple(of: 4) else { return nil }
         let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         guard padding <= 2 else { return nil }
-        return Base64Alphabet.standard.decode(text.dropLast(padding))
+        let body = text.dropLast(padding)
+        return Base64Alphabet.standard.decode(body.span)
     }
 }
 
@@ -70,43 +71,66 @@ private struct Base64Alphabet: Sendable {
 
     func encode(_ bytes: [UInt8], padded: Bool) -> [UInt8] {
         var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        var bits: UInt32 = 0
-        var count = 0
-        for byte in bytes {
-            bits = bits << 8 | UInt32(byte)
-            count += 8
-            while count >= 6 {
-                count -= 6
-                text.append(characters[Int(bits >> UInt32(count) & 63)])
+        let characters = characters.span
+        text.append(addingCapacity: (bytes.count + 2) / 3 * 4) { text in
+            var index = 0
+            while index + 2 < bytes.count {
+                let bits = UInt32(bytes[index]) << 16 | UInt32(bytes[index + 1]) << 8 | UInt32(bytes[index + 2])
+                text.append(characters[Int(bits >> 18)])
+                text.append(characters[Int(bits >> 12 & 63)])
+                text.append(characters[Int(bits >> 6 & 63)])
+                text.append(characters[Int(bits & 63)])
+                index += 3
             }
-        }
-        if count > 0 { text.append(characters[Int(bits << UInt32(6 - count) & 63)]) }
-        if padded {
-            while !text.count.isMultiple(of: 4) { text.append(UInt8(ascii: "=")) }
+            guard index < bytes.count else { return }
+            // One byte or two are left: two characters or three.
+            let second = index + 1 < bytes.count ? bytes[index + 1] : 0
+            let bits = UInt32(bytes[index]) << 16 | UInt32(second) << 8
+            text.append(characters[Int(bits >> 18)])
+            text.append(characters[Int(bits >> 12 & 63)])
+            if index + 1 < bytes.count { text.append(characters[Int(bits >> 6 & 63)]) }
+            while padded, !text.count.isMultiple(of: 4) { text.append(UInt8(ascii: "=")) }
         }
         return text
     }
 
     /// - Parameter text: without its padding.
-    func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    func decode(_ text: Span<UInt8>) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count * 3 / 4)
+        let values = values.span
+        // All values together: a foreign one has the highest bit, which no other has.
+        var seen: UInt8 = 0
         var bits: UInt32 = 0
-        var count = 0
-        for character in text {
-            let value = values[Int(character)]
-            guard value != Self.foreign else { return nil }
-            bits = bits << 6 | UInt32(value)
-            count += 6
-            if count >= 8 {
-                count -= 8
-                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+        var count: UInt32 = 0
+        var bytes: [UInt8] = []
+        bytes.append(addingCapacity: text.count * 3 / 4) { bytes in
+            var index = 0
+            while index + 3 < text.count {
+                let first = values[Int(text[index])]
+                let second = values[Int(text[index + 1])]
+                let third = values[Int(text[index + 2])]
+                let fourth = values[Int(text[index + 3])]
+                seen |= first | second | third | fourth
+                let word = UInt32(first) << 18 | UInt32(second) << 12 | UInt32(third) << 6 | UInt32(fourth)
+                bytes.append(UInt8(truncatingIfNeeded: word >> 16))
+                bytes.append(UInt8(truncatingIfNeeded: word >> 8))
+                bytes.append(UInt8(truncatingIfNeeded: word))
+                index += 4
+            }
+            while index < text.count {
+                let value = values[Int(text[index])]
+                seen |= value
+                bits = bits << 6 | UInt32(value)
+                count += 6
+                if count >= 8 {
+                    count -= 8
+                    bytes.append(UInt8(truncatingIfNeeded: bits >> count))
+                }
+                index += 1
             }
         }
         // RFC 4648 §3.5: bits beyond the last byte must be zero, or several texts would mean the same bytes.
-        guard bits & ((1 << UInt32(count)) - 1) == 0 else { return nil }
+        guard seen & 0x80 == 0, bits & ((1 << count) - 1) == 0 else { return nil }
         return bytes
     }
 }

@@ -4,7 +4,10 @@ extension String {
     /// `==` on `String` is Unicode canonical equivalence: U+212A KELVIN SIGN equals "K". Protocol texts (JSON member
     /// names, `kid`, `aud`) are compared code unit by code unit (RFC 8259 §8.3), which is what this does.
     package func isExactly(_ other: String) -> Bool {
-        utf8.elementsEqual(other.utf8)
+        let (left, right) = (utf8.span, other.utf8.span)
+        guard left.count == right.count else { return false }
+        for index in left.indices where left[index] != right[index] { return false }
+        return true
     }
 }
 

@@ -36,30 +36,41 @@ package enum FormDecoder {
     ) throws(FormError) -> [FormField] {
         guard bytes.count <= limits.maximumBytes else { throw .tooLarge }
         var fields: [FormField] = []
-        for sequence in bytes.split(separator: UInt8(ascii: "&")) {
-            guard fields.count < limits.maximumFields else { throw .tooManyFields }
-            let equals = sequence.firstIndex(of: UInt8(ascii: "="))
-            let name = sequence[..<(equals ?? sequence.endIndex)]
-            let value = equals.map { sequence[($0 + 1)...] } ?? []
-            fields.append(FormField(name: decode(name), value: decode(value)))
+        let bytes = bytes.span
+        var start = 0
+        while start < bytes.count {
+            var equals = -1
+            var end = start
+            while end < bytes.count, bytes[end] != UInt8(ascii: "&") {
+                if equals < 0, bytes[end] == UInt8(ascii: "=") { equals = end }
+                end += 1
+            }
+            if end > start {
+                guard fields.count < limits.maximumFields else { throw .tooManyFields }
+                let name = bytes.extracting(start..<(equals < 0 ? end : equals))
+                let value = bytes.extracting((equals < 0 ? end : equals + 1)..<end)
+                fields.append(FormField(name: decode(name), value: decode(value)))
+            }
+            start = end + 1
         }
         return fields
     }
 
-    private static func decode(_ text: ArraySlice<UInt8>) -> String {
+    private static func decode(_ text: Span<UInt8>) -> String {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count)
-        var index = text.startIndex
-        while index < text.endIndex {
-            let byte = text[index]
-            if byte == UInt8(ascii: "%"), index + 2 < text.endIndex,
-                let high = Hexadecimal.value(of: text[index + 1]), let low = Hexadecimal.value(of: text[index + 2])
-            {
-                bytes.append(high << 4 | low)
-                index += 3
-            } else {
-                bytes.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
-                index += 1
+        bytes.append(addingCapacity: text.count) { bytes in
+            var index = 0
+            while index < text.count {
+                let byte = text[index]
+                if byte == UInt8(ascii: "%"), index + 2 < text.count,
+                    let high = Hexadecimal.value(of: text[index + 1]), let low = Hexadecimal.value(of: text[index + 2])
+                {
+                    bytes.append(high << 4 | low)
+                    index += 3
+                } else {
+                    bytes.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
+                    index += 1
+                }
             }
         }
         return String(decoding: bytes, as: UTF8.self)
@@ -70,6 +81,8 @@ package enum FormDecoder {
 package enum FormEncoder {
     package static func encode(_ fields: [(String, String)]) -> [UInt8] {
         var bytes: [UInt8] = []
+        // Most of it is tokens, of which nothing is escaped.
+        bytes.reserveCapacity(fields.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + 16 })
         for (name, value) in fields {
             if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }
             append(name, to: &bytes)
@@ -80,7 +93,9 @@ package enum FormEncoder {
     }
 
     private static func append(_ text: String, to bytes: inout [UInt8]) {
-        for byte in text.utf8 {
+        let text = text.utf8.span
+        for index in text.indices {
+            let byte = text[index]
             switch byte {
             case 0x20: bytes.append(UInt8(ascii: "+"))
             case UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),

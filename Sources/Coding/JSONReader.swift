@@ -65,8 +65,8 @@ package struct JSONReader {
         }
     }
 
-    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(JSONError) -> JSONValue {
-        for expected in word.description.utf8 {
+    private mutating func word(_ word: String, _ value: JSONValue) throws(JSONError) -> JSONValue {
+        for expected in word.utf8 {
             guard try peek() == expected else { throw failure(.unexpectedByte) }
             index += 1
         }
@@ -165,21 +165,30 @@ package struct JSONReader {
 
     private mutating func string() throws(JSONError) -> String {
         let opening = index
-        index += 1
-        let start = index
-        while true {
-            switch try peek() {
-            case UInt8(ascii: "\""):
-                guard let text = String(validating: bytes[start..<index], as: UTF8.self) else {
-                    throw JSONError(reason: .invalidUTF8, offset: opening)
-                }
-                index += 1
-                return text
-            case UInt8(ascii: "\\"): return try escapedString(from: start)
-            case 0..<0x20: throw failure(.controlCharacter)
-            default: index += 1
+        let start = index + 1
+        index = plainEnd(from: start)
+        switch try peek() {
+        case UInt8(ascii: "\""):
+            guard let text = String(validating: bytes[start..<index], as: UTF8.self) else {
+                throw JSONError(reason: .invalidUTF8, offset: opening)
             }
+            index += 1
+            return text
+        case UInt8(ascii: "\\"): return try escapedString(from: start)
+        default: throw failure(.controlCharacter)
         }
+    }
+
+    /// The first byte from `start` on that is a quotation mark, a backslash or a control character.
+    private func plainEnd(from start: Int) -> Int {
+        let bytes = bytes.span
+        var index = start
+        while index < bytes.count, bytes[index] != UInt8(ascii: "\""), bytes[index] != UInt8(ascii: "\\"),
+            bytes[index] >= 0x20
+        {
+            index += 1
+        }
+        return index
     }
 
     /// The rest of a string that holds escapes; `index` stands at the first of them.

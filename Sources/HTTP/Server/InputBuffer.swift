@@ -28,7 +28,9 @@ struct InputBuffer {
     /// to connection, and content may be a password.
     mutating func decode(with decoder: inout BodyDecoder, into body: inout [UInt8]) throws(WireError) {
         let used = try decoder.decode(storage.span.extracting(range), into: &body)
-        storage.replaceSubrange(start..<(start + used), with: repeatElement(0, count: used))
+        let place = start..<(start + used)
+        var bytes = storage.mutableSpan
+        for index in place { bytes[index] = 0 }
         consume(used)
     }
 

@@ -25,8 +25,12 @@ enum SecurityHeaders {
     /// For the page that opens Apple's window: `same-origin` would cut the tie by which that window answers.
     static let keepingPopups: HTTPFields = [.crossOriginOpenerPolicy: "same-origin-allow-popups"]
 
+    private static let names = fields(policy: "", referrer: .noReferrer).map(\.name)
+
     /// Adds them; a field that is set already stays as it is.
     static func add(to fields: inout HTTPFields, policy: String, referrer: ReferrerPolicy) {
+        // Whoever made the response has nearly always added them.
+        if names.allSatisfy(fields.contains) { return }
         for field in self.fields(policy: policy, referrer: referrer) where !fields.contains(field.name) {
             fields.append(field)
         }
