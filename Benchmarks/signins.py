@@ -5,7 +5,6 @@ core of its own; its CPU is reported beside the result. The server does all that
 verifications, the exchange over a socket, and a durable transaction.
 """
 
-import asyncio
 import base64
 import hashlib
 import http.client
@@ -14,6 +13,7 @@ import multiprocessing
 import os
 import re
 import secrets
+import socket
 import time
 import urllib.parse
 from dataclasses import dataclass
@@ -22,9 +22,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 import peers
+import wire
 
 COUNT = int(os.environ.get("BENCH_SIGN_INS", "2000"))
 PARALLEL = 64
+CODE = re.compile(rb"(?:^|&)code=([^&]*)")
+COOKIE = re.compile(rb"(?i)set-cookie: *((?:__Host-|__Secure-)bramley=[^;]+)")
 ISSUER, CLIENT = "https://appleid.apple.com", "com.example.web"
 
 
@@ -34,6 +37,11 @@ def encode(data):
 
 def half_hash(text):
     return encode(hashlib.sha256(text.encode()).digest()[:16])
+
+
+def whole(content):
+    return (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+            % (len(content), content))
 
 
 class Signer:
@@ -48,53 +56,28 @@ class Signer:
         claims = {"iss": ISSUER, "aud": CLIENT, "exp": now + 86400, "iat": now, "sub": sub, "nonce": nonce,
                   "nonce_supported": True, "email": f"{sub}@example.com", "email_verified": True,
                   "auth_time": now, **more}
+        return self.sign(claims)
+
+    def sign(self, claims):
         text = encode(b'{"kid":"BENCHKEY01","alg":"RS256"}') + "." + encode(json.dumps(claims).encode())
         signature = self.key.sign(text.encode(), padding.PKCS1v15(), hashes.SHA256())
         return text + "." + encode(signature)
 
 
-class AppleProtocol(asyncio.Protocol):
-    answers: dict = {}
-
-    def connection_made(self, transport):
-        self.transport, self.buffer = transport, b""
-
-    def data_received(self, data):
-        self.buffer += data
-        while b"\r\n\r\n" in self.buffer:
-            head, rest = self.buffer.split(b"\r\n\r\n", 1)
-            length = re.search(rb"(?i)content-length: *(\d+)", head)
-            size = int(length.group(1)) if length else 0
-            if len(rest) < size:
-                return
-            body, self.buffer = rest[:size], rest[size:]
-            if head.startswith(b"GET /auth/keys"):
-                answer = self.answers["keys"]
-            else:
-                code = re.search(rb"(?:^|&)code=([^&]*)", body).group(1).decode()
-                answer = self.answers.get(code, b"{}")
-            self.transport.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                % (len(answer), answer))
-
-
-def serve_apple(port, answers, core, control):
+def serve_apple(listener, answers, core, control):
     os.sched_setaffinity(0, {int(core)})
 
-    async def run():
-        loop = asyncio.get_running_loop()
-        AppleProtocol.answers = answers
-        server = await loop.create_server(AppleProtocol, "127.0.0.1", port)
-        control.send(os.getpid())
+    def answer(head, body):
+        if head.startswith(b"GET /auth/keys"):
+            return answers["keys"]
+        return answers.get(CODE.search(body).group(1), answers["nothing"])
 
-        def told():
-            AppleProtocol.answers.update(control.recv())
-            control.send(True)
+    def told():
+        answers.update(control.recv())
+        control.send(True)
 
-        loop.add_reader(control.fileno(), told)
-        await server.serve_forever()
-
-    asyncio.run(run())
+    control.send(os.getpid())
+    wire.answer_all(listener, answer, (control.fileno(), told))
 
 
 class StandIn:
@@ -102,13 +85,13 @@ class StandIn:
     def start(cls, core):
         self = cls()
         self.signer = Signer()
-        self.port = peers.free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         self.control, other = multiprocessing.Pipe()
-        answers = {"keys": json.dumps(self.signer.jwks).encode()}
-        self.process = multiprocessing.Process(
-            target=serve_apple, args=(self.port, answers, core, other), daemon=True)
+        answers = {"keys": whole(json.dumps(self.signer.jwks).encode()), "nothing": whole(b"{}")}
+        self.process = multiprocessing.Process(target=serve_apple, args=(listener, answers, core, other), daemon=True)
         self.process.start()
+        listener.close()
         self.pid = self.control.recv()
         return self
 
@@ -122,9 +105,12 @@ class StandIn:
 
 
 class Prepared:
-    """One sign-in, ready to be posted."""
+    """One sign-in, ready to be posted.
 
-    def __init__(self, connection, signer, port, number):
+    sub: of somebody who is known; else a new person, with the name Apple sends once.
+    """
+
+    def __init__(self, connection, signer, port, number, sub=None):
         address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
         connection.request("GET", "/login/attempt", headers={
             "Host": f"localhost:{port}", "Sec-Fetch-Site": "same-origin", "X-Forwarded-For": address})
@@ -134,51 +120,47 @@ class Prepared:
             raise SystemExit(f"/login/attempt answered {response.status}: {body[:200]}")
         attempt = json.loads(body)
         binding = response.getheader("Set-Cookie").split(";")[0]
-        sub, self.code, access = f"bench{number}", "c" + secrets.token_hex(16), secrets.token_hex(16)
-        front = signer.token(sub, attempt["nonce"], c_hash=half_hash(self.code))
+        is_new = sub is None
+        sub = sub or f"bench{number}"
+        code, access = "c" + secrets.token_hex(16), secrets.token_hex(16)
+        front = signer.token(sub, attempt["nonce"], c_hash=half_hash(code))
         back = signer.token(sub, attempt["nonce"], at_hash=half_hash(access))
-        self.answer = json.dumps({"access_token": access, "token_type": "Bearer", "expires_in": 3600,
-                                  "refresh_token": "r" + secrets.token_hex(16), "id_token": back}).encode()
-        user = json.dumps({"name": {"firstName": "Ada", "lastName": "Byron"}, "email": f"{sub}@example.com"})
-        form = urllib.parse.urlencode(
-            {"state": attempt["state"], "code": self.code, "id_token": front, "user": user}).encode()
+        self.code = code.encode()
+        self.answer = whole(json.dumps(
+            {"access_token": access, "token_type": "Bearer", "expires_in": 3600,
+             "refresh_token": "r" + secrets.token_hex(16), "id_token": back}).encode())
+        fields = {"state": attempt["state"], "code": code, "id_token": front}
+        if is_new:
+            fields["user"] = json.dumps(
+                {"name": {"firstName": "Ada", "lastName": "Byron"}, "email": f"{sub}@example.com"})
+        form = urllib.parse.urlencode(fields).encode()
         self.request = (
             f"POST /apple/callback HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: https://appleid.apple.com\r\n"
             f"Content-Type: application/x-www-form-urlencoded\r\nCookie: {binding}\r\nX-Forwarded-For: {address}\r\n"
             f"Content-Length: {len(form)}\r\n\r\n").encode() + form
 
 
-def prepare(port, signer, count, first=0):
+def prepare(port, signer, count, first=0, returning=False):
+    """returning: the people of an earlier call with the same `first`, without their names."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
-    return [Prepared(connection, signer, port, first + number) for number in range(count)]
+    return [Prepared(connection, signer, port, first + number, f"bench{first + number}" if returning else None)
+            for number in range(count)]
 
 
-async def post_all(port, prepared):
-    queue = iter(prepared)
-
-    async def work():
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        cookies = []
-        for item in queue:
-            writer.write(item.request)
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            if not head.startswith("HTTP/1.1 303"):
-                raise SystemExit(f"a sign-in was refused: {head}")
-            length = re.search(r"(?i)content-length: *(\d+)", head)
-            if length:
-                await reader.readexactly(int(length.group(1)))
-            cookies.append(re.search(r"(?i)set-cookie: *((?:__Host-|__Secure-)bramley=[^;]+)", head).group(1))
-        writer.close()
-        return cookies
-
-    return sum(await asyncio.gather(*(work() for _ in range(PARALLEL))), [])
+def post_all(port, prepared):
+    """The session cookies of these sign-ins."""
+    answers = wire.post_all(port, [item.request for item in prepared], PARALLEL)
+    refused = [answer for answer in answers if not answer.startswith(b"HTTP/1.1 303")]
+    if refused:
+        raise SystemExit(f"a sign-in was refused: {refused[0].decode()}")
+    return [COOKIE.search(answer).group(1).decode() for answer in answers]
 
 
 def sign_in_once(bramley, apple):
     """The session cookie of one completed sign-in."""
     prepared = prepare(bramley.port, apple.signer, 1)
     apple.learn({item.code: item.answer for item in prepared})
-    return asyncio.run(post_all(bramley.port, prepared))[0]
+    return post_all(bramley.port, prepared)[0]
 
 
 @dataclass
@@ -188,18 +170,25 @@ class Result:
     stand_in_cpu: float
 
 
-def run(binary, folder, server_core, load_core):
+def run(binary, folder, server_core, load_core, returning=False):
+    """returning: everybody signs in for the second time; else for the first."""
     apple = StandIn.start(load_core)
     bramley = peers.Bramley(binary, os.path.join(folder, secrets.token_hex(4)), server_core, apple=apple.url)
+
+    def prepared(count, first, returning):
+        items = prepare(bramley.port, apple.signer, count, first, returning)
+        apple.learn({item.code: item.answer for item in items})
+        return items
+
     try:
-        warm = prepare(bramley.port, apple.signer, 200)
-        timed = prepare(bramley.port, apple.signer, COUNT, first=1000)
-        apple.learn({item.code: item.answer for item in warm + timed})
         os.sched_setaffinity(0, {int(load_core)})
-        asyncio.run(post_all(bramley.port, warm))
+        post_all(bramley.port, prepared(200, 0, False))
+        if returning:
+            post_all(bramley.port, prepared(COUNT, 1000, False))
+        timed = prepared(COUNT, 1000, returning)
         server, stand_in = peers.cpu_seconds(bramley.pid), peers.cpu_seconds(apple.pid)
         began = time.monotonic()
-        cookies = asyncio.run(post_all(bramley.port, timed))
+        cookies = post_all(bramley.port, timed)
         elapsed = time.monotonic() - began
         used = peers.cpu_seconds(bramley.pid) - server
         if len(set(cookies)) != COUNT:

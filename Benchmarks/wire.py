@@ -1,0 +1,100 @@
+"""Load and a stand-in over bare sockets and epoll: what a benchmark asks and answers must cost less than what it measures.
+
+Everything sent was made before; nothing is looked at while the clock runs but where a message ends.
+"""
+
+import re
+import select
+import socket
+
+LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
+
+
+def length_of(message):
+    """How long the first message in these bytes is; None while its head is not whole. Only with Content-Length."""
+    end = message.find(b"\r\n\r\n")
+    if end < 0:
+        return None
+    length = LENGTH.search(message, 0, end + 2)
+    return end + 4 + (int(length.group(1)) if length else 0)
+
+
+def post_all(port, requests, connections):
+    """Sends every request, each connection its next one when it has the answer to the one before.
+
+    Returns the answers in no particular order.
+    """
+    waiting = iter(requests)
+    answers, open_sockets = [], {}
+    poll = select.epoll()
+
+    def next_request(connection):
+        request = next(waiting, None)
+        if request is None:
+            poll.unregister(connection)
+            del open_sockets[connection.fileno()]
+            connection.close()
+        else:
+            connection.sendall(request)
+
+    for _ in range(min(connections, len(requests))):
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        poll.register(connection, select.EPOLLIN)
+        open_sockets[connection.fileno()] = [connection, b""]
+        next_request(connection)
+    while open_sockets:
+        for number, _ in poll.poll(30):
+            entry = open_sockets[number]
+            received = entry[0].recv(65536)
+            if not received:
+                raise SystemExit("the server closed a connection in the middle of the load")
+            message = entry[1] + received
+            if length_of(message) == len(message):
+                entry[1] = b""
+                answers.append(message)
+                next_request(entry[0])
+            else:
+                entry[1] = message
+    poll.close()
+    return answers
+
+
+def answer_all(listener, answer, control=None):
+    """Answers requests on every connection that comes, by what `answer(head, body)` says; for a process of its own.
+
+    `control`: a descriptor, and what is called when it is readable.
+    """
+    poll = select.epoll()
+    poll.register(listener, select.EPOLLIN)
+    if control:
+        poll.register(control[0], select.EPOLLIN)
+    connections = {}
+    while True:
+        for number, _ in poll.poll():
+            if control and number == control[0]:
+                control[1]()
+            elif number == listener.fileno():
+                connection, _ = listener.accept()
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connections[connection.fileno()] = [connection, b""]
+                poll.register(connection, select.EPOLLIN)
+            else:
+                entry = connections[number]
+                try:
+                    received = entry[0].recv(65536)
+                except ConnectionError:
+                    received = b""
+                if not received:
+                    poll.unregister(entry[0])
+                    del connections[number]
+                    entry[0].close()
+                    continue
+                message = entry[1] + received
+                size = length_of(message)
+                while size is not None and len(message) >= size:
+                    head = message.find(b"\r\n\r\n") + 4
+                    entry[0].sendall(answer(message[:head], message[head:size]))
+                    message = message[size:]
+                    size = length_of(message)
+                entry[1] = message
