@@ -22,7 +22,8 @@ extension Timestamp {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// RFC 3339 §5.6 with any offset; digits beyond milliseconds are dropped. Leap seconds (`:60`) are refused.
+    /// RFC 3339 §5.6 with any offset; digits beyond milliseconds are dropped. Leap seconds (`:60`) are refused, and so is
+    /// what an offset moves out of the years 0000 to 9999 of UTC: nothing could write it.
     package init?(rfc3339 text: String) {
         var scanner = TextScanner(text)
         guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
@@ -34,7 +35,9 @@ extension Timestamp {
                 year: year, month: month, day: day, hour: hour, minute: minute, second: second,
                 millisecond: millisecond)
         else { return nil }
-        self = time.timestamp.adding(seconds: -offset)
+        let moment = time.timestamp.adding(seconds: -offset)
+        guard (CivilTime.earliest...CivilTime.latest).contains(moment) else { return nil }
+        self = moment
     }
 
     /// Milliseconds of an optional fraction; nil when it is a dot without digits.

@@ -41,6 +41,16 @@ import Testing
         #expect(Timestamp(rfc3339: text) == nil)
     }
 
+    @Test(
+        "An offset may not lead out of the years that can be written",
+        arguments: [
+            ("0000-01-01T00:00:00+00:01", nil), ("0000-01-01T23:59:00+23:59", "0000-01-01T00:00:00.000Z"),
+            ("9999-12-31T23:59:59-00:01", nil), ("9999-12-31T00:00:59.999-23:59", "9999-12-31T23:59:59.999Z"),
+        ] as [(String, String?)])
+    func offsetsAtBothEnds(_ text: String, _ written: String?) {
+        #expect(Timestamp(rfc3339: text)?.rfc3339 == written)
+    }
+
     @Test func everyDayOf800Years_agreesWithFoundation() throws {
         var calendar = Calendar(identifier: .iso8601)
         calendar.timeZone = try #require(TimeZone(secondsFromGMT: 0))

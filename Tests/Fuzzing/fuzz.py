@@ -24,8 +24,9 @@ SCRATCH = ROOT / ".build-fuzz"
 # What was collected in earlier runs: the next one goes on from there.
 CORPUS = SCRATCH / "corpus"
 
-# Within this time a planted bug must be found.
+# With so much time of a processor a planted bug must be found; a busy machine may take longer to give it.
 PLANTED_SECONDS = 10
+PLANTED_PATIENCE = 12
 # Longer than this for one input is a finding: the longest takes some milliseconds.
 INPUT_SECONDS = 10
 MEMORY_MIB = 2048
@@ -57,13 +58,15 @@ def start(program, target, seconds, corpora, artifacts, planted=False):
     if planted:
         environment["FUZZ_PLANT"] = "1"
     environment["ASAN_OPTIONS"] = "detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=0"
-    # A planted bug is looked for at the usual priority, or a busy machine would make the fuzzer look blind.
+    # A planted bug is looked for at the usual priority, in short inputs, and without the dictionary.
     command = ([] if planted else ["nice", "-n", "19"]) + [
         str(program), f"-max_total_time={seconds}", f"-timeout={INPUT_SECONDS}",
         f"-rss_limit_mb={MEMORY_MIB}", f"-artifact_prefix={artifacts}/", "-print_final_stats=1", "-detect_leaks=0",
     ]  # fmt: skip
     dictionary = FOLDER / "Dictionaries" / f"{target}.dict"
-    if dictionary.exists():
+    if planted:
+        command.append("-max_len=128")
+    elif dictionary.exists():
         command.append(f"-dict={dictionary}")
     # Should the fuzzer itself hang, this ends it.
     limit = seconds + 4 * INPUT_SECONDS + 30
@@ -78,14 +81,15 @@ def start(program, target, seconds, corpora, artifacts, planted=False):
 
 
 def check_planted(program, target):
-    """Whether the bug planted in `target` was found, and after how many seconds."""
+    """Whether the bug planted in `target` was found, and how many seconds of a processor it took."""
     with tempfile.TemporaryDirectory() as place:
         corpus = pathlib.Path(place, "corpus")
         corpus.mkdir()
-        begun = time.monotonic()
-        code, log = start(program, target, PLANTED_SECONDS, [corpus, FOLDER / "Seeds" / target], place, planted=True)
-        found = code != 0 and "the planted bug" in log
-        return found, time.monotonic() - begun, log
+        limit = PLANTED_SECONDS * PLANTED_PATIENCE
+        code, log = start(program, target, limit, [corpus, FOLDER / "Seeds" / target], place, planted=True)
+        spent = re.findall(r"the planted bug, after (\d+) ms", log)
+        seconds = int(spent[-1]) / 1000 if spent else limit
+        return code != 0 and bool(spent) and seconds <= PLANTED_SECONDS, seconds, log
 
 
 def run(program, target, seconds):
@@ -115,7 +119,7 @@ def in_turn(work, names):
 
 
 def prove(program, names):
-    print(f"== a planted bug in each target, to be found within {PLANTED_SECONDS} s ==", flush=True)
+    print(f"== a planted bug in each target, to be found within {PLANTED_SECONDS} s of a processor ==", flush=True)
     blind = []
     for name, (found, seconds, log) in in_turn(lambda name: check_planted(program, name), names):
         print(f"  {name:<16}{f'found after {seconds:.1f} s' if found else 'NOT FOUND'}", flush=True)

@@ -29,31 +29,24 @@ public func testOneInput(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// A trap behind four bytes of what the target accepted, compared at once; the fuzzer sees how far from them it is. For
-/// targets that hand over what they computed, it also sees each byte that is right.
-@inline(never)
+/// A trap behind four bytes anywhere in what the target accepted; each that is right is a branch of its own. Not
+/// optimised, since that would make one branch of them.
+@inline(never) @_optimize(none)
 private func plantedBug(_ bytes: [UInt8]) {
     guard bytes.count >= 4 else { return }
-    let word = bytes[..<4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-    for index in 0..<4 {
-        guard bytes[index] == plantedWord[index] else { break }
-        reached(index)
-    }
-    if word == 0x6275_6737 { fatalError("the planted bug") }
-}
-
-private let plantedWord = Array("bug7".utf8)
-
-/// An edge for each byte.
-@inline(never)
-private func reached(_ index: Int) {
-    switch index {
-    case 0: step(0)
-    case 1: step(1)
-    case 2: step(2)
-    default: step(3)
+    for start in 0...(bytes.count - 4) {
+        let word = bytes[start..<(start + 4)].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        if word == 0x6275_6737 { fatalError("the planted bug, after \(processorTime()) ms") }
+        if word >> 8 == 0x62_7567 { step(3) }
+        if word >> 16 == 0x6275 { step(2) }
+        if word >> 24 == 0x62 { step(1) }
     }
 }
 
 @inline(never) @_optimize(none)
-private func step(_ index: Int) {}
+private func step(_ count: Int) {}
+
+/// Milliseconds of a processor that this process has had.
+private func processorTime() -> Int {
+    clock() / (Int(CLOCKS_PER_SEC) / 1000)
+}

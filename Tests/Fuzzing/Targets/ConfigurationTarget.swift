@@ -18,7 +18,6 @@ extension FuzzTarget {
         if !text.contains("File"), !text.contains("irectory"), !text.contains("\\u") {
             _ = try? ConfigurationLoader.load(ConfigurationInput(content: input))
         }
-        guard file.isReadable, case .text(let name) = file.values["site.name"] else { return nil }
-        return Array(name.utf8)
+        return file.isReadable && !file.values.isEmpty ? input : nil
     }
 }

@@ -22,7 +22,7 @@ extension FuzzTarget {
         let again = FormEncoder.encode(fields.map { ($0.name, $0.value) })
         let wide = FormLimits(maximumBytes: 16 * limits.maximumBytes, maximumFields: limits.maximumFields)
         try hold((try? FormDecoder.parse(again, limits: wide)) == fields, "written again as \(shown(again))")
-        return fields.first.map { Array($0.name.utf8) }
+        return fields.isEmpty ? nil : input
     }
 
     private static func checkCallback(_ input: [UInt8]) throws(Finding) {

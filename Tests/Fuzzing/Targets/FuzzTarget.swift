@@ -6,8 +6,8 @@ struct FuzzTarget: Sendable {
     let maximumLength: Int
     /// Reads `input` in every way this target knows and holds the answers against each other.
     ///
-    /// It returns a few bytes of an input that was accepted, nil for one that was not: behind these the planted bug of
-    /// the engine stands, so that finding it proves that mutation gets through the reader and not merely to it.
+    /// It returns the bytes that were accepted, or a part of them, nil when none were: the planted bug of the engine stands
+    /// behind these, so that finding it proves that mutation gets through the reader and not merely to it.
     /// - Throws: `Finding`, and nothing else.
     let run: @Sendable (_ input: [UInt8]) throws(Finding) -> [UInt8]?
 

@@ -7,8 +7,7 @@ extension FuzzTarget {
     static let request = FuzzTarget(name: "request", maximumLength: 2048) { input throws(Finding) in
         let loose = try read(input, limits: WireLimits())
         _ = try read(input, limits: tight)
-        guard let first = loose.messages.first else { return nil }
-        return first.method
+        return loose.firstHead
     }
 
     /// So small that every limit is met.
@@ -46,6 +45,7 @@ private struct RequestTranscript: Equatable {
     private(set) var error: WireError?
     /// Bytes that belong to messages, or to one not yet whole. After an error it depends on the pieces.
     private(set) var used: Int?
+    private(set) var firstHead: [UInt8]?
 
     /// - Parameter ends: how much has come at each step.
     init(_ input: [UInt8], ends: [Int], limits: WireLimits) throws(Finding) {
@@ -60,6 +60,7 @@ private struct RequestTranscript: Equatable {
         }
         messages = connection.messages
         if error == nil { used = connection.start }
+        firstHead = connection.heads.first.map { Array(input[$0.range]) }
         for place in connection.heads {
             let head = Array(input[place.range])
             try Self.check(place.message, head, limits: limits)

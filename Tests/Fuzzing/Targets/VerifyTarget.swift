@@ -21,14 +21,13 @@ extension FuzzTarget {
         // A line may hold a line end; what comes behind the head is another request.
         guard let length = try? parser.parse(bytes.span) else { return nil }
         let head = Array(bytes[..<length])
-        var answered: [UInt8]?
+        var isAnswered = false
         for style in WebConfiguration.ForwardAuthStyle.allCases {
             guard let answer = try ask(parser.head, head, style: style) else { continue }
             try check(parser.head, head, style: style, answer: answer)
-            answered = parser.head.query.map { Array(head[$0.range]) } ?? []
+            isAnswered = true
         }
-        guard answered != nil else { return nil }
-        return parser.head.fields.last.map { Array(head[$0.name.range]) }
+        return isAnswered ? head : nil
     }
 
     private static func ask(
