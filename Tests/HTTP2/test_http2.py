@@ -204,7 +204,7 @@ def test_trailers_and_padding(start, certificate):
         client.send(stream, b"def", trailers=[("x-checksum", "1"), ("host", "elsewhere")])
         answer = client.answer(stream)
         assert answer["bodyLength"] == 6
-        assert answer["trailers"] in ([["x-checksum", "1"]], [])
+        assert answer["trailers"] == [["x-checksum", "1"]]
 
 
 @pytest.mark.parametrize("fields, status", [
