@@ -28,6 +28,14 @@ func listen(to bytes: [UInt8], pieces: Int = .max, limits: WireLimits = WireLimi
     return conversation.heard
 }
 
+/// The same in two pieces.
+func listen(to bytes: [UInt8], cutAt split: Int) -> [Heard] {
+    let conversation = Conversation(limits: WireLimits())
+    conversation.receive(Array(bytes[..<split]))
+    if !conversation.isOver { conversation.receive(Array(bytes[split...])) }
+    return conversation.heard
+}
+
 private final class Conversation {
     private(set) var heard: [Heard] = []
     private(set) var isOver = false

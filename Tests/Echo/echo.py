@@ -57,6 +57,8 @@ class Answers:
         self.closes = False
         rest = received
         for method in methods:
+            if not rest:
+                break
             client = h11.Connection(h11.CLIENT)
             # h11 reads a response only to a request it sent.
             client.send(h11.Request(method=method, target="/", headers=[("Host", "h")]))

@@ -69,15 +69,18 @@ enum FramingCases {
     private static let codings: [WireCase] = [
         .heard("chunked", "9112 §6.1", Text.chunked("0\r\n\r\n"), .post()),
         .heard("CHUNKED", "9112 §7", Text.post("TRANSFER-ENCODING: CHUNKED", "0\r\n\r\n"), .post()),
-        .heard("whitespace around", "9112 §5.1", Text.post("Transfer-Encoding: \tchunked \t", "0\r\n\r\n"), .post()),
         .heard(
-            "the next request follows", "9112 §6.3", Text.chunked("2\r\nab\r\n0\r\n\r\n\(Text.smuggled)"), .post("ab"),
+            "whitespace around a coding", "9112 §5.1", Text.post("Transfer-Encoding: \tchunked \t", "0\r\n\r\n"),
+            .post()),
+        .heard(
+            "the next request follows the last chunk", "9112 §6.3",
+            Text.chunked("2\r\nab\r\n0\r\n\r\n\(Text.smuggled)"), .post("ab"),
             .get("/smuggled")),
         .refused("on 1.0", "9112 §6.1", Text.post("Transfer-Encoding: chunked", "0\r\n\r\n", version: "1.0")),
         .refused(
             "on 1.0, kept alive", "9112 §6.1",
             Text.post("Connection: keep-alive\r\nTransfer-Encoding: chunked", "0\r\n\r\n", version: "1.0")),
-        .refused("empty", "9112 §6.1", Text.post("Transfer-Encoding:", "0\r\n\r\n")),
+        .refused("empty coding", "9112 §6.1", Text.post("Transfer-Encoding:", "0\r\n\r\n")),
         .refused("comma alone", "9112 §6.1", Text.post("Transfer-Encoding: ,", "0\r\n\r\n")),
         .refused("chunked twice in a list", "9112 §6.1", Text.post("Transfer-Encoding: chunked, chunked", "0\r\n\r\n")),
         .refused(
@@ -130,7 +133,7 @@ enum FramingCases {
             "chunked and empty length", "9112 §6.3",
             Text.post("Transfer-Encoding: chunked\r\nContent-Length:", "0\r\n\r\n")),
         .refused(
-            "on 1.0", "9112 §6.3",
+            "both on 1.0", "9112 §6.3",
             Text.post("Content-Length: 5\r\nTransfer-Encoding: chunked", "0\r\n\r\n", version: "1.0")),
     ]
 
