@@ -19,6 +19,8 @@ struct HTTPEchoCommand: AsyncParsableCommand {
     @Option(help: "Event loops; 0 makes one per core.") var threads = 1
     @Option(help: ArgumentHelp("A proxy whose X-Forwarded-For counts; may be given again.", valueName: "cidr"))
     var trustedProxy: [String] = []
+    @Flag(help: "Every connection begins with a PROXY header, and comes from a trusted proxy.")
+    var proxyProtocol = false
     @Option(help: ArgumentHelp("The certificate chain in PEM: TLS, with HTTP/2 offered.", valueName: "file"))
     var certificate: String?
     @Option(help: ArgumentHelp("Its private key in PEM.", valueName: "file")) var privateKey: String?
@@ -54,6 +56,7 @@ struct HTTPEchoCommand: AsyncParsableCommand {
         }
         return HTTPServerConfiguration(
             limits: limits.wire, timeouts: timeouts.server, trustedProxies: TrustedProxies(networks),
+            proxyProtocol: proxyProtocol,
             tls: try makeAcceptor())
     }
 

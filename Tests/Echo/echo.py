@@ -16,8 +16,8 @@ class Echo:
         self.process = subprocess.Popen(
             [str(binaries / "http-echo"), *options], stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
-        assert self.url.startswith("http://"), f"the first line is no address: {self.url!r}"
-        host, _, port = self.url.removeprefix("http://").rpartition(":")
+        assert self.url.startswith(("http://", "https://")), f"the first line is no address: {self.url!r}"
+        host, _, port = self.url.partition("://")[2].rpartition(":")
         self.address = (host.strip("[]"), int(port))
 
     def connect(self) -> socket.socket:

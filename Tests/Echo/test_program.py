@@ -48,6 +48,30 @@ def test_a_trusted_proxy_names_the_client(start_echo):
     assert Answers(start_echo().exchange(text), ["GET"]).understood()[0]["client"] == "127.0.0.1"
 
 
+def test_the_proxy_protocol_names_the_client(start_echo):
+    text = b"PROXY TCP4 192.0.2.9 192.0.2.1 4711 80\r\n" + GET
+    server = start_echo("--trusted-proxy", "127.0.0.1", "--proxy-protocol")
+    assert Answers(server.exchange(text), ["GET"]).understood()[0]["client"] == "192.0.2.9"
+    assert server.exchange(GET) == b""
+
+
+@pytest.mark.parametrize("version", ["--http1.1", "--http2"])
+def test_it_speaks_tls(start_echo, tmp_path, version):
+    pair = ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "certificate.pem")]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+         "-subj", "/CN=echo", "-addext", "subjectAltName=IP:127.0.0.1", *pair], check=True, capture_output=True)
+    server = start_echo(
+        "--certificate", str(tmp_path / "certificate.pem"), "--private-key", str(tmp_path / "key.pem"))
+    assert server.url.startswith("https://127.0.0.1:")
+    run = subprocess.run(
+        ["curl", "-q", "-sS", "--noproxy", "*", "--max-time", "10", version, "--cacert", str(tmp_path / "certificate.pem"),
+         "-d", "abc", server.url + "/a?b"], capture_output=True, check=True)
+    understood = json.loads(run.stdout)
+    assert understood["version"] == ("HTTP/2" if version == "--http2" else "HTTP/1.1")
+    assert (understood["scheme"], understood["target"], understood["body"]) == ("https", "/a?b", "abc")
+
+
 @pytest.mark.parametrize(("option", "text", "expected"), [
     ("--max-request-line", b"GET /" + b"a" * 100 + b" HTTP/1.1\r\nHost: h\r\n\r\n", 414),
     ("--max-header-block", b"GET / HTTP/1.1\r\nHost: h\r\nA: " + b"a" * 100 + b"\r\n\r\n", 431),
@@ -101,7 +125,7 @@ def test_sigterm_waits_no_longer_than_it_was_told(start_echo):
     assert server.process.wait(10) == 0
 
 
-@pytest.mark.parametrize("options", [["--host", "localhost"], ["--trusted-proxy", "x"], ["--port", "65536"], ["--nonsense"]])
+@pytest.mark.parametrize("options", [["--host", "localhost"], ["--trusted-proxy", "x"], ["--port", "65536"], ["--nonsense"], ["--certificate", "x"]])
 def test_bad_options_are_refused(echo_folder, options):
     run = subprocess.run([str(echo_folder / "http-echo"), *options], capture_output=True, text=True, timeout=10)
     assert run.returncode == 64 and run.stderr.startswith("Error: ") and run.stdout == ""
