@@ -48,8 +48,10 @@ package class Channel: @unchecked Sendable {
     func expired() {}
     func drain() {}
     func abort() {}
-    /// Whether closing it now costs nobody an answer.
+    /// Whether closing it now costs nobody an answer, as far as is known without asking the kernel.
     var isExpendable: Bool { false }
+    /// Closes it to make room, unless there is a reason not to; whether it did.
+    func giveWay() -> Bool { false }
 }
 
 /// A deadline without a descriptor: what `EventLoop.sleep` and a name lookup wait on.

@@ -334,13 +334,14 @@ internal import Synchronization
     }
 
     /// Closes up to `count` connections that wait for a request, those first whose time is up first.
-    /// - Returns: how many there were to close.
+    /// - Returns: how many were closed.
     func shed(_ count: Int) -> Int {
         assertOnLoop()
         var candidates = slots.compactMap { slot in slot.channel.flatMap { $0.isExpendable ? $0 : nil } }
         if candidates.count > count { candidates.sort { $0.deadline < $1.deadline } }
-        for channel in candidates.prefix(count) { channel.abort() }
-        return min(count, candidates.count)
+        var closed = 0
+        for channel in candidates where closed < count && channel.giveWay() { closed += 1 }
+        return closed
     }
 
     /// Closes every connection that is left: the end of the grace period.

@@ -93,6 +93,7 @@ package final class Listener: Channel, @unchecked Sendable {
     }
 
     private func acceptBatch(_ limit: Int) {
+        var mayShed = loop.now >= nextShedding
         for _ in 0..<limit {
             switch accept(descriptor) {
             case .connection(let descriptor, let peer):
@@ -101,7 +102,10 @@ package final class Listener: Channel, @unchecked Sendable {
             case .skipped: continue
             case .exhausted:
                 // Connections that wait hold descriptors that others need.
-                if loop.now >= nextShedding, shed(Self.batch) > 0 { continue }
+                if mayShed, shed(Self.batch) > 0 {
+                    mayShed = false
+                    continue
+                }
                 turnOneAway()
                 return pauseAccepting()
             }

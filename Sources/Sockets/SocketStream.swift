@@ -339,6 +339,13 @@ extension StreamError: CustomStringConvertible {
 
     override var isExpendable: Bool { (isParked || waitsForHead) && admission != nil }
 
+    override func giveWay() -> Bool {
+        // A request may have come of which epoll has not told yet.
+        guard isExpendable, !SystemCalls.hasInput(descriptor) else { return false }
+        abandon()
+        return true
+    }
+
     // MARK: Parking
 
     /// Whether nothing of it waits in TLS: neither input that was read together with the last nor output.

@@ -88,16 +88,11 @@ import Testing
         let isExhausted = Mutex(false)
         let admission = AdmissionControl(maximum: 100, maximumPerAddress: 100)
         let served = try await onLoop(
-            serving: { stream in
-                guard !stream.isReused else { return await echo(stream) }
-                // What a server does between two requests.
-                stream.isReused = true
-                stream.setDeadline(Deadline.now.adding(milliseconds: 60_000))
-                stream.park()
-            },
+            serving: echo,
             { loop, _ in
                 let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
-                _ = try Listener.start(sockets, on: loop, admission: admission) { descriptor in
+                _ = try Listener.start(sockets, on: loop, admission: admission, firstByteTimeout: 60_000) {
+                    descriptor in
                     isExhausted.withLock { isExhausted in
                         defer { isExhausted = false }
                         return isExhausted
