@@ -35,7 +35,9 @@ internal import Synchronization
     private let epoll: Descriptor
     private let wakeup: Descriptor
     private let remote = Mutex(Remote())
-    private var thread: pthread_t = 0
+    /// Who runs the loop; 0 while nobody does. Others ask as well, only to hear that it is not they: whatever value they
+    /// see, it is never their own, so no order is needed.
+    private let thread = Atomic<pthread_t>(0)
     private var jobs: [UnownedJob] = []
     private var running: [UnownedJob] = []
     private var slots: [Slot] = []
@@ -74,7 +76,7 @@ internal import Synchronization
         }
     }
 
-    package var isOnLoop: Bool { pthread_equal(thread, pthread_self()) != 0 }
+    package var isOnLoop: Bool { thread.load(ordering: .relaxed) == pthread_self() }
 
     @inline(__always)
     package func assertOnLoop() {
@@ -110,7 +112,7 @@ internal import Synchronization
 
     /// The body of the loop's thread; returns after `stop`.
     func run() {
-        thread = pthread_self()
+        thread.store(pthread_self(), ordering: .relaxed)
         var events = unsafe [epoll_event](repeating: epoll_event(), count: 256)
         while true {
             takeRemote()
@@ -143,7 +145,7 @@ internal import Synchronization
             return remote.operations
         }
         // Another thread may get the same name.
-        thread = 0
+        thread.store(0, ordering: .relaxed)
     }
 
     /// Ends the thread after the jobs at hand. Only when no task of this loop is left.
