@@ -52,7 +52,11 @@ def test_the_proxy_protocol_names_the_client(start_echo):
     text = b"PROXY TCP4 192.0.2.9 192.0.2.1 4711 80\r\n" + GET
     server = start_echo("--trusted-proxy", "127.0.0.1", "--proxy-protocol")
     assert Answers(server.exchange(text), ["GET"]).understood()[0]["client"] == "192.0.2.9"
-    assert server.exchange(GET) == b""
+    # Closed unread, which a client may see as a reset.
+    try:
+        assert server.exchange(GET) == b""
+    except ConnectionResetError:
+        pass
 
 
 @pytest.mark.parametrize("version", ["--http1.1", "--http2"])
