@@ -10,6 +10,8 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
+# What hypothesis remembers is no part of the sources.
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".build/hypothesis"))
 
 
 @pytest.fixture(scope="session")
