@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 
 /// One connection and the statements it has prepared. GRDB opens, configures and closes it; statements go to SQLite's own
-/// interface, which costs a third.
+/// interface, which costs half.
 ///
 /// Proof for `@unchecked Sendable`: a connection is used by one thread at a time. `SQLiteQueue` lends its own on its
 /// serial queue alone; a reader of `ReadConnections` is taken out of the list by whoever uses it, and a loop's
