@@ -157,7 +157,7 @@ let package = Package(
 
 // `make fuzz` alone sets this (docs/fuzzing.md): then the targets of fuzzing are a program, with libFuzzer's `main` around
 // them. Bramley is a library there, its own `main` under another name, since no program is linked into another.
-if Context.environment["BRAMLEY_FUZZING"] != nil {
+if Context.environment["FUZZING_BUILD"] != nil {
     package.products = []
     package.targets.removeAll { $0.type == .test }
     if let bramley = package.targets.firstIndex(where: { $0.name == "Bramley" }) {

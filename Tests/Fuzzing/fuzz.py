@@ -41,7 +41,7 @@ BUILD = [
 
 
 def build():
-    environment = dict(os.environ, BRAMLEY_FUZZING="1")
+    environment = dict(os.environ, FUZZING_BUILD="1")
     subprocess.run(BUILD, cwd=ROOT, env=environment, check=True)
     shown = subprocess.run(BUILD + ["--show-bin-path"], cwd=ROOT, env=environment, check=True, capture_output=True)
     return pathlib.Path(shown.stdout.decode().strip()) / "Fuzz"
