@@ -233,7 +233,7 @@ struct CertificateReloadTests {
         let path = try fixture.write(other.chain, to: "other.pem")
         let key = try fixture.write(other.key, to: "other.key")
         let server = ["certificateFile": path, "privateKeyFile": key]
-        reload.take(try fixture.load(["server": server]).configuration)
+        reload.take(try fixture.load(["server": server]).configuration, since: reload.glance())
         #expect(served.chains.last == Array(other.chain.utf8))
         #expect(said(Self.taken) == 1)
         // From then on those are watched, and the ones before no more.
@@ -250,14 +250,30 @@ struct CertificateReloadTests {
 
     @Test func sighupSaysWhenNothingIsNew() throws {
         let (reload, _) = try start()
-        reload.take(try configuration())
+        reload.take(try configuration(), since: reload.glance())
         #expect(said("changed\": false") + said("changed: false") == 1, "\(log.lines)")
+    }
+
+    /// The certificate comes a moment after the configuration was read with the old one.
+    @Test func whatIsWrittenDuringSIGHUPIsNotTakenForRead() throws {
+        let (reload, _) = try start()
+        let late = try maker.issue(["id.example.com"], days: 5)
+        try write(late)
+        clock.advance(days: 10)
+        let glance = reload.glance()
+        let loaded = try configuration()
+        let next = try maker.issue(["id.example.com"])
+        try write(next)
+        reload.take(loaded, since: glance)
+        #expect(said("reason\": expired") == 1, "\(log.lines)")
+        for _ in 0..<3 { reload.look() }
+        #expect(served.chains.last == Array(next.chain.utf8))
     }
 
     @Test func withoutACertificateTheOneInUseStays() throws {
         let (reload, _) = try start()
         let count = served.chains.count
-        reload.take(try fixture.load().configuration)
+        reload.take(try fixture.load().configuration, since: reload.glance())
         #expect(served.chains.count == count)
         #expect(said(Self.kept) == 1)
     }

@@ -77,13 +77,26 @@ final class CertificateReload: Sendable {
         if isDue { read(state.withLock { $0.settings }) }
     }
 
+    /// How the files were before something else reads them.
+    struct Glance: Sendable {
+        fileprivate var files: [String?]
+        fileprivate var stamps: [FileStamp?]
+    }
+
+    /// Before the configuration is loaded: what is written from now on is not taken for what was read.
+    func glance() -> Glance {
+        let settings = state.withLock { $0.settings }
+        return Glance(files: Self.files(settings), stamps: Self.stamps(settings))
+    }
+
     /// Takes what the configuration names now, as SIGHUP asks for: judged good when it was loaded.
-    func take(_ configuration: Configuration) {
+    func take(_ configuration: Configuration, since glance: Glance) {
         guard let settings = configuration.server.tls else {
             return refuse("no_certificate", "server.certificateFile: is no longer there. To serve without it, restart.")
         }
-        let stamps = Self.stamps(settings)
-        use(settings, stamps, isAsked: true)
+        // Of other files nothing is known: the next looks read them once more.
+        let isKnown = glance.files == Self.files(settings)
+        use(settings, isKnown ? glance.stamps : [nil, nil], isAsked: true)
     }
 
     /// As `look`, without waiting for the files to stand still: when the configuration cannot be taken as a whole, the
@@ -96,7 +109,11 @@ final class CertificateReload: Sendable {
     // MARK: Reading
 
     private static func stamps(_ settings: Configuration.TLS) -> [FileStamp?] {
-        [settings.certificateFile, settings.privateKeyFile].map { $0.flatMap { FileStamp(of: $0) } }
+        files(settings).map { $0.flatMap { FileStamp(of: $0) } }
+    }
+
+    private static func files(_ settings: Configuration.TLS) -> [String?] {
+        [settings.certificateFile, settings.privateKeyFile]
     }
 
     private func read(_ settings: Configuration.TLS) {

@@ -7,10 +7,11 @@ struct OperatorReload: Sendable {
     let certificate: CertificateReload?
 
     func reload() {
+        let glance = certificate?.glance()
         do throws(ConfigurationFailure) {
             let loaded = try ConfigurationLoader.load(input)
             appleKeys.take(loaded)
-            certificate?.take(loaded.configuration)
+            if let certificate, let glance { certificate.take(loaded.configuration, since: glance) }
         } catch {
             appleKeys.refuse(error)
             // A mistake elsewhere is no reason to serve a certificate that runs out.
