@@ -47,6 +47,7 @@ def test_the_listener_shows_the_files(own):
     detail = [item["detail"] for item in report.items if item["check"] == "certificate"][0]
     assert "shows the certificate of the files, for localhost, good for" in detail
     # And the way from outside is whole: no proxy is missed.
+    assert report.check("proxy") == "good"
     assert report.check("tls") == report.check("callback") == report.check("notifications") == "good"
 
 

@@ -14,7 +14,9 @@ struct ProxyExamination {
     /// - Parameter forged: of a request that claimed to come from `forgedAddress`; nil when it got no answer.
     func diagnoses(of report: InspectionReport, forged: InspectionReport?) -> [Diagnosis] {
         let url = configuration.publicURL
-        guard url.isSecure || report.isFromTrustedProxy || !report.forwardedFor.isEmpty else {
+        // With TLS of its own, or the word of a balancer that passes TCP on, Bramley needs no fields to know its visitors.
+        let isDirect = configuration.server.tls != nil || configuration.server.proxyProtocol
+        guard url.isSecure && !isDirect || report.isFromTrustedProxy || !report.forwardedFor.isEmpty else {
             return [.good(.proxy, "There is no proxy on the way.")]
         }
         guard report.isFromTrustedProxy else {
