@@ -43,7 +43,10 @@ enum SystemCalls {
     /// Whether a byte can be read, which stays where it is. The end of the stream is none.
     static func hasInput(_ descriptor: Int32) -> Bool {
         var byte: UInt8 = 0
-        return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
+        while true {
+            let count = unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+            if count >= 0 || errno != EINTR { return count > 0 }
+        }
     }
 
     /// recv(2) into `bytes` of what stays to be received.

@@ -81,8 +81,8 @@ internal import Glibc
             // What is waiting now may be the alert that tells why it ends here.
             flush()
             switch verdict {
-            case .wantsInput: try await stream.waitUntilReadable()
-            case .wantsOutput: try await stream.waitUntilWritable()
+            case .wantsInput where pending.isEmpty: try await stream.waitUntilReadable()
+            case .wantsInput, .wantsOutput: try await stream.waitUntilWritable()
             case .failed(let error): throw error
             case .end: throw .broken(ECONNRESET)
             }
@@ -199,15 +199,17 @@ internal import Glibc
 
     /// Hands over what of the handshake is waiting, as far as the kernel takes it.
     func flush() {
-        guard !pending.isEmpty else { return }
-        let outcome = unsafe pending.withUnsafeBytes { unsafe stream.send($0) }
-        switch outcome {
-        case .moved(let count): pending.removeFirst(count)
-        case .wouldBlock: break
-        case .failed(let code):
-            systemError = code
-            hasFailed = true
-            pending = []
+        var isBlocked = false
+        while !pending.isEmpty && !isBlocked {
+            let outcome = unsafe pending.withUnsafeBytes { unsafe stream.send($0) }
+            switch outcome {
+            case .moved(let count): pending.removeFirst(count)
+            case .wouldBlock: isBlocked = true
+            case .failed(let code):
+                systemError = code
+                hasFailed = true
+                pending = []
+            }
         }
         if pending.isEmpty { pending = [] }
     }

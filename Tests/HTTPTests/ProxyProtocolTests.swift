@@ -181,8 +181,7 @@ import Testing
         let answer = try await withServer(configuration: Self.configuration(timeouts: timeouts)) { peer in
             let stream = try await peer.connect()
             try await stream.write(Array((Self.header + Self.request).utf8))
-            var buffer = [UInt8](repeating: 0, count: 4096)
-            _ = try await stream.read(into: &buffer, at: 0)
+            _ = try await readResponse(from: stream)
             _ = await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 20))
             try await stream.write(Array(Self.request.utf8))
             stream.shutdownWrite()
@@ -203,8 +202,7 @@ import Testing
             func open(_ named: String) async throws -> (SocketStream, Bool) {
                 let stream = try await peer.connect()
                 try await stream.write(Array("PROXY \(named) 1 2\r\n\(Self.request)".utf8))
-                var buffer = [UInt8](repeating: 0, count: 4096)
-                return (stream, (try? await stream.read(into: &buffer, at: 0)) ?? 0 > 0)
+                return (stream, (try? await readResponse(from: stream)) != nil)
             }
             let (one, isOneServed) = try await open(first)
             let (_, isTwoServed) = try await open(same)

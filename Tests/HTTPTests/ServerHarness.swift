@@ -105,3 +105,20 @@ struct EchoHandler: RequestHandler {
         }
     }
 }
+
+/// One whole response with a length, however few bytes each read brings.
+func readResponse(from stream: SocketStream) async throws -> String {
+    var all: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+        let count = try await stream.read(into: &buffer, at: 0)
+        guard count > 0 else { throw StreamError.aborted }
+        all.append(contentsOf: buffer[..<count])
+        let text = String(decoding: all, as: UTF8.self)
+        guard let end = text.firstRange(of: "\r\n\r\n"),
+            let field = text[..<end.lowerBound].firstRange(of: "Content-Length: ")
+        else { continue }
+        let length = Int(text[field.upperBound..<end.lowerBound].prefix { $0.isNumber }) ?? 0
+        if text[end.upperBound...].utf8.count >= length { return text }
+    }
+}

@@ -7,9 +7,7 @@ import Testing
 @Suite struct WaitingTests {
     private func ask(_ stream: SocketStream, _ path: String) async throws -> String {
         try await stream.write(Array("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        let count = try await stream.read(into: &buffer, at: 0)
-        return String(decoding: buffer[..<count], as: UTF8.self)
+        return try await readResponse(from: stream)
     }
 
     /// The tasks of two connections with two requests each, in turn: a task that was kept serves both requests.
