@@ -63,7 +63,12 @@ private final class Counter: Sendable {
         stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
         defer { stream.close() }
         var buffer = [UInt8](repeating: 0, count: 8192)
+        var request: [UInt8] = []
         while let count = try? await stream.read(into: &buffer, at: 0), count > 0 {
+            // One answer for each whole request, however many reads it takes.
+            request.append(contentsOf: buffer[..<count])
+            guard String(decoding: request, as: UTF8.self).hasSuffix("\r\n\r\na=b") else { continue }
+            request = []
             switch script {
             case .answer(let text):
                 guard (try? await stream.write(Array(text.utf8))) != nil else { return }
