@@ -303,16 +303,28 @@ import Testing
                     return connection
                 }
             }
-            let last = site.browser().source
-            try await blocking {
-                let connection = try WireConnection(port: port, source: last)
-                connection.send(request)
-                #expect((try? connection.receive()) == nil)
+            // Those without a request make room for those who begin one, until all that are open have begun.
+            let begun = Array(
+                "POST /apple/callback HTTP/1.1\r\nHost: \(host)\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n"
+                    .utf8)
+            let newcomers = (0..<30).map { _ in site.browser().source }
+            let busy = try await blocking {
+                var busy: [WireConnection] = []
+                for source in newcomers {
+                    let connection = try WireConnection(port: port, source: source)
+                    connection.send(begun)
+                    guard let interim = try? connection.receive() else { return busy }
+                    #expect(interim.starts(with: "HTTP/1.1 100".utf8))
+                    busy.append(connection)
+                }
+                return busy
             }
+            #expect(busy.count >= 1)
+            #expect(busy.count <= 20)
             // The operator's listener has its own count.
             #expect(try await site.adminStatus("/healthz") == 200)
             try await blocking {
-                _ = held.count + more.count
+                _ = held.count + more.count + busy.count
             }
         }
     }
