@@ -6,8 +6,9 @@ set -euo pipefail
 build=(libssl-dev libsqlite3-dev libnghttp2-dev)
 # chromium and its driver: the tests in a real browser. The proxies: each runs for real in front of an application;
 # lua-socket is what Apache asks Bramley with. nodejs: one of the examples.
-test=("${build[@]}" chromium chromium-driver nginx-light caddy haproxy apache2 lua-socket nodejs python3-venv)
-# h2load is of nghttp2-client.
+# curl, openssl and h2load (of nghttp2-client): other implementations that the server is held against.
+test=("${build[@]}" curl openssl nghttp2-client chromium chromium-driver nginx-light caddy haproxy apache2 lua-socket
+    nodejs python3-venv)
 bench=("${build[@]}" nginx-light wrk nghttp2-client strace valgrind binutils python3-venv)
 
 # The package whose files are there, by whatever name it was installed.
