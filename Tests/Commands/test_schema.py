@@ -138,7 +138,7 @@ def test_the_ends_of_every_range(judge, schema, end):
     numbers = {name: part[end] for name, inner in leaves(schema) if (part := number(inner))}
     assert len(numbers) > 20
     # Keys that would contradict another one at these ends.
-    ports = {"admin.port": 19090} if end == "maximum" else {"admin.port": 19091}
+    ports = {"admin.port": 19090 if end == "maximum" else 19091, "server.redirectPort": 19092}
     assert judge(with_keys(numbers | ports)) == ({}, set())
     step = -1 if end == "minimum" else 1
     complaints, places = judge(with_keys({name: value + step for name, value in numbers.items()}))
