@@ -19,11 +19,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Browser"))
 from programs import Site  # noqa: E402
-from watch import Probe, descriptors, resident  # noqa: E402
+from watch import Probe, Watch, descriptors, resident  # noqa: E402
 
 # Seconds, as the server under attack has them.
 LIMITS = {"headerTimeout": 10, "bodyTimeout": 20, "writeTimeout": 20, "idleTimeout": 15}
-# From the end of a limit to the last close: the server lingers, and slowhttptest looks once a second.
+# From the end of a limit to the last close: the server lingers.
 MARGIN = 12
 # Connections a second.
 RATE = 200
@@ -49,26 +49,11 @@ def attacks(asset: str) -> list[Attack]:
     ]
 
 
-@dataclass
-class Outcome:
-    connected: int
-    unavailable: int
-    # Second at which the last connection was closed; None when some were left.
-    ended: int | None
-    exit: str
-
-
-def outcome(prefix: Path, printed: str) -> Outcome:
+def outcome(prefix: Path) -> tuple[int, int]:
+    """Connections that stood at one time or other, and seconds without service, as slowhttptest saw it."""
     with prefix.with_suffix(".csv").open() as file:
         rows = [[int(cell) for cell in row] for row in list(csv.reader(file))[1:] if len(row) == 5]
-    connected = max(row[1] + row[3] for row in rows)
-    unavailable = sum(1 for row in rows if row[4] == 0)
-    last_open = max((row[0] for row in rows if row[2] + row[3] > 0), default=0)
-    left = rows[-1][2] + rows[-1][3]
-    words = re.findall(r"Exit status:\s*(.*)", re.sub(r"\x1b\[[0-9;]*m", "", printed))
-    # When all are closed it stops by itself, perhaps before it has written another row.
-    ended = last_open + 1 if left == 0 or (words and "No open connections" in words[-1]) else None
-    return Outcome(connected, unavailable, ended, words[-1].strip() if words else "?")
+    return max(row[1] + row[3] for row in rows), sum(1 for row in rows if row[4] == 0)
 
 
 def run(site: Site, folder: Path, attack: Attack, connections: int) -> list[str]:
@@ -76,36 +61,39 @@ def run(site: Site, folder: Path, attack: Attack, connections: int) -> list[str]
     before, memory = descriptors(pid), resident(pid)
     probe = Probe(site.port, f"localhost:{site.port}")
     probe.start()
+    watch = Watch(site.port)
+    watch.start()
     prefix = folder / "report"
     length = LIMITS[attack.limit] + connections // RATE + MARGIN + 10
-    done = subprocess.run(
+    subprocess.run(
         ["slowhttptest", "-c", str(connections), "-r", str(RATE), "-l", str(length), "-p", "3", "-g", "-o", str(prefix),
          "-u", f"http://localhost:{site.port}{attack.path}", *attack.options],
-        capture_output=True, text=True, errors="replace", check=False)
+        capture_output=True, check=False)
     probe.end()
-    found = outcome(prefix, done.stdout)
+    # When a client is reset is not for slowhttptest to say: it reads what it had received first, a few bytes a second.
+    watch.end()
+    connected, unavailable = outcome(prefix)
     highest = resident(pid)
     deadline = time.monotonic() + MARGIN
     while descriptors(pid) > before and time.monotonic() < deadline:
         time.sleep(0.1)
     latest = LIMITS[attack.limit] + connections // RATE + MARGIN
     mistakes = []
-    if found.connected < connections * 0.99:
-        mistakes.append(f"only {found.connected} connections stood")
-    if found.unavailable:
-        mistakes.append(f"unavailable for {found.unavailable} s, says slowhttptest")
+    # Those that were served and gone between two looks are not in its report.
+    if connected < connections * 0.9:
+        mistakes.append(f"only {connected} connections stood")
+    if unavailable:
+        mistakes.append(f"unavailable for {unavailable} s, says slowhttptest")
     if probe.failures:
         mistakes.append(f"{len(probe.failures)} of {len(probe.seconds)} honest requests failed: {probe.failures[:3]}")
-    if found.ended is None:
-        mistakes.append(f"connections were left: {found.exit}")
-    elif found.ended > latest:
-        mistakes.append(f"the last was closed after {found.ended} s")
+    if watch.last > latest:
+        mistakes.append(f"the last was closed after {watch.last:.0f} s")
     if descriptors(pid) > before:
         mistakes.append(f"{descriptors(pid) - before} descriptors more than before")
     if site.server.process.poll() is not None:
         mistakes.append("the server ended")
-    print(f"| {attack.name} | {found.connected:,} | {'YES' if not found.unavailable else 'NO'} | {len(probe.seconds)} | "
-          f"{probe.longest * 1000:.0f} ms | `{attack.limit}` {LIMITS[attack.limit]} s | {found.ended} s | "
+    print(f"| {attack.name} | {connected:,} | {'NO' if unavailable else 'YES'} | {len(probe.seconds)} | "
+          f"{probe.longest * 1000:.0f} ms | `{attack.limit}` {LIMITS[attack.limit]} s | {watch.last:.0f} s | "
           f"{(highest - memory) / 1024:+.1f} MiB | {'; '.join(mistakes) or 'passed'} |", flush=True)
     return mistakes
 

@@ -26,6 +26,45 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+# Of /proc/net/tcp: ESTABLISHED and CLOSE_WAIT.
+OPEN = {"01", "08"}
+
+
+def held(port: int) -> int:
+    """The server's sockets that are open, or of which the kernel still has something to send."""
+    count = 0
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        for line in Path(table).read_text().splitlines()[1:]:
+            _, local, _, state, queues, *_ = line.split()
+            # TIME_WAIT (06) and LISTEN (0A) hold nothing of a client's.
+            if int(local.rpartition(":")[2], 16) == port and state not in ("06", "0A"):
+                count += state in OPEN or int(queues.partition(":")[0], 16) > 0
+    return count
+
+
+class Watch(threading.Thread):
+    """When the last connection but those of honest clients was let go, by the kernel too."""
+
+    # Honest clients that may be there at any moment.
+    HONEST = 5
+
+    def __init__(self, port: int):
+        super().__init__(daemon=True)
+        self.port, self.over, self.begun = port, threading.Event(), time.monotonic()
+        self.most, self.last = 0, 0.0
+
+    def run(self) -> None:
+        while not self.over.wait(0.25):
+            count = held(self.port)
+            self.most = max(self.most, count)
+            if count > self.HONEST:
+                self.last = time.monotonic() - self.begun
+
+    def end(self) -> None:
+        self.over.set()
+        self.join()
+
+
 class Probe(threading.Thread):
     """An honest client: a new connection and one request, ten times a second. Any answer counts, and how late it is."""
 
