@@ -5,6 +5,11 @@ struct Connections: Sendable {
     let path: String
     /// Milliseconds.
     let busyTimeout: Int
+    let use: DatabaseOptions.Use
+
+    /// At most so many KiB of pages are kept by one connection. A command reads few of them again and keeps to SQLite's own
+    /// measure: beside a server on a small machine it should be small.
+    private var cacheSize: Int { use == .server ? 8192 : 2000 }
 
     /// The one connection that writes. WAL, `synchronous=FULL`, both read back.
     func makeWriter() throws -> SQLiteQueue {
@@ -28,10 +33,10 @@ struct Connections: Sendable {
             }
             try connection.execute(sql: "PRAGMA synchronous = FULL")
             try connection.execute(sql: "PRAGMA journal_size_limit = 67108864")
-            // A log of 16 MiB is moved into the database at once: a page that many writes changed moves once. The cache,
-            // of 8 MiB at most, keeps the ends of the indexes that every write goes to.
+            // A log of 16 MiB is moved into the database at once: a page that many writes changed moves once. The cache
+            // keeps the ends of the indexes that every write goes to.
             try connection.execute(sql: "PRAGMA wal_autocheckpoint = 4000")
-            try connection.execute(sql: "PRAGMA cache_size = -8192")
+            try connection.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
             let synchronous = try connection.integer("PRAGMA synchronous") ?? -1
             guard synchronous == 2 else { throw StorageOpenError.notDurable(path, synchronous: Int(synchronous)) }
         }
@@ -42,7 +47,9 @@ struct Connections: Sendable {
         var configuration = self.configuration(label: label)
         configuration.readonly = true
         // The inner pages of the indexes of a million sessions; as much is used as was read.
-        configuration.prepareDatabase { connection in try connection.execute(sql: "PRAGMA cache_size = -8192") }
+        configuration.prepareDatabase { [cacheSize] connection in
+            try connection.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
+        }
         return try DatabaseQueue(path: path, configuration: configuration)
     }
 

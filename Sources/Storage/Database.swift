@@ -58,7 +58,7 @@ package final class Database: Sendable {
         let files = DatabaseFiles(directory: options.directory)
         try files.prepare()
         let path = files.databasePath
-        let connections = Connections(path: path, busyTimeout: options.busyTimeout)
+        let connections = Connections(path: path, busyTimeout: options.busyTimeout, use: options.use)
         let migrations = Migrations(path: path, steps: steps, origin: options.origin, keyring: keyring)
         do {
             writer = try connections.makeWriter()
