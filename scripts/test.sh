@@ -37,9 +37,9 @@ exec 3>&1
 
 # Most of them wait for a browser or a server, so that two at once take little more than half the time.
 failed=0
-run_line 1 Browser Commands Linking Chaos &
+run_line 1 Browser Commands Linking Chaos TLS &
 first=$!
-run_line 2 API Webhooks Native Apple Proxies Examples TLS Echo HTTP2 || failed=1
+run_line 2 API Webhooks Native Apple Proxies Examples Echo HTTP2 || failed=1
 wait "$first" || failed=1
 cat .build/python-tests-1.log .build/python-tests-2.log
 if [ $failed != 0 ]; then
