@@ -229,11 +229,14 @@ final class ServerParts: Sendable {
         }
         let secrets = [webhooks?.secrets, verifierSecrets].compactMap(\.self)
         let certificate = reload.certificate
+        let tickets = httpConfiguration.tls?.ticketKeys
         if !secrets.isEmpty || certificate != nil {
             loop.spawn {
                 while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval)) {
                     for file in secrets { file.look() }
                     certificate?.look()
+                    // Handshakes drop them by the way; where none come, the oldest would stay in memory.
+                    tickets?.dropExpired()
                 }
             }
         }
