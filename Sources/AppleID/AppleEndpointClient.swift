@@ -1,3 +1,4 @@
+import Coding
 import HTTP
 import HTTPTypes
 
@@ -41,9 +42,10 @@ extension ClientResponse {
     /// begins like an object. Apple's edge has answered HTML with status 200.
     var looksLikeJSONObject: Bool {
         guard body.count <= AppleEndpointClient.maximumBodySize else { return false }
-        if let declared = fields[.contentType] {
-            let essence = declared.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
-            guard essence == "application/json" || essence == "application/jwk-set+json" else { return false }
+        if fields.contains(.contentType) {
+            guard let essence = MediaType.essence(of: fields),
+                essence.isExactly("application/json") || essence.isExactly("application/jwk-set+json")
+            else { return false }
         }
         let first = body.first { $0 != 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }
         return first == UInt8(ascii: "{")

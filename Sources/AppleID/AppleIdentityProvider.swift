@@ -85,21 +85,28 @@ package final class AppleIdentityProvider: IdentityProvider {
     package func redeem(
         authorizationCode: String, nonce: String?, clientID: ClientID
     ) async throws(SignInFailure) -> VerifiedIdentity {
-        // The hourly renewal of the keys rides beside the exchange, where a visitor waits for Apple anyway.
-        async let renewal: Void = keys.renewIfDue()
+        let response =
+            keys.beginRenewal()
+            ? try await redeemAndRenew(code: authorizationCode, for: clientID)
+            : try await tokenExchange.redeem(code: authorizationCode, for: clientID)
+        let expectation = IdentityTokenExpectation(
+            clientID: clientID, nonce: nonce, channel: .back(accessToken: response.accessToken))
+        let claims = try await verify(response.identityToken, expectation)
+        return VerifiedIdentity(claims: claims, refreshToken: response.refreshToken)
+    }
+
+    /// The hourly renewal of the keys rides beside an exchange, where a visitor waits for Apple anyway.
+    private func redeemAndRenew(code: String, for clientID: ClientID) async throws(SignInFailure) -> TokenResponse {
+        async let renewal: Void = keys.renew()
         let redeemed: Result<TokenResponse, SignInFailure>
         do throws(SignInFailure) {
-            redeemed = .success(try await tokenExchange.redeem(code: authorizationCode, for: clientID))
+            redeemed = .success(try await tokenExchange.redeem(code: code, for: clientID))
         } catch {
             redeemed = .failure(error)
         }
         // Awaited in either case: leaving the scope by a throw would cancel the renewal half-way.
         await renewal
-        let response = try redeemed.get()
-        let expectation = IdentityTokenExpectation(
-            clientID: clientID, nonce: nonce, channel: .back(accessToken: response.accessToken))
-        let claims = try await verify(response.identityToken, expectation)
-        return VerifiedIdentity(claims: claims, refreshToken: response.refreshToken)
+        return try redeemed.get()
     }
 
     package func verifyNotification(_ body: [UInt8]) async throws(NotificationFailure) -> AppleNotification {

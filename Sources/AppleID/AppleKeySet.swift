@@ -57,8 +57,14 @@ package final class AppleKeySet: Sendable {
     /// Fetches when the set is due for renewal and nobody does already; otherwise returns at once. To be run beside
     /// other work that waits for Apple, so that no visitor waits for it alone. Failing is silent but for the log.
     package func renewIfDue() async {
-        if state.withLock({ $0.beginRenewal(policy: policy, at: clock.now()) }) { await fetch() }
+        if beginRenewal() { await fetch() }
     }
+
+    /// The same in two steps, for whoever would begin a task for it.
+    /// - Returns: whether `renew` has to be called now, once.
+    func beginRenewal() -> Bool { state.withLock { $0.beginRenewal(policy: policy, at: clock.now()) } }
+
+    func renew() async { await fetch() }
 
     /// Loads the archive, so that the first sign-in after a restart need not; fetches when there is nothing usable.
     package func prepare() async {

@@ -169,7 +169,7 @@ package struct JSONReader {
         index = plainEnd(from: start)
         switch try peek() {
         case UInt8(ascii: "\""):
-            guard let text = String(validating: bytes[start..<index], as: UTF8.self) else {
+            guard let text = validated(start..<index) else {
                 throw JSONError(reason: .invalidUTF8, offset: opening)
             }
             index += 1
@@ -177,6 +177,16 @@ package struct JSONReader {
         case UInt8(ascii: "\\"): return try escapedString(from: start)
         default: throw failure(.controlCharacter)
         }
+    }
+
+    /// nil when the bytes are no UTF-8.
+    private func validated(_ range: Range<Int>) -> String? {
+        let span = bytes.span.extracting(range)
+        var all: UInt8 = 0
+        for index in span.indices { all |= span[index] }
+        // ASCII needs no validation, and nearly all is.
+        if all < 0x80 { return String(decoding: bytes[range], as: UTF8.self) }
+        return String(validating: bytes[range], as: UTF8.self)
     }
 
     /// The first byte from `start` on that is a quotation mark, a backslash or a control character.
@@ -266,9 +276,10 @@ package struct JSONReader {
     }
 }
 
-/// Notices a repeated name: by walking while there are few, by a set from then on.
+/// Notices a repeated name: by walking while there are few, by a set from then on. A token of Apple's has some fifteen
+/// claims, and comparing them all costs less than hashing one.
 private struct MemberNames {
-    private static let walked = 8
+    private static let walked = 24
     private var seen: Set<ExactText> = []
 
     /// - Returns: false when one of `members` has this name.

@@ -134,7 +134,7 @@ extension SignIn {
             sealedRefreshToken: seal(identity.refreshToken, claims: identity.claims),
             policy: configuration.signUp, newUser: identifiers.make(),
             session: NewSession(
-                id: identifiers.make(), tokenHash: token.hash, kind: kind, device: device,
+                id: identifiers.make(at: now), tokenHash: token.hash, kind: kind, device: device,
                 expiresAt: now.adding(seconds: configuration.sessionLimits.lifetime)),
             replacing: attempt.replacing, now: now,
             firstCheckAt: CheckSchedule(random: random).afterSignIn(at: now))

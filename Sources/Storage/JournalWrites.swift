@@ -7,7 +7,7 @@ extension SQLiteConnection {
         _ kind: JournalEntry.Kind, user: UserID, session: SessionID? = nil, cause: SessionEndCause? = nil,
         fields: [String] = [], into: UserID? = nil, at now: Timestamp, identifiers: RandomIdentifier
     ) throws {
-        let id: EventID = identifiers.make()
+        let id: EventID = identifiers.make(at: now)
         try run(
             """
             INSERT INTO event (id, type, time, user, session, cause, fields, into_user) VALUES (?, ?, ?, ?, ?, ?, ?, ?)

@@ -92,6 +92,21 @@ import Testing
         #expect(RandomIdentifier(random: Fixed(byte: 0b1000_0100)).make(UserID.self).rawValue.hasPrefix("usr_gj28"))
     }
 
+    /// What indexes gain by it: a later one is never put between earlier ones.
+    @Test func identifiersOfMomentsAreInTheirOrder() {
+        let random = RandomIdentifier(random: SystemRandom())
+        let moments: [Int64] = [0, 1, 31, 32, 1023, 1024, 1_795_000_000_000, 1_795_000_000_001, (1 << 48) - 1]
+        let identifiers = moments.map { random.make(at: Timestamp(milliseconds: $0), EventID.self) }
+        #expect(identifiers.map(\.rawValue) == identifiers.map(\.rawValue).sorted())
+        #expect(identifiers.allSatisfy { EventID(parsing: $0.rawValue) == $0 })
+        #expect(identifiers.map { $0.packed?.prefix(6).reduce(0) { $0 << 8 | Int64($1) } } == moments)
+        // Two of one moment differ, in 82 bits.
+        let now = Timestamp(milliseconds: 1)
+        #expect(Set((0..<1000).map { _ in random.make(at: now, SessionID.self) }).count == 1000)
+        // A clock before 1970 makes no trap of it.
+        #expect(random.make(at: Timestamp(milliseconds: -1), SessionID.self).rawValue.hasPrefix("ses_000000000"))
+    }
+
     @Test(
         "what is no identifier is not parsed",
         arguments: [

@@ -163,7 +163,7 @@ extension SignIn {
             // The application vouches for its user.
             policy: .open, newUser: identifiers.make(),
             session: NewSession(
-                id: identifiers.make(), tokenHash: token.hash, kind: linked.kind, device: linked.device,
+                id: identifiers.make(at: now), tokenHash: token.hash, kind: linked.kind, device: linked.device,
                 expiresAt: now.adding(seconds: configuration.sessionLimits.lifetime)),
             replacing: attempt.replacing, now: now,
             firstCheckAt: CheckSchedule(random: random).afterSignIn(at: now))

@@ -85,16 +85,17 @@ struct Cookies: Sendable {
     /// Names are compared byte by byte, case included, after removing spaces and tabs around them; what holds no `=`
     /// is no cookie of ours. Quotation marks are part of a value.
     static func read(_ name: String, in fields: HTTPFields) -> CookieValue {
-        var found = CookieValue.absent
+        var found: String?
         for field in fields[values: .cookie] {
-            for pair in field.utf8.split(separator: UInt8(ascii: ";")) {
+            let bytes = Array(field.utf8)
+            for pair in bytes.split(separator: UInt8(ascii: ";")) {
                 guard let equals = pair.firstIndex(of: UInt8(ascii: "=")) else { continue }
                 guard trimmed(pair[..<equals]).elementsEqual(name.utf8) else { continue }
-                guard case .absent = found else { return .several }
-                found = .one(String(decoding: trimmed(pair[pair.index(after: equals)...]), as: UTF8.self))
+                guard found == nil else { return .several }
+                found = String(decoding: trimmed(pair[(equals + 1)...]), as: UTF8.self)
             }
         }
-        return found
+        return found.map { .one($0) } ?? .absent
     }
 
     /// What a request says about its browser's binding. Several are as good as a forged one.
@@ -111,7 +112,7 @@ struct Cookies: Sendable {
         if case .value(let binding) = bindingCookie(in: fields) { binding } else { nil }
     }
 
-    private static func trimmed(_ text: Substring.UTF8View) -> Substring.UTF8View {
+    private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
         guard let first = text.firstIndex(where: { !isSpace($0) }),
             let last = text.lastIndex(where: { !isSpace($0) })
