@@ -8,6 +8,8 @@ package struct AdmissionTally: Hashable, Sendable {
     package var refusedByAddress = 0
     /// Closed while they waited for a request, to make room for others.
     package var shed = 0
+    /// Closed at accept: the process has no descriptor left for them.
+    package var withoutDescriptor = 0
 
     package init() {}
 }
@@ -50,6 +52,10 @@ package final class AdmissionControl: Sendable {
 
     func note(shed count: Int) {
         counts.withLock { $0.tally.shed += count }
+    }
+
+    func noteWithoutDescriptor() {
+        counts.withLock { $0.tally.withoutDescriptor += 1 }
     }
 
     /// Counts a connection in, or refuses it.

@@ -131,7 +131,7 @@ package final class Listener: Channel, @unchecked Sendable {
     private func turnOneAway() {
         guard reserve != nil else { return }
         reserve = nil
-        _ = SystemCalls.accept(descriptor)
+        if case .connection = SystemCalls.accept(descriptor) { admission.noteWithoutDescriptor() }
         reserve = Self.openReserve()
     }
 

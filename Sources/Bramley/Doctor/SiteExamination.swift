@@ -22,7 +22,9 @@ struct SiteExamination: Sendable {
         do throws(HTTPClientError) {
             response = try await ask(.get, "/login")
         } catch {
-            return diagnoses + [TLSExamination.diagnosis(of: error, configuration.publicURL)]
+            let examination = TLSExamination(
+                url: configuration.publicURL, holdsCertificate: configuration.server.tls != nil)
+            return diagnoses + [examination.diagnosis(of: error)]
         }
         let url = configuration.publicURL
         if url.isSecure {

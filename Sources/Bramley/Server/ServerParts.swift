@@ -247,6 +247,12 @@ final class ServerParts: Sendable {
                 await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval)) && !draining.isSet
             }
         }
+        loop.spawn { [admission, logger] in
+            var report = AdmissionReport(logger: logger)
+            repeat {
+                report.look(at: admission.tally, now: loop.now)
+            } while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval))
+        }
         // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some.
         loop.spawn { [provider] in await provider.keys.prepare() }
     }

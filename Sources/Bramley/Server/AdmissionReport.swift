@@ -1,0 +1,32 @@
+internal import Logging
+internal import Sockets
+
+/// Tells the operator of connections that were not kept: what a visitor sees as "cannot connect" has its line in the log.
+///
+/// At once for the first, then at most once a minute with the numbers since the line before: an attack writes no log full.
+struct AdmissionReport {
+    /// Between two lines, in milliseconds.
+    static let pause: Int64 = 60_000
+
+    private var told = AdmissionTally()
+    private var nextLine = Deadline(nanoseconds: .min)
+    private let logger: Logger
+
+    init(logger: Logger) {
+        self.logger = logger
+    }
+
+    mutating func look(at tally: AdmissionTally, now: Deadline) {
+        guard tally != told, now >= nextLine else { return }
+        logger.warning(
+            "connections were closed for want of room",
+            metadata: [
+                "limits.connections": "\(tally.refused - told.refused)",
+                "limits.connectionsPerAddress": "\(tally.refusedByAddress - told.refusedByAddress)",
+                "descriptors": "\(tally.withoutDescriptor - told.withoutDescriptor)",
+                "idle": "\(tally.shed - told.shed)",
+            ])
+        told = tally
+        nextLine = now.adding(milliseconds: Self.pause)
+    }
+}
