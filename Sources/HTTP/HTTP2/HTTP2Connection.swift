@@ -27,11 +27,11 @@ final class HTTP2Connection: @unchecked Sendable {
     var running = 0
     let workspace: HTTP2Workspace
     var output: [UInt8] = []
-    private var isWriting = false
+    private(set) var isWriting = false
     private var turn = 0
     /// Storage for events between two calls.
     private var spare: [HTTP2Session.Event] = []
-    /// The peer sends nothing more: what waits for a window waits in vain.
+    /// The peer sends nothing more: what waits for a window waits in vain, what waits for the socket does not.
     var peerHasEnded = false
     var isDead = false
 
@@ -75,7 +75,7 @@ final class HTTP2Connection: @unchecked Sendable {
             if ending == .linger { stream.shutdownWrite() }
             // What is whole is answered, to a peer that has only closed its own side.
             peerHasEnded = true
-            for stream in streams.values where isDead || stream.isWaiting { close(stream) }
+            endWaiting()
         }
         stream.hearsOfDraining = false
         switch ending {
@@ -236,6 +236,13 @@ final class HTTP2Connection: @unchecked Sendable {
 
     // MARK: Ending
 
+    /// Ends what waits in vain now that nothing more is read. What is still being written may yet take their content.
+    private func endWaiting() {
+        for stream in streams.values where isDead || stream.request != nil || !isWriting && stream.isWaiting {
+            close(stream)
+        }
+    }
+
     /// Nothing more will be read or sent.
     private var isFinished: Bool {
         output.isEmpty && !isWriting && session.isOver
@@ -275,7 +282,10 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     private func write() async {
-        defer { isWriting = false }
+        defer {
+            isWriting = false
+            if peerHasEnded { endWaiting() }
+        }
         while !isDead {
             do throws(StreamError) {
                 switch try writeBatch() {
@@ -316,14 +326,16 @@ final class HTTP2Connection: @unchecked Sendable {
             writeDeadline = deadline(after: timeouts.write)
             note(writeDeadline)
         }
-        let isLast = output.count < limits.output
         let sent = try stream.tryWriting(output)
         guard sent == output.count else {
             output.removeFirst(sent)
             return .blocked
         }
         output.removeAll(keepingCapacity: true)
-        if isLast { writeDeadline = .never }
-        return isLast ? .done : .more
+        // Whoever had something to send while this batch waited for the socket has left it to this writer; and what the
+        // pull has settled may have given windows back.
+        if session.hasOutput { return .more }
+        writeDeadline = .never
+        return .done
     }
 }

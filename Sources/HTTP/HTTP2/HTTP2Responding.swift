@@ -86,7 +86,8 @@ extension HTTP2Connection {
         session.resume(stream.id)
         if wasEmpty { expectProgress(of: stream) }
         await flush()
-        if content.pending > 0, !peerHasEnded { await stream.waitUntilDrained() }
+        // Behind a writer that waits for the socket it is only the others' turn.
+        if content.pending > 0, !peerHasEnded || isWriting { await stream.waitUntilDrained() }
         if stream.isClosed || content.pending > 0 { throw .aborted }
     }
 

@@ -191,6 +191,9 @@ internal import Sockets
 
     // MARK: Out
 
+    /// Whether there is something to pull, or may be.
+    var hasOutput: Bool { isBroken ? !farewell.isEmpty : unsafe nghttp2_session_want_write(session) != 0 }
+
     /// Appends serialised frames until `output` holds `limit` bytes or there are none.
     func pull(into output: inout [UInt8], limit: Int) {
         while !isBroken, output.count < limit {

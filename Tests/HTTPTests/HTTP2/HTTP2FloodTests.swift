@@ -152,7 +152,8 @@ struct HTTP2FloodTests {
             }
             await client.readToEnd()
             #expect(client.goAway?.word(at: 4) == H2.Code.calm)
-            #expect(sent < 4000)
+            // Of what was sent: how much of it the kernel keeps is the kernel's.
+            #expect(client.frames.count < 2000, "of \(sent)")
         }
     }
 }
