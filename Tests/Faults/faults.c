@@ -5,7 +5,8 @@
 //   FAULTS=short   most transfers move one byte, though more is there
 //   FAULTS=eagain  every third transfer on a non-blocking socket finds it not ready, though it is
 //   FAULTS=emfile  accept finds no descriptor, in bursts
-//   FAULTS=reset   every FAULTS_EVERYth send or receive of an accepted socket finds it reset by its peer
+//   FAULTS=reset   every FAULTS_EVERYth send or receive of an accepted socket finds that its peer has gone, ECONNRESET
+//                  or EPIPE, and so does every one after it; while the file FAULTS_SWITCH is there
 //
 // Sockets alone: files, pipes and eventfds are left as they are, and so is every program that is none of ours.
 //
@@ -31,7 +32,8 @@ enum { EINTR_MODE = 1, SHORT_MODE = 2, EAGAIN_MODE = 4, EMFILE_MODE = 8, RESET_M
 
 static int modes;
 static unsigned every = 50;
-static atomic_uint calls, transfers, accepts, faults;
+static const char *only_while;
+static atomic_uint calls, transfers, served, accepts, faults;
 
 #define REAL(name) \
     static __typeof__(&name) real; \
@@ -42,6 +44,7 @@ enum { MAXIMUM = 65536 };
 static struct {
     int epoll;
     int accepted;
+    int gone;
     struct epoll_event event;
 } registered[MAXIMUM];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -76,6 +79,7 @@ __attribute__((constructor)) static void start(void) {
     if (strstr(wanted, "reset")) modes |= RESET_MODE;
     const char *rate = getenv("FAULTS_EVERY");
     if (rate && atoi(rate) > 0) every = (unsigned)atoi(rate);
+    only_while = getenv("FAULTS_SWITCH");
     atexit(report);
 }
 
@@ -117,15 +121,32 @@ static void tell_again(int fd) {
     errno = saved;
 }
 
+// True when the peer of this accepted socket has gone: the transfer is over with `*result`. As from the kernel, the first
+// call hears why, and those after it of the end of the stream, or EPIPE.
+static int is_gone(int fd, int sends, ssize_t *result) {
+    if (!(modes & RESET_MODE) || fd < 0 || fd >= MAXIMUM || !registered[fd].accepted) return 0;
+    if (registered[fd].gone) {
+        errno = EPIPE;
+        *result = sends ? -1 : 0;
+        return 1;
+    }
+    int saved = errno;
+    int applies = !only_while || access(only_while, F_OK) == 0;
+    errno = saved;
+    if (!applies || atomic_fetch_add(&served, 1) % every != every - 1) return 0;
+    registered[fd].gone = 1;
+    // With it comes the hang-up that epoll tells of.
+    shutdown(fd, SHUT_RDWR);
+    unsigned fault = atomic_fetch_add(&faults, 1);
+    errno = sends && fault % 2 ? EPIPE : ECONNRESET;
+    *result = -1;
+    return 1;
+}
+
 // How much of `length` may be moved; 0 when the call is to fail with errno as set.
 static size_t permitted(int fd, size_t length) {
     if (!modes || !is_socket(fd)) return length;
     unsigned transfer = atomic_fetch_add(&transfers, 1);
-    if ((modes & RESET_MODE) && fd < MAXIMUM && registered[fd].accepted && transfer % every == every - 1) {
-        atomic_fetch_add(&faults, 1);
-        errno = ECONNRESET;
-        return 0;
-    }
     if ((modes & EAGAIN_MODE) && transfer % 3 == 2 && is_nonblocking(fd)) {
         atomic_fetch_add(&faults, 1);
         tell_again(fd);
@@ -140,9 +161,11 @@ static size_t permitted(int fd, size_t length) {
 }
 
 // What all transfers have in common: `CALL` moves `allowed` bytes.
-#define TRANSFER(fd, length, CALL) \
+#define TRANSFER(fd, length, sends, CALL) \
     do { \
+        ssize_t result; \
         if (interrupts(fd)) return -1; \
+        if (is_gone(fd, sends, &result)) return result; \
         size_t allowed = permitted(fd, length); \
         if (allowed == 0 && (length) > 0) return -1; \
         ssize_t moved = CALL; \
@@ -154,22 +177,22 @@ ssize_t recv(int fd, void *bytes, size_t length, int flags) {
     REAL(recv);
     // A look takes nothing: cut short, it would show the same byte for ever.
     if (flags & MSG_PEEK) return interrupts(fd) ? -1 : real(fd, bytes, length, flags);
-    TRANSFER(fd, length, real(fd, bytes, allowed, flags));
+    TRANSFER(fd, length, 0, real(fd, bytes, allowed, flags));
 }
 
 ssize_t send(int fd, const void *bytes, size_t length, int flags) {
     REAL(send);
-    TRANSFER(fd, length, real(fd, bytes, allowed, flags));
+    TRANSFER(fd, length, 1, real(fd, bytes, allowed, flags));
 }
 
 ssize_t read(int fd, void *bytes, size_t length) {
     REAL(read);
-    TRANSFER(fd, length, real(fd, bytes, allowed));
+    TRANSFER(fd, length, 0, real(fd, bytes, allowed));
 }
 
 ssize_t write(int fd, const void *bytes, size_t length) {
     REAL(write);
-    TRANSFER(fd, length, real(fd, bytes, allowed));
+    TRANSFER(fd, length, 1, real(fd, bytes, allowed));
 }
 
 int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
@@ -192,6 +215,8 @@ int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
 int connect(int fd, const struct sockaddr *address, socklen_t length) {
     REAL(connect);
     int result = real(fd, address, length);
+    // A refusal is told once: as an interruption it would be lost.
+    if (result < 0 && errno != EINPROGRESS) return result;
     return interrupts(fd) ? -1 : result;
 }
 
@@ -237,6 +262,7 @@ int close(int fd) {
         pthread_mutex_lock(&lock);
         registered[fd].epoll = 0;
         registered[fd].accepted = 0;
+        registered[fd].gone = 0;
         int result = real(fd);
         pthread_mutex_unlock(&lock);
         return result;

@@ -36,5 +36,7 @@ for mode in "${modes[@]}"; do
         "$(grep -aoE 'Test run with [0-9]+ tests' "$log" | tail -1)"
     [ "$verdict" = passed ] || grep -aE '✘|Fatal|Crash' "$log" | head -40
 done
-"$(scripts/venv.sh)" -B Tests/Faults/descriptors.py "$bin" "$library" || failed=1
+python=$(scripts/venv.sh)
+"$python" -B Tests/Faults/descriptors.py "$bin" "$library" || failed=1
+"$python" -B Tests/Faults/resets.py "$bin" "$library" || failed=1
 exit $failed
