@@ -114,7 +114,7 @@ import Testing
             let response = try await blocking {
                 let connection = try WireConnection(port: port)
                 connection.send(head)
-                let interim = try connection.receive() ?? []
+                let interim = try connection.receive(atLeast: 25) ?? []
                 #expect(String(decoding: interim, as: UTF8.self) == "HTTP/1.1 100 Continue\r\n\r\n")
                 connection.send(body)
                 return try connection.response()
@@ -313,7 +313,7 @@ import Testing
                 for source in newcomers {
                     let connection = try WireConnection(port: port, source: source)
                     connection.send(begun)
-                    guard let interim = try? connection.receive() else { return busy }
+                    guard let interim = try? connection.receive(atLeast: 12) else { return busy }
                     #expect(interim.starts(with: "HTTP/1.1 100".utf8))
                     busy.append(connection)
                 }

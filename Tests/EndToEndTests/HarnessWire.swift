@@ -30,7 +30,28 @@ final class WireConnection: Sendable {
         if source != 0x7F00_0001 {
             guard unsafe Self.call(Glibc.bind, descriptor, source, 0) == 0 else { throw failed("bind") }
         }
-        guard unsafe Self.call(Glibc.connect, descriptor, address, port) == 0 else { throw failed("connect") }
+        let result = unsafe Self.call(Glibc.connect, descriptor, address, port)
+        // Interrupted, it goes on by itself (POSIX).
+        guard result == 0 || errno == EINTR && isConnected(within: timeout) else { throw failed("connect") }
+    }
+
+    private func isConnected(within seconds: Int) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        let limit = Int32(seconds * 1000)
+        // Invariant: the kernel writes to one entry, and to four bytes.
+        guard Self.uninterrupted({ unsafe Int(poll(&entry, 1, limit)) }) == 1 else { return false }
+        var code: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        let result = unsafe getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size)
+        if result == 0 { errno = code }
+        return result == 0 && code == 0
+    }
+
+    private static func uninterrupted(_ call: () -> Int) -> Int {
+        while true {
+            let result = call()
+            if result >= 0 || errno != EINTR { return result }
+        }
     }
 
     deinit { _ = Glibc.close(descriptor) }
@@ -61,7 +82,9 @@ final class WireConnection: Sendable {
         while sent < bytes.count {
             // Invariant: the kernel reads at most `rest.count` bytes of an array that outlives the call.
             let count = unsafe bytes[sent...].withUnsafeBytes { rest in
-                unsafe Glibc.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+                Self.uninterrupted {
+                    unsafe Glibc.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+                }
             }
             guard count > 0 else { return false }
             sent += count
@@ -87,10 +110,17 @@ final class WireConnection: Sendable {
     func receive() throws -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         // Invariant: the kernel writes at most `buffer.count` bytes.
-        let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
+        let count = Self.uninterrupted { unsafe recv(descriptor, &buffer, buffer.count, 0) }
         if count > 0 { return Array(buffer.prefix(count)) }
         if count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) { throw Failure.timedOut }
         return nil
+    }
+
+    /// At least so many bytes, in as many pieces as they come in, or all there are until the end; nil when that is none.
+    func receive(atLeast count: Int) throws -> [UInt8]? {
+        var all: [UInt8] = []
+        while all.count < count, let more = try receive() { all += more }
+        return all.isEmpty ? nil : all
     }
 
     /// Everything until the peer closes.

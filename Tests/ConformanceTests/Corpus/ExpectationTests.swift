@@ -16,7 +16,13 @@ import Testing
             defer { stream.close() }
             try await stream.write(Array(head.utf8))
             var buffer = [UInt8](repeating: 0, count: 16_384)
-            let count = try await stream.read(into: &buffer, at: 0)
+            var count = 0
+            // One head, in as many pieces as it comes in.
+            while count < 4 || buffer[count - 4..<count] != ArraySlice("\r\n\r\n".utf8) {
+                let more = try await stream.read(into: &buffer, at: count)
+                if more == 0 { break }
+                count += more
+            }
             let first = String(decoding: buffer[..<count], as: UTF8.self)
             guard first == interim else { return (first, []) }
             try await stream.write(Array(content.utf8))
