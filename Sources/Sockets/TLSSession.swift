@@ -188,11 +188,13 @@ internal import Glibc
     /// Tries once to tell the peer that the stream ends here; never waits.
     func sendCloseNotify() {
         // After a fatal error nothing may follow (SSL_shutdown(3)); before the handshake is over nothing is to end.
-        guard !hasFailed, !isHandshaking else { return flush() }
+        // Tickets that wait for content which never came go first: behind them the alert would be lost when the kernel
+        // takes less than all, since nobody asks OpenSSL for it again.
+        flush()
+        guard !hasFailed, !isHandshaking else { return }
         ERR_clear_error()
         _ = unsafe SSL_shutdown(ssl)
         ERR_clear_error()
-        flush()
     }
 
     // MARK: The socket
