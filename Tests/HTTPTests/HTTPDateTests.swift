@@ -50,4 +50,10 @@ import Testing
     func otherText_isNoDate(_ text: String) {
         #expect(HTTPDate.parse(text, now: now) == nil, "\(text)")
     }
+
+    /// What it counts as is in the year 10000, and was written as a second before.
+    @Test func leapSecondThatEndsTheYear9999_isNoDate() {
+        #expect(HTTPDate.parse("Fri, 31 Dec 9999 23:59:59 GMT", now: now) == 253_402_300_799)
+        #expect(HTTPDate.parse("Fri, 31 Dec 9999 23:59:60 GMT", now: now) == nil)
+    }
 }

@@ -53,7 +53,9 @@ package enum HTTPDate {
         guard hour < 24, minute < 60, second <= 60 else { return nil }
         let days = days(year: year, month: month + 1, day: day)
         guard day >= 1, civil(fromDays: days) == (year, month + 1, day) else { return nil }
-        return Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
+        let seconds = Int64(days) * 86_400 + Int64(hour * 3600 + minute * 60 + second)
+        // Behind a leap second at its very end is the year 10000, which has no text.
+        return seconds <= maximum ? seconds : nil
     }
 
     private static func number(_ text: String, digits: Int) -> Int? {
