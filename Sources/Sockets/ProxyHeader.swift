@@ -86,7 +86,10 @@ enum ProxyLine {
     static func parse(_ bytes: Span<UInt8>) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)? {
         let prefix = Array("PROXY ".utf8)
         for index in 0..<min(prefix.count, bytes.count) where bytes[index] != prefix[index] { throw .missing }
-        let searched = min(bytes.count, ProxyHeader.maximumLineLength)
+        // The last two bytes of the longest line are its CRLF. No byte behind the CR's last place is looked at: a line
+        // is too long from there on, whatever comes with it in one piece.
+        let longest = ProxyHeader.maximumLineLength - 1
+        let searched = min(bytes.count, longest)
         var end: Int?
         for index in 0..<searched {
             if bytes[index] == lineFeed { throw .invalidLine }
@@ -96,11 +99,9 @@ enum ProxyLine {
             }
         }
         guard let end else {
-            // The last two bytes of the longest line are its CRLF.
-            guard bytes.count < ProxyHeader.maximumLineLength - 1 else { throw .lineTooLong }
+            guard bytes.count < longest else { throw .lineTooLong }
             return nil
         }
-        guard end + 2 <= ProxyHeader.maximumLineLength else { throw .lineTooLong }
         guard end + 1 < bytes.count else { return nil }
         guard bytes[end + 1] == lineFeed else { throw .invalidLine }
         return (ProxyHeader(source: try source(bytes.extracting(prefix.count..<end))), end + 2)

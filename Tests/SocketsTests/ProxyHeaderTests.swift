@@ -158,6 +158,9 @@ import Testing
         Refusal(
             "106 bytes and no end in sight", Array("PROXY UNKNOWN ".utf8) + [UInt8](repeating: 0x66, count: 92),
             .lineTooLong),
+        Refusal(
+            "a line feed where the longest line has one, and no CR before it",
+            Array("PROXY UNKNOWN ".utf8) + [UInt8](repeating: 0x66, count: 92) + [10], .lineTooLong),
         Refusal("version 1 in the signature", signature + [0x11], .unsupportedVersion),
         Refusal("version 3", signature + [0x31], .unsupportedVersion),
         Refusal("command 2", signature + [0x22], .unknownCommand),
