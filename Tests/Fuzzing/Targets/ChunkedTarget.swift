@@ -71,7 +71,7 @@ private struct PlainChunks {
             }
             let rest = line[digits.endIndex...]
             let extended = rest.drop { $0 == 32 || $0 == 9 }
-            guard rest.isEmpty || extended.first == 59, extended.dropFirst().allSatisfy(Self.isText) else { return }
+            guard rest.isEmpty || extended.first == 59, Self.areExtensions(extended) else { return }
             // With the carriage return that ends them, as the decoder counts.
             extensions += extended.isEmpty ? 0 : extended.count
             guard extensions <= limits.chunkExtensions else { return }
@@ -104,16 +104,55 @@ private struct PlainChunks {
         return input[start..<end]
     }
 
+    /// `*( ";" name [ "=" value ] )`, blanks where RFC 9112 §7.1.1 has them: around what follows, never at the end.
+    private static func areExtensions(_ text: ArraySlice<UInt8>) -> Bool {
+        var rest = text
+        while rest.first == 59 {
+            rest = rest.dropFirst().drop(while: isBlank)
+            guard let name = rest.first, isToken(name) else { return false }
+            rest = rest.drop(while: isToken)
+            if rest.drop(while: isBlank).first == 61 {
+                rest = rest.drop(while: isBlank).dropFirst().drop(while: isBlank)
+                guard let value = withoutValue(rest) else { return false }
+                rest = value
+            }
+            if rest.drop(while: isBlank).first == 59 { rest = rest.drop(while: isBlank) }
+        }
+        return rest.isEmpty
+    }
+
+    /// What is left of `text` behind the token or the quoted string it begins with; nil when it begins with neither.
+    private static func withoutValue(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard text.first == 34 else {
+            let rest = text.drop(while: isToken)
+            return rest.count == text.count ? nil : rest
+        }
+        var rest = text.dropFirst()
+        while let byte = rest.popFirst() {
+            if byte == 34 { return rest }
+            guard let quoted = byte == 92 ? rest.popFirst() : byte, isText(quoted) else { return nil }
+        }
+        return nil
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 32 || byte == 9 }
+
     private static func hexadecimal(_ byte: UInt8) -> Int? {
-        Character(UnicodeScalar(byte)).isASCII ? Character(UnicodeScalar(byte)).hexDigitValue : nil
+        switch byte {
+        case 48...57: Int(byte) - 48
+        case 65...70: Int(byte) - 55
+        case 97...102: Int(byte) - 87
+        default: nil
+        }
     }
 
     private static func isText(_ byte: UInt8) -> Bool { byte == 9 || byte >= 32 && byte != 127 }
 
     /// RFC 9110 §5.6.2.
     private static func isToken(_ byte: UInt8) -> Bool {
-        let character = Character(UnicodeScalar(byte))
-        return character.isASCII
-            && (character.isLetter || character.isNumber || "!#$%&'*+-.^_`|~".contains(character))
+        switch byte {
+        case 48...57, 65...90, 97...122: true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
     }
 }
