@@ -73,6 +73,13 @@ extension Span<UInt8> {
 
 /// For messages: ASCII stands for itself, everything else is escaped.
 func shown(_ bytes: some Sequence<UInt8>) -> String {
-    bytes.map { (0x20...0x7E).contains($0) && $0 != 0x5C ? String(UnicodeScalar($0)) : "\\x" + String($0, radix: 16) }
-        .joined()
+    var text: [UInt8] = []
+    for byte in bytes {
+        if (0x20...0x7E).contains(byte), byte != 0x5C {
+            text.append(byte)
+        } else {
+            text += Array("\\x\(String(byte, radix: 16))".utf8)
+        }
+    }
+    return String(decoding: text, as: UTF8.self)
 }
