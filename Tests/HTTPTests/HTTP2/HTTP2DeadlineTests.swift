@@ -14,18 +14,18 @@ struct HTTP2DeadlineTests {
     }
 
     static let silences: [Silence] = [
-        Silence(name: "nothing", timeouts: ServerTimeouts(header: 100), bytes: [], code: H2.Code.settingsTimeout),
+        Silence(name: "nothing", timeouts: ServerTimeouts(header: 500), bytes: [], code: H2.Code.settingsTimeout),
         Silence(
-            name: "a preface", timeouts: ServerTimeouts(header: 100), bytes: H2.preface,
+            name: "a preface", timeouts: ServerTimeouts(header: 500), bytes: H2.preface,
             code: H2.Code.settingsTimeout),
         Silence(
-            name: "half a frame header", timeouts: ServerTimeouts(header: 100),
+            name: "half a frame header", timeouts: ServerTimeouts(header: 500),
             bytes: H2.preface + H2.settings() + [0, 0, 8], code: H2.Code.calm),
         Silence(
-            name: "half a HEADERS", timeouts: ServerTimeouts(header: 100),
+            name: "half a HEADERS", timeouts: ServerTimeouts(header: 500),
             bytes: H2.preface + H2.settings() + Array(H2.get(1).dropLast(3)), code: H2.Code.calm),
         Silence(
-            name: "a block that does not end", timeouts: ServerTimeouts(header: 100),
+            name: "a block that does not end", timeouts: ServerTimeouts(header: 500),
             bytes: H2.preface + H2.settings() + H2.frame(.headers, flags: 1, stream: 1, H2.block(H2.request())),
             code: H2.Code.calm),
         Silence(
@@ -48,7 +48,7 @@ struct HTTP2DeadlineTests {
 
     /// PINGs keep nothing alive that has no request.
     @Test func dripOfAHeadersFrameEndsByItsDeadline() async throws {
-        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(header: 200))) {
+        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(header: 1000))) {
             peer in
             let client = try await RawHTTP2.open(peer)
             defer { client.close() }
