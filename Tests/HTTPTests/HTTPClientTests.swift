@@ -231,4 +231,10 @@ private final class Counter: Sendable {
     func urlIsTakenApart(text: String, expected: ClientURL?) {
         #expect(ClientURL(text) == expected)
     }
+
+    /// Written again, such a host had lost its brackets or kept one, and was another or none.
+    @Test(arguments: ["https://[[1e1]", "https://[a]/", "https://[]/", "http://[192.0.2.1]:80/", "https://[::1%25a]/"])
+    func bracketsHoldAnAddressOfIPv6(text: String) {
+        #expect(ClientURL(text) == nil)
+    }
 }

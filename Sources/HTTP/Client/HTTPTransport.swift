@@ -1,4 +1,5 @@
 package import HTTPTypes
+import Sockets
 
 /// The client side as its users see it, so that tests can stand in for the network.
 package protocol HTTPTransport: Sendable {
@@ -88,6 +89,8 @@ package struct ClientURL: Hashable, Sendable {
         if authority.hasPrefix("[") {
             guard let close = authority.firstIndex(of: "]") else { return nil }
             name = authority[authority.index(after: authority.startIndex)..<close]
+            // RFC 3986 §3.2.2: nothing else stands in brackets, and without a colon `hostField` would write none.
+            guard name.contains(":"), IPAddress(String(name)) != nil else { return nil }
             let behind = authority[authority.index(after: close)...]
             guard behind.isEmpty || behind.hasPrefix(":") else { return nil }
             portText = behind.isEmpty ? nil : behind.dropFirst()
