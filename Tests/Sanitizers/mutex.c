@@ -1,4 +1,4 @@
-// What the thread sanitizer cannot see of Swift's Mutex, told to it; preloaded by scripts/sanitize.sh.
+// What the thread sanitizer cannot see of Swift's Mutex, told to it; scripts/sanitize.sh links it into every program.
 //
 // The fast path of Synchronization.Mutex is compiled into its users, whose atomics the sanitizer sees. Under contention
 // it calls libswiftSynchronization.so, which is not instrumented: there a lock that was waited for is taken, and one that
@@ -9,9 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Absent in programs that are not instrumented, to which the preloading is handed down.
-extern void __tsan_acquire(void *) __attribute__((weak));
-extern void __tsan_release(void *) __attribute__((weak));
+extern void __tsan_acquire(void *);
+extern void __tsan_release(void *);
 
 #define CONTEXT __attribute__((swift_context)) void *self
 #define SWIFT __attribute__((swiftcall))
@@ -26,18 +25,18 @@ SWIFT void unlock_slow(CONTEXT) __asm__(UNLOCK);
 SWIFT void lock_slow(uint32_t thread, CONTEXT) {
     SWIFT void (*next)(uint32_t, CONTEXT) = dlsym(RTLD_NEXT, LOCK);
     next(thread, self);
-    if (__tsan_acquire) __tsan_acquire(self);
+    __tsan_acquire(self);
 }
 
 SWIFT bool try_lock_slow(CONTEXT) {
     SWIFT bool (*next)(CONTEXT) = dlsym(RTLD_NEXT, TRY_LOCK);
     bool taken = next(self);
-    if (taken && __tsan_acquire) __tsan_acquire(self);
+    if (taken) __tsan_acquire(self);
     return taken;
 }
 
 SWIFT void unlock_slow(CONTEXT) {
     SWIFT void (*next)(CONTEXT) = dlsym(RTLD_NEXT, UNLOCK);
-    if (__tsan_release) __tsan_release(self);
+    __tsan_release(self);
     next(self);
 }
