@@ -294,10 +294,15 @@ struct AppleKeySetTests {
     }
 }
 
-/// A key endpoint with a gate: closed, a fetch waits until it opens or is cancelled.
 /// Counts who waits whenever a warning is logged.
 private final class Witness: Sendable {
-    private let state = Mutex<(keys: AppleKeySet?, waiters: [Int])>((nil, []))
+    private struct State {
+        /// Weak: they hold the logger, which holds us.
+        weak var keys: AppleKeySet?
+        var waiters: [Int] = []
+    }
+
+    private let state = Mutex(State())
 
     var waiters: [Int] { state.withLock { $0.waiters } }
     var handler: some LogHandler { Handler(witness: self) }
@@ -325,6 +330,7 @@ private final class Witness: Sendable {
     }
 }
 
+/// A key endpoint with a gate: closed, a fetch waits until it opens or is cancelled.
 private final class KeySource: KeySetSource {
     private struct State {
         var answer: Result<[UInt8], KeySetFailure>
