@@ -49,6 +49,12 @@ struct GuardedFile {
             throw .unreadable
         }
         guard size <= maximumBytes else { throw .tooLarge(maximumBytes) }
+        // Foundation leaks four KiB with every empty file it reads, and some files are looked at again and again while the
+        // server runs.
+        guard size > 0 else {
+            guard manager.isReadableFile(atPath: resolved) else { throw .unreadable }
+            return GuardedFile(bytes: [], mode: mode)
+        }
         do {
             let data = try Data(contentsOf: URL(filePath: resolved))
             return GuardedFile(bytes: [UInt8](data), mode: mode)
