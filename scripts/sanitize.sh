@@ -56,6 +56,8 @@ echo "== building with the $sanitizer sanitizer, in $scratch =="
 build=(swift build --build-tests --sanitize="$sanitizer" --scratch-path "$scratch" "${link[@]}")
 "${build[@]}"
 
+# Everything is slower by a factor of about ten.
+export TEST_PATIENCE=${TEST_PATIENCE:-10}
 log=$scratch/swift-tests.log
 : >"$log"
 rc=0

@@ -18,7 +18,7 @@ final class WireConnection: Sendable {
     ///   - source: the address to come from, 127.x.y.z as a number; limits are counted by it.
     ///   - timeout: seconds any single read or write may take.
     init(
-        port: UInt16, on address: UInt32 = 0x7F00_0001, source: UInt32 = 0x7F00_0001, timeout: Int = 20
+        port: UInt16, on address: UInt32 = 0x7F00_0001, source: UInt32 = 0x7F00_0001, timeout: Int = 20 * patience
     ) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw Failure.call("socket", errno) }

@@ -87,15 +87,20 @@ enum Programs {
     }
 }
 
+/// How many times longer than usual the tests wait before they give up: a server that a sanitizer slows down needs ten
+/// times as long for its start alone. `TEST_PATIENCE` in the environment; scripts/sanitize.sh sets it.
+let patience = ProcessInfo.processInfo.environment["TEST_PATIENCE"].flatMap { Int($0) } ?? 1
+
 /// Waits for something that cannot wake us: another process's socket, file or counter. Looks every few milliseconds.
+/// - Parameter limit: before `patience`.
 func eventually(
     within limit: Duration = .seconds(60), every pause: Duration = .milliseconds(3), _ what: String,
     _ isSo: () async throws -> Bool
 ) async throws {
-    let end = ContinuousClock.now + limit
+    let end = ContinuousClock.now + limit * patience
     while try await !isSo() {
         guard ContinuousClock.now < end else {
-            throw ChildProcess.DidNotEnd(description: "not within \(limit): \(what)")
+            throw ChildProcess.DidNotEnd(description: "not within \(limit * patience): \(what)")
         }
         try await Task.sleep(for: pause)
     }

@@ -99,7 +99,7 @@ struct WebClient: Sendable {
         guard let url = ClientURL(origin + path) else { throw HTTPClientError.malformed(origin + path) }
         return try await client.send(
             ClientRequest(
-                method: method, url: url, fields: fields, body: Array(body.utf8), timeout: timeout,
+                method: method, url: url, fields: fields, body: Array(body.utf8), timeout: timeout * Int64(patience),
                 maximumBodySize: 16_777_216))
     }
 }
