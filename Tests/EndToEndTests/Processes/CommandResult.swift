@@ -59,7 +59,7 @@ extension ServerPlace {
         let ending = await process.waitUntilEnded(within: limit)
         let duration = ContinuousClock.now - process.startedAt
         func text(_ suffix: String) -> String {
-            String(decoding: FileManager.default.contents(atPath: base + suffix) ?? Data(), as: UTF8.self)
+            textOfFile(base + suffix)
         }
         return CommandResult(
             code: ending.wasSignalled ? -ending.code : ending.code, output: text(".out"), errors: text(".err"),
