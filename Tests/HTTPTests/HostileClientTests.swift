@@ -1,8 +1,10 @@
+import Glibc
 import HTTP
 import HTTPTypes
-import Sockets
 import Synchronization
 import Testing
+
+@testable import Sockets
 
 /// Clients that take their time, take too much, or go in the middle, over real sockets. The limits here are short; each
 /// test waits for what the server does, not for a time to pass.
@@ -42,6 +44,16 @@ import Testing
         while admission.total > 0 {
             guard await peer.loop.sleep(until: Deadline.now.adding(milliseconds: 1)) else { return }
         }
+    }
+
+    /// Leaves the buffer of what this client has not read as small as it is: on a busy machine the kernel lets it grow
+    /// until it holds a whole answer, and then there is nothing left that a server could throw away.
+    private static func keepWindowSmall(_ stream: SocketStream) {
+        var size: Int32 = 65_536
+        // Invariant: the kernel reads four bytes.
+        let result = unsafe setsockopt(
+            stream.descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        #expect(result == 0)
     }
 
     // MARK: Slow senders
@@ -178,6 +190,7 @@ import Testing
             admission: admission
         ) { peer in
             let stream = try await peer.connect()
+            Self.keepWindowSmall(stream)
             // More than our window, less than both buffers.
             try await stream.write(Array("GET /big/1000000 HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
             while admission.total == 0 { await Task.yield() }
@@ -196,6 +209,7 @@ import Testing
             admission: admission
         ) { peer in
             let stream = try await peer.connect()
+            Self.keepWindowSmall(stream)
             try await stream.write(Array("GET /big/1000000 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".utf8))
             while admission.total == 0 { await Task.yield() }
             await Self.waitUntilEmpty(admission, peer)
