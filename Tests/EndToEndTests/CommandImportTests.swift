@@ -149,8 +149,10 @@ import Testing
             let many = try await peak("cat many")
             let gigantic = try await peak("head -c 100000000 /dev/zero")
             print("measured: peak \(few) KiB for 1,000 lines, \(many) for 10,000, \(gigantic) for a line of 100 MB")
-            #expect(many < few + 8192)
-            #expect(gigantic < few + 8192)
+            if !isSanitized {
+                #expect(many < few + 8192)
+                #expect(gigantic < few + 8192)
+            }
             #expect(try await counts(place).users == 11_000)
         }
     }

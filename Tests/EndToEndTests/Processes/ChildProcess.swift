@@ -91,6 +91,10 @@ enum Programs {
 /// times as long for its start alone. `TEST_PATIENCE` in the environment; scripts/sanitize.sh sets it.
 let patience = ProcessInfo.processInfo.environment["TEST_PATIENCE"].flatMap { Int($0) } ?? 1
 
+/// Whether the programs are built with a sanitizer, whose allocator keeps what was freed for a while: then how much memory
+/// they have says nothing of them. `TEST_SANITIZER` in the environment; scripts/sanitize.sh sets it.
+let isSanitized = ProcessInfo.processInfo.environment["TEST_SANITIZER"] != nil
+
 /// Waits for something that cannot wake us: another process's socket, file or counter. Looks every few milliseconds.
 /// - Parameter limit: before `patience`.
 func eventually(
