@@ -70,7 +70,8 @@ extension SQLiteConnection {
         return after
     }
 
-    /// Apple no longer takes a token of this identity, and the row of that token holds it no more.
+    /// A token of this identity is gone, by Apple's answer or by its word about an earlier sign-in, and its row holds it no
+    /// more. When none is left, the newest decides.
     @discardableResult
     func applyDeadToken(
         ofIdentity identity: Int64, at now: Timestamp, identifiers: RandomIdentifier, effects: inout WriteEffects

@@ -85,7 +85,13 @@ struct NotificationChanges {
             try setForwarding(isOn, of: subject, on: connection, effects: &effects)
         case .end(let cause, let loss):
             try end(subject, cause: cause, on: connection, effects: &effects)
-            if let loss { try lose(loss, subject, cause: cause, on: connection, effects: &effects) }
+            if let loss {
+                try lose(loss, subject, cause: cause, on: connection, effects: &effects)
+            } else {
+                // The sign-in that is later may be one whose token a check has found dead, beside the one that went now.
+                try connection.applyDeadToken(
+                    ofIdentity: subject.identity, at: now, identifiers: identifiers, effects: &effects)
+            }
         }
         return .applied
     }

@@ -306,6 +306,39 @@ import Testing
         #expect(try value("SELECT cause || (next_check_at IS NULL) FROM apple_credential") == "consent_revoked1")
     }
 
+    /// One client's token is found dead while another's seems to live, and then Apple's late word of an end before the
+    /// last sign-in takes that one: nothing carries the consent any more.
+    @Test("a late notification that takes the last token: what the check found dead was the sign-in that counts")
+    func lateNotificationAboutTheOtherToken() async throws {
+        let app = try await signIn(client: Self.scope.clients[1])
+        bench.clock.advance(seconds: 2)
+        let end = now
+        bench.clock.advance(seconds: 2)
+        let web = try await signIn()
+        try execute("UPDATE apple_credential SET next_check_at = 1 WHERE client_id = 'com.example.web'")
+        let check = try #require(try await begin().first)
+        #expect(try await record(.dead, check) == .died(web.user, sessions: 1))
+        #expect(try await database.user(web.user)?.credentialState == .authorized)
+        #expect(
+            try await database.apply(notification(.consentRevoked, time: end), team: Bench.team, at: now) == .applied)
+        #expect(try await !isLive(app))
+        #expect(try value("SELECT credential_state || credential_cause FROM apple_identity") == "revokedtoken_dead")
+    }
+
+    /// The same word of Apple's, and the sign-in it is older than still stands.
+    @Test("a late notification that leaves a token alive: the person is authorized")
+    func lateNotificationBesideALiveToken() async throws {
+        try await signIn(client: Self.scope.clients[1])
+        bench.clock.advance(seconds: 2)
+        let end = now
+        bench.clock.advance(seconds: 2)
+        let web = try await signIn()
+        #expect(
+            try await database.apply(notification(.consentRevoked, time: end), team: Bench.team, at: now) == .applied)
+        #expect(try await isLive(web))
+        #expect(try await database.user(web.user)?.credentialState == .authorized)
+    }
+
     @Test("a deletion meanwhile, and the same person new under the same row")
     func deletionMeanwhile() async throws {
         let session = try await signIn()
