@@ -16,18 +16,7 @@ import Testing
         }
         try await blocking {
             let request = "GET /auth/verify HTTP/1.1\r\nHost: localhost:8080\r\n\r\n"
-            // Whoever waits for a next request makes room: a crowd of them keeps nobody out.
-            var waiters: [WireConnection] = []
-            var answered = 0
-            for _ in 0..<100 {
-                guard let connection = try? connect(timeout: 2) else { continue }
-                connection.send(request)
-                if (try? connection.response().status) == 401 { answered += 1 }
-                waiters.append(connection)
-            }
-            #expect(answered > 64)
-            waiters.removeAll()
-            // Whoever is in the middle of a request does not.
+            // Whoever is in the middle of a request makes no room.
             let begun =
                 "POST /apple/callback HTTP/1.1\r\nHost: localhost:8080\r\nContent-Length: 10\r\n"
                 + "Expect: 100-continue\r\n\r\n"
@@ -64,6 +53,20 @@ import Testing
                 status = try? connection.response().status
             }
             #expect(status == 401)
+            // Whoever waits for a next request does: a crowd of them keeps nobody out.
+            var waiters: [WireConnection] = []
+            var answered = 0
+            for _ in 0..<100 {
+                guard let connection = try? connect(timeout: 2) else { continue }
+                connection.send(request)
+                if (try? connection.response().status) == 401 { answered += 1 }
+                waiters.append(connection)
+            }
+            #expect(answered > 64)
+        }
+        // And the operator is told why somebody saw a close.
+        try await eventually("the log says so") {
+            server.output.contains(/connections were closed for want of room.*descriptors\W+[1-9]/)
         }
         server.signal(SIGTERM)
         #expect(await server.waitUntilEnded(within: .seconds(60)) == StartAndStopTests.clean)

@@ -14,15 +14,19 @@ final class ChildProcess: Sendable {
     let outputPath: String
     private let program: SpawnedProgram
 
+    /// The kernel that these tests run on (Tests/Faults) is that of the programs they start.
+    private static let faults: Set<String> = ["LD_PRELOAD", "FAULTS", "FAULTS_REPORT"]
+
     /// - Parameters:
     ///   - command: the program and its arguments; without a slash it is looked up in `PATH`.
     ///   - outputPath: made or continued.
     init(_ command: [String], environment: [String: String] = [:], directory: String, outputPath: String) throws {
-        // Nothing of the machine's environment: a BRAMLEY_… of the person who tests must not matter.
+        // Nothing else of the machine's environment: a BRAMLEY_… of the person who tests must not matter.
+        let shared = ProcessInfo.processInfo.environment.filter { Self.faults.contains($0.key) }
         program = try SpawnedProgram(
             command,
             environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "SWIFT_BACKTRACE": "enable=no"]
-                .merging(environment) { $1 },
+                .merging(shared) { $1 }.merging(environment) { $1 },
             directory: directory, output: .file(outputPath), errors: .sameAsOutput)
         self.outputPath = outputPath
     }

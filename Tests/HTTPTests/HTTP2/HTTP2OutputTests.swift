@@ -21,15 +21,20 @@ struct HTTP2OutputTests {
     /// No deadline comes up meanwhile, which would have the server look again.
     private static let patient = HTTPServerConfiguration(timeouts: ServerTimeouts(header: 60_000, body: 60_000))
 
+    /// Whom nothing but the socket keeps from being sent all answers at once.
+    private static func clientWithWideWindows(_ peer: Peer) async throws -> RawHTTP2 {
+        let client = RawHTTP2(try await peer.connect(timeout: 15_000))
+        try await client.send(H2.preface + H2.settings([(1, 0), (4, 0x7fff_ffff)]) + H2.windowUpdate(0, 0x7000_0000))
+        return client
+    }
+
     /// A client that does not read fills the kernel's buffers with some of its answers. The others wait behind the write
     /// that is stuck, and that one must take them along.
     @Test func answersQueuedBehindAFullSocketAreSent() async throws {
         let handler = Counting()
         try await withHTTP2Server(configuration: Self.patient, handler: handler) { peer in
-            let client = RawHTTP2(try await peer.connect(timeout: 15_000))
+            let client = try await Self.clientWithWideWindows(peer)
             defer { client.close() }
-            try await client.send(
-                H2.preface + H2.settings([(1, 0), (4, 0x7fff_ffff)]) + H2.windowUpdate(0, 0x7000_0000))
             let streams = (0..<120 as Range<UInt32>).map { $0 * 2 + 1 }
             for (index, stream) in streams.enumerated() {
                 try await client.send(H2.get(stream))
@@ -45,10 +50,8 @@ struct HTTP2OutputTests {
     @Test func streamedAnswerBehindAFullSocketIsWholeAlsoForAClientThatHasClosedItsSide() async throws {
         let handler = Counting()
         try await withHTTP2Server(configuration: Self.patient, handler: handler) { peer in
-            let client = RawHTTP2(try await peer.connect(timeout: 15_000))
+            let client = try await Self.clientWithWideWindows(peer)
             defer { client.close() }
-            try await client.send(
-                H2.preface + H2.settings([(1, 0), (4, 0x7fff_ffff)]) + H2.windowUpdate(0, 0x7000_0000))
             for index in 0..<120 as Range<UInt32> { try await client.send(H2.get(index * 2 + 1)) }
             try await client.send(H2.get(241, "/stream"))
             client.stream.shutdownWrite()
