@@ -169,7 +169,8 @@ package final class SignIn: Sendable {
         guard let state, let attempt = SealedAttempt.open(state, with: keyring) else { throw .invalidState }
         let targets = configuration.returnTargets
         return OpenedState(
-            id: SealedAttempt.identifier(of: state), attempt: attempt, isStale: isStale(issuedAt: attempt.issuedAt),
+            id: SealedAttempt.identifier(of: state, issuedAt: attempt.issuedAt), attempt: attempt,
+            isStale: isStale(issuedAt: attempt.issuedAt),
             returnTo: targets.validate(attempt.returnTo) ?? targets.defaultTarget)
     }
 
