@@ -3,6 +3,7 @@
 //     idle PORT COUNT plain|tls REQUEST-FILE
 //
 // Prints "ready" when every connection has had its answer, and "lost N" at the end: how many the server had closed.
+// Fails when the server keeps a connection waiting for ten seconds.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <openssl/err.h>
@@ -37,6 +38,9 @@ int main(int count, char **arguments) {
     for (int index = 0; index < connections; index++) {
         int descriptor = socket(AF_INET, SOCK_STREAM, 0);
         sockets[index] = (struct pollfd){.fd = descriptor, .events = POLLRDHUP};
+        struct timeval patience = {.tv_sec = 10};
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
         if (connect(descriptor, (struct sockaddr *)&address, sizeof address) != 0) fail("connect");
         if (!secure) {
             if (write(descriptor, request, length) != (ssize_t)length) fail("write");
