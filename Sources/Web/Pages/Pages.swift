@@ -18,7 +18,7 @@ package struct Pages: Sendable {
     let assets: AssetLinks
     let inlineStyle: InlineStyle
     private let library: MustacheLibrary
-    private let languages: [String: Language]
+    let languages: LanguageShelf
 
     /// - Throws: when a template or the strings of a configured language are missing or unreadable.
     package init(configuration: WebConfiguration) throws(PagesError) {
@@ -35,9 +35,14 @@ package struct Pages: Sendable {
         let english = try Strings(locale: "en", files: files, fallback: nil, values: values)
         let fallback =
             first == "en" ? english : try Strings(locale: first, files: files, fallback: english, values: values)
-        var languages: [String: Language] = [:]
-        for locale in configuration.locales {
-            let strings = try Strings(locale: locale, files: files, fallback: fallback, values: values)
+        languages = try LanguageShelf(
+            first: first, others: configuration.locales,
+            // What the operator wrote is made at the start, which its faults then end.
+            atOnce: !configuration.pageOverrides.isEmpty
+        ) { [assets, inlineStyle] (locale: String) throws(PagesError) in
+            let strings =
+                locale == first
+                ? fallback : try Strings(locale: locale, files: files, fallback: fallback, values: values)
             let base = Self.base(
                 PageLocale(locale), strings: strings, assets: assets, configuration: configuration
             ).merging(["assets": ["inline": .html(inlineStyle.text)]])
@@ -47,9 +52,8 @@ package struct Pages: Sendable {
             let login = try LoginPage(
                 locale: locale, base: base, askedBase: askedBase, strings: strings, library: library,
                 configuration: configuration)
-            languages[locale] = Language(strings: strings, base: base, askedBase: askedBase, login: login)
+            return Language(strings: strings, base: base, askedBase: askedBase, login: login)
         }
-        self.languages = languages
     }
 
     /// The languages pages are in; the first is the default.

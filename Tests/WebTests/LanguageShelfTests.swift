@@ -1,0 +1,60 @@
+import Public
+import RelyingParty
+import Testing
+
+@testable import Web
+
+/// Languages that are made when somebody asks for them are the same as those made at the start.
+@Suite struct LanguageShelfTests {
+    private static let locales = PageLanguages.builtIn
+
+    private func shelf(atOnce: Bool) throws -> (pages: Pages, languages: LanguageShelf) {
+        // An override that changes nothing has all of them made at once.
+        let css = try #require(EmbeddedFiles.content(of: "assets/bramley.css"))
+        let overrides = atOnce ? ["assets/bramley.css": String(decoding: css, as: UTF8.self)] : [:]
+        let pages = try Pages(configuration: try PageCheckTests.configuration(Self.locales, overrides))
+        return (pages, pages.languages)
+    }
+
+    @Test func onlyTheFirstIsMadeAtTheStart() throws {
+        let (_, languages) = try shelf(atOnce: false)
+        #expect(languages.madeCount == 1)
+        #expect(languages["ja"]?.strings["login.title"] != languages["en"]?.strings["login.title"])
+        #expect(languages.madeCount == 2)
+        #expect(languages["tlh"] == nil)
+        #expect(languages.madeCount == 2)
+        #expect(try shelf(atOnce: true).languages.madeCount == Self.locales.count)
+    }
+
+    @Test("each reads as it does when all are made at once", arguments: locales)
+    func same(tag: String) throws {
+        let late = try #require(try shelf(atOnce: false).languages[tag])
+        let early = try #require(try shelf(atOnce: true).languages[tag])
+        #expect(late.strings.keys == early.strings.keys)
+        for key in early.strings.keys { #expect(late.strings[key] == early.strings[key], "\(key)") }
+        let locale = PageLocale(tag)
+        let (calm, hasty) = (try shelf(atOnce: false).pages, try shelf(atOnce: true).pages)
+        let page = MessagePage(page: "deleted", late.strings, [])
+        let html = page.render(calm, locale: locale)
+        #expect(html == page.render(hasty, locale: locale) && html.count > 500)
+    }
+
+    @Test func manyWhoAskAtOnceGetTheSame() async throws {
+        let (_, languages) = try shelf(atOnce: false)
+        let titles = await withTaskGroup(of: String.self) { group in
+            for number in 0..<200 {
+                let tag = Self.locales[number % Self.locales.count]
+                group.addTask { tag + (languages[tag]?.strings["login.title"] ?? "none") }
+            }
+            return await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(titles.count == Self.locales.count)
+        #expect(!titles.contains { $0.hasSuffix("none") })
+        #expect(languages.madeCount == Self.locales.count)
+    }
+
+    @Test func aFaultOfTheOperatorsEndsTheStart() throws {
+        let configuration = try PageCheckTests.configuration(Self.locales, ["strings/ja.json": "{"])
+        #expect(throws: PagesError.self) { try Pages(configuration: configuration) }
+    }
+}
