@@ -129,7 +129,8 @@ import Testing
         let step = Step(30) { person, _ in person == 5 ? .failure(.clientRefused("invalid_client")) : .success("t") }
         #expect(try await run(step).0 == .clientRefused("invalid_client"))
         let state = step.state.withLock { $0 }
-        #expect(state.kept.count >= 4 && state.kept.count <= 7 && state.kept[5] == nil)
+        // Those before it, and whoever was under way or came before the refusal was heard; not everybody.
+        #expect(state.kept.count >= 4 && state.asked.count < 30 && state.kept[5] == nil)
         #expect(Set(state.asked).count == state.asked.count)
         #expect(Set(state.asked) == Set(state.kept.keys).union([5]), "what was answered is kept")
     }
