@@ -20,6 +20,7 @@ example: ## start one of docs/examples with a simulated Apple: NAME=accounts, fl
 test: ## build once (debug) and run every test, those in a real browser too
 	@scripts/test.sh
 
+build: export SOURCE_COMMIT := $(shell scripts/commit.sh)
 build: ## build the two programs as they are deployed (release)
 	@scripts/packages.sh build
 	swift build -c release --static-swift-stdlib --product bramley

@@ -27,4 +27,7 @@ int bramley_available_cores(void);
 /// The bytes of a socket's output that its peer has not acknowledged (SIOCOUTQ); 0 when that cannot be told.
 int bramley_unsent_bytes(int fd);
 
+/// The commit the program was built from, or "unknown".
+const char *bramley_source_commit(void);
+
 #endif
