@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak
+.PHONY: help run example test install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -20,11 +20,18 @@ example: ## start one of docs/examples with a simulated Apple: NAME=accounts, fl
 test: ## build once (debug) and run every test, those in a real browser too
 	@scripts/test.sh
 
+build: export SOURCE_COMMIT := $(shell scripts/commit.sh)
 build: ## build the two programs as they are deployed (release)
 	@scripts/packages.sh build
 	swift build -c release --static-swift-stdlib --product bramley
 	swift build -c release --static-swift-stdlib --product apple-simulator
 	@echo "built $$(swift build -c release --static-swift-stdlib --show-bin-path)/bramley and apple-simulator"
+
+install: ## put what make build has built below PREFIX=/usr/local (and DESTDIR=): program, systemd units, completions
+	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" BUILT="$(BUILT)" scripts/install.sh install
+
+uninstall: ## take that away again; configuration and data stay
+	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh uninstall
 
 bench: ## measure beside nginx and Hummingbird, and print one table; BENCH_ONLY=verify,idle measures parts
 	@scripts/packages.sh bench

@@ -34,6 +34,12 @@ let configuration = Target.Dependency.product(name: "Configuration", package: "s
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
 
+/// `make build` says which commit it builds (scripts/commit.sh, docs/decisions/0038-version-and-commit.md). Without it,
+/// or with anything else, the programs call it unknown.
+let sourceCommit: [CSetting] =
+    Context.environment["SOURCE_COMMIT"].flatMap { $0.wholeMatch(of: /[0-9a-f]{7,64}(-modified)?/) }
+    .map { [.define("SOURCE_COMMIT", to: String($0.0))] } ?? []
+
 /// What reads untrusted bytes.
 let fuzzed: [Target.Dependency] = ["Web", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", httpTypes]
 
@@ -55,7 +61,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
-        .target(name: "CLinux"),
+        .target(name: "CLinux", cSettings: sourceCommit),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 

@@ -7,7 +7,8 @@ build=(libssl-dev libsqlite3-dev libnghttp2-dev)
 # chromium and its driver: the tests in a real browser. The proxies: each runs for real in front of an application;
 # lua-socket is what Apache asks Bramley with. nodejs: one of the examples.
 # curl, openssl and h2load (of nghttp2-client): other implementations that the server is held against.
-test=("${build[@]}" curl openssl nghttp2-client chromium chromium-driver nginx-light caddy haproxy apache2 lua-socket
+# systemd: systemd-analyze reads our unit; nothing of it is started.
+test=("${build[@]}" curl openssl systemd nghttp2-client chromium chromium-driver nginx-light caddy haproxy apache2 lua-socket
     nodejs python3-venv)
 bench=("${build[@]}" nginx-light wrk nghttp2-client strace valgrind binutils python3-venv)
 

@@ -2,10 +2,21 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// Bound, listening sockets on one address, one for each loop, not yet given to any.
+/// Bound, listening sockets on one address, for the listeners of the loops.
 package final class BoundSockets: Sendable {
+    private struct State {
+        /// Not yet given to any listener.
+        var waiting: [Int32]
+        /// Open, waiting or with a listener: what a successor inherits.
+        var open: [Int32]
+    }
+
     package let address: SocketAddress
-    private let descriptors: Mutex<[Int32]>
+    /// How many listeners there are to be, so that no socket is without one. At least one for each loop.
+    package let count: Int
+    /// Whether several listeners share one socket, and each connection is to wake one of them alone.
+    let isShared: Bool
+    private let state: Mutex<State>
 
     /// Binds one socket per loop to the same address with SO_REUSEPORT.
     ///
@@ -34,16 +45,82 @@ package final class BoundSockets: Sendable {
             throw error
         }
         self.address = exact
-        descriptors = Mutex(bound)
+        self.count = bound.count
+        isShared = false
+        state = Mutex(State(waiting: bound, open: bound))
+    }
+
+    /// Takes over sockets that another process has bound: one for each loop, or fewer, which the loops then share, or
+    /// more, of which a loop gets several.
+    /// - Parameters:
+    ///   - numbers: descriptors, at least one; closed when this throws.
+    ///   - count: of loops.
+    package init(inheriting numbers: [Int32], count: Int) throws(SystemError) {
+        // A process that shares a socket among its loops leaves as many copies of it.
+        let originals = Self.withoutCopies(numbers)
+        var held = originals
+        do throws(SystemError) {
+            var address: SocketAddress?
+            for number in originals {
+                guard try SystemCalls.isListening(number) else { throw SystemError(call: "getsockopt", code: EINVAL) }
+                let here = try SystemCalls.localAddress(number)
+                guard address == nil || address == here else { throw SystemError(call: "getsockname", code: EINVAL) }
+                address = here
+                let flags = try SystemCalls.retrying("fcntl") { fcntl(number, F_GETFL) }
+                _ = try SystemCalls.retrying("fcntl") { fcntl(number, F_SETFL, flags | O_NONBLOCK) }
+            }
+            while held.count < count {
+                let original = originals[held.count % originals.count]
+                held.append(try SystemCalls.retrying("fcntl") { fcntl(original, F_DUPFD_CLOEXEC, 3) })
+            }
+            guard let address else { throw SystemError(call: "getsockname", code: EINVAL) }
+            self.address = address
+        } catch {
+            for number in held { _ = Glibc.close(number) }
+            throw error
+        }
+        self.count = held.count
+        isShared = held.count > originals.count
+        state = Mutex(State(waiting: held, open: held))
     }
 
     deinit {
         while take() != nil {}
     }
 
-    /// One socket that no loop has yet.
+    /// The listeners that one of several loops is to have.
+    package func share(of index: Int, among loops: Int) -> Range<Int> {
+        0..<(index < loops ? (count + loops - 1 - index) / loops : 0)
+    }
+
+    /// One socket that no listener has yet.
     func take() -> Descriptor? {
-        descriptors.withLock { $0.popLast() }.map { Descriptor(owning: $0) }
+        state.withLock { $0.waiting.popLast() }.map { Descriptor(owning: $0) }
+    }
+
+    /// Closes the socket of a listener.
+    func close(_ number: Int32) {
+        state.withLock { state in
+            state.open.removeAll { $0 == number }
+            _ = Glibc.close(number)
+        }
+    }
+
+    /// Calls `body` with the numbers of all sockets, which stay open during the call.
+    package func withDescriptors<Result: Sendable, Failure: Error>(
+        _ body: ([Int32]) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try state.withLock { state throws(Failure) in try body(state.open) }
+    }
+
+    /// Keeps one descriptor of each socket and closes the others.
+    private static func withoutCopies(_ numbers: [Int32]) -> [Int32] {
+        var seen: Set<UInt64> = []
+        return numbers.filter { number in
+            guard let identity = SystemCalls.identity(number), !seen.insert(identity).inserted else { return true }
+            _ = Glibc.close(number)
+            return false
+        }
     }
 
     private static func open(_ address: SocketAddress) throws(SystemError) -> Descriptor {

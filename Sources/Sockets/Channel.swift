@@ -47,6 +47,8 @@ package class Channel: @unchecked Sendable {
     func ready(_ events: UInt32) {}
     func expired() {}
     func drain() {}
+    /// Another process takes over what is new.
+    func retire() {}
     func abort() {}
     /// Whether closing it now costs nobody an answer, as far as is known without asking the kernel.
     var isExpendable: Bool { false }

@@ -50,6 +50,10 @@ internal import Synchronization
     package private(set) var now = Deadline.now
     /// Set once by `beginDrain`: no new connections, no new requests on idle ones.
     package private(set) var isDraining = false
+    /// Set once by `retire`: no new connections, and one more request on each.
+    private var isRetiring = false
+    /// Whether a connection is to end with the request at hand.
+    package var isEnding: Bool { isDraining || isRetiring }
     package let buffers = BufferPool()
 
     private static let wakeToken = UInt64.max
@@ -226,9 +230,15 @@ internal import Synchronization
         free.append(token.slot)
     }
 
-    func modify(_ channel: Channel, descriptor: Int32, events: UInt32) throws(SystemError) {
+    /// Takes a descriptor from epoll, whose channel keeps its slot.
+    func unwatch(_ descriptor: Int32) {
+        try? control(EPOLL_CTL_DEL, descriptor, events: 0, data: 0)
+    }
+
+    /// Gives it back.
+    func watch(_ channel: Channel, descriptor: Int32, events: UInt32) throws(SystemError) {
         guard let token = channel.token else { return }
-        try control(EPOLL_CTL_MOD, descriptor, events: events, data: token.rawValue)
+        try control(EPOLL_CTL_ADD, descriptor, events: events, data: token.rawValue)
     }
 
     private func control(
@@ -320,6 +330,15 @@ internal import Synchronization
         if let waiter = unsafe arrivalWaiter {
             unsafe arrivalWaiter = nil
             unsafe waiter.resume()
+        }
+    }
+
+    /// Stops accepting; connections stay for one more answer. Another process has the sockets.
+    func retire() {
+        execute { [self] in
+            guard !isRetiring else { return }
+            isRetiring = true
+            for slot in slots { slot.channel?.retire() }
         }
     }
 

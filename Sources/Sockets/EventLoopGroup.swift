@@ -40,6 +40,12 @@ package final class EventLoopGroup: Sendable {
         for loop in loops { loop.beginDrain(abortAt: deadline) }
     }
 
+    /// Closes the listening sockets, which another process has too. Each connection gets one more answer, idle ones too
+    /// when they ask for it; `beginDrain` ends those that do not.
+    package func retire() {
+        for loop in loops { loop.retire() }
+    }
+
     /// Closes what is left.
     package func abort() {
         for loop in loops { loop.abortAll() }

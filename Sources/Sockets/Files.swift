@@ -80,9 +80,11 @@ extension Files {
     }
 }
 
-/// An exclusive advisory lock on a file, held until the value goes, or the process, however it ends.
+/// An exclusive advisory lock on a file, held until the value goes, or the process, however it ends; after
+/// `leaveToSuccessor`, until the other process does as well.
 package struct FileLock: ~Copyable, Sendable {
-    private let descriptor: Descriptor
+    /// Of the descriptor, which is ours.
+    private let number: Int32
 
     /// Makes the file if it is missing.
     /// - Throws: `EWOULDBLOCK` when another process holds the lock.
@@ -91,20 +93,42 @@ package struct FileLock: ~Copyable, Sendable {
             owning: try SystemCalls.retrying("open") { unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
         let number = opened.number
         _ = try SystemCalls.retrying("flock") { flock(number, LOCK_EX | LOCK_NB) }
-        descriptor = opened
+        self.number = opened.release()
+    }
+
+    /// The lock as a process before this one has it, which has left us its descriptor: both hold one lock.
+    /// - Returns: nil when the descriptor is not that of the file at `path`, or somebody else holds the lock.
+    init?(inheriting descriptor: consuming Descriptor, of path: String) {
+        var (ours, named) = (stat(), stat())
+        // Safe: each call writes one `stat` and keeps no pointer.
+        guard unsafe fstat(descriptor.number, &ours) == 0, unsafe stat(path, &named) == 0,
+            ours.st_dev == named.st_dev, ours.st_ino == named.st_ino,
+            flock(descriptor.number, LOCK_EX | LOCK_NB) == 0
+        else { return nil }
+        number = descriptor.release()
+    }
+
+    /// The descriptor that holds the lock, open for as long as this value lives.
+    package var descriptor: Int32 { number }
+
+    /// Another process has inherited the lock: it ends with that process, not with this value.
+    package consuming func leaveToSuccessor() {
+        _ = Glibc.close(number)
+        discard self
     }
 
     deinit {
         // Given up by name: closing alone would leave it with a child that this process forked a moment ago and that
         // has yet to execute its program.
-        _ = flock(descriptor.number, LOCK_UN)
+        _ = flock(number, LOCK_UN)
+        _ = Glibc.close(number)
     }
 
     /// Leaves a word in the file, with the number of this process in it, for whoever finds the lock taken. It stays there
     /// when the lock goes.
     /// - Parameter text: given the number of this process.
     package func leaveWord(_ text: (_ process: Int32) -> String) throws(SystemError) {
-        let number = descriptor.number
+        let number = self.number
         _ = try SystemCalls.retrying("ftruncate") { ftruncate(number, 0) }
         guard Files.write(Array(text(getpid()).utf8), to: number) else { throw SystemError(call: "write", code: errno) }
     }

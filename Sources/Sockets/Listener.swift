@@ -9,6 +9,7 @@ package final class Listener: Channel, @unchecked Sendable {
     typealias Accept = (Int32) -> SystemCalls.Accepted
 
     private let descriptor: Int32
+    private let sockets: BoundSockets
     private var isClosed = false
     private var isPaused = false
     private let admission: AdmissionControl
@@ -25,10 +26,11 @@ package final class Listener: Channel, @unchecked Sendable {
     private var nextShedding = Deadline(nanoseconds: .min)
 
     private init(
-        _ descriptor: consuming Descriptor, loop: EventLoop, admission: AdmissionControl, service: Int,
-        firstByteTimeout: Int64?, accept: @escaping Accept
+        _ descriptor: consuming Descriptor, of sockets: BoundSockets, loop: EventLoop, admission: AdmissionControl,
+        service: Int, firstByteTimeout: Int64?, accept: @escaping Accept
     ) throws(SystemError) {
         self.descriptor = descriptor.number
+        self.sockets = sockets
         self.service = service
         self.admission = admission
         self.accept = accept
@@ -36,7 +38,7 @@ package final class Listener: Channel, @unchecked Sendable {
         reserve = Self.openReserve()
         super.init(loop: loop)
         do throws(SystemError) {
-            try loop.register(self, descriptor: self.descriptor, events: EPOLLIN.rawValue)
+            try loop.register(self, descriptor: self.descriptor, events: events)
         } catch {
             // `descriptor` closes it; see `SocketStream`.
             isClosed = true
@@ -46,7 +48,11 @@ package final class Listener: Channel, @unchecked Sendable {
     }
 
     deinit {
-        if !isClosed { _ = Glibc.close(descriptor) }
+        if !isClosed { sockets.close(descriptor) }
+    }
+
+    private var events: UInt32 {
+        sockets.isShared ? EPOLLIN.rawValue | EPOLLEXCLUSIVE.rawValue : EPOLLIN.rawValue
     }
 
     /// Adds one of the bound sockets to a loop; nil when each has been given away. On the loop's thread.
@@ -69,8 +75,8 @@ package final class Listener: Channel, @unchecked Sendable {
     ) throws(SystemError) -> Listener? {
         guard let descriptor = sockets.take() else { return nil }
         return try Listener(
-            descriptor, loop: loop, admission: admission, service: service, firstByteTimeout: firstByteTimeout,
-            accept: accept)
+            descriptor, of: sockets, loop: loop, admission: admission, service: service,
+            firstByteTimeout: firstByteTimeout, accept: accept)
     }
 
     override func ready(_ events: UInt32) {
@@ -143,7 +149,7 @@ package final class Listener: Channel, @unchecked Sendable {
     /// The listener stays readable while nothing can be accepted: without a pause the loop would spin.
     private func pauseAccepting() {
         isPaused = true
-        try? loop.modify(self, descriptor: descriptor, events: 0)
+        loop.unwatch(descriptor)
         setDeadline(loop.now.adding(milliseconds: Self.pause))
     }
 
@@ -151,12 +157,17 @@ package final class Listener: Channel, @unchecked Sendable {
         guard isPaused else { return }
         isPaused = false
         if reserve == nil { reserve = Self.openReserve() }
-        try? loop.modify(self, descriptor: descriptor, events: EPOLLIN.rawValue)
+        try? loop.watch(self, descriptor: descriptor, events: events)
     }
 
     /// Clients that the kernel has already greeted are still served; closing with a queue would reset them.
     override func drain() {
         acceptBatch(4096)
+        close()
+    }
+
+    /// Clients that wait in the queue are the successor's, which has the same socket.
+    override func retire() {
         close()
     }
 
@@ -167,7 +178,9 @@ package final class Listener: Channel, @unchecked Sendable {
     private func close() {
         guard !isClosed else { return }
         isClosed = true
+        // Whoever else has the socket open keeps it alive: epoll would report it for as long as that lasts.
+        if !isPaused { loop.unwatch(descriptor) }
         loop.unregister(self)
-        _ = Glibc.close(descriptor)
+        sockets.close(descriptor)
     }
 }

@@ -230,7 +230,7 @@ internal import Glibc
     private func checkBeforeWaiting() throws(StreamError) {
         if isClosed { throw .aborted }
         if deadline <= loop.now { throw .deadline }
-        if loop.isDraining && (isIdle || hearsOfDraining) { throw .draining }
+        if loop.isDraining && isIdle || loop.isEnding && hearsOfDraining { throw .draining }
     }
 
     private static func check(_ wake: Wake) throws(StreamError) {
@@ -302,6 +302,11 @@ internal import Glibc
         } else if hearsOfDraining {
             resumeReader(.draining)
         }
+    }
+
+    /// Its next answer is its last, which the server says with it; a connection of many requests says so at once.
+    override func retire() {
+        if !isParked, hearsOfDraining { resumeReader(.draining) }
     }
 
     override func abort() {

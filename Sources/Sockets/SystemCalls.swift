@@ -91,6 +91,25 @@ enum SystemCalls {
         }
     }
 
+    /// Whether a descriptor is a TCP socket that listens.
+    static func isListening(_ descriptor: Int32) throws(SystemError) -> Bool {
+        func option(_ name: Int32) throws(SystemError) -> Int32 {
+            var value: Int32 = 0
+            var length = socklen_t(MemoryLayout<Int32>.size)
+            _ = try retrying("getsockopt") { unsafe getsockopt(descriptor, SOL_SOCKET, name, &value, &length) }
+            return value
+        }
+        let (listens, type) = (try option(SO_ACCEPTCONN), try option(SO_TYPE))
+        return listens == 1 && type == Int32(SOCK_STREAM.rawValue)
+    }
+
+    /// What distinguishes a socket, or a file of one file system, from others, whichever descriptor it is open as.
+    static func identity(_ descriptor: Int32) -> UInt64? {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+        return UInt64(truncatingIfNeeded: status.st_ino)
+    }
+
     /// SO_ERROR: why a non-blocking connect failed, 0 when it did not.
     static func pendingError(_ descriptor: Int32) -> Int32 {
         var value: Int32 = 0

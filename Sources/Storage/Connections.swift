@@ -9,7 +9,7 @@ struct Connections: Sendable {
 
     /// At most so many KiB of pages are kept by one connection. A command reads few of them again and keeps to SQLite's own
     /// measure: beside a server on a small machine it should be small.
-    private var cacheSize: Int { use == .server ? 8192 : 2000 }
+    private var cacheSize: Int { use != .command ? 8192 : 2000 }
 
     /// The one connection that writes. WAL, `synchronous=FULL`, both read back.
     func makeWriter() throws -> SQLiteQueue {

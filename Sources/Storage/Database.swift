@@ -64,7 +64,7 @@ package final class Database: Sendable {
             writer = try connections.makeWriter()
             try writer.sync { connection in
                 try migrations.inspect(connection)
-                if options.use == .command { try migrations.requireCurrent(connection) }
+                if options.use != .server { try migrations.requireCurrent(connection) }
             }
             try connections.makeDurable(writer)
             if options.use == .server {
@@ -163,7 +163,7 @@ package final class Database: Sendable {
     package func close() {
         commits.close()
         // A command leaves the log to the server, unless it erased somebody and there may be none.
-        if options.use == .server || foreignChanges.look(at: Timestamp(milliseconds: 0)) {
+        if options.use != .command || foreignChanges.look(at: Timestamp(milliseconds: 0)) {
             try? writer.sync { connection in
                 try connection.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
             }

@@ -23,6 +23,8 @@ package struct DatabaseOptions: Sendable {
     package enum Use: Hashable, Sendable {
         /// Makes the database and brings its schema up to date; moves the log into the database when it closes.
         case server
+        /// As `server`, beside the one whose place it takes: changes no schema, which that one still works with.
+        case successor
         /// Beside a server, or without one: makes nothing, changes no schema and leaves the log to the server.
         case command
     }

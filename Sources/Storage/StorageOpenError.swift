@@ -48,7 +48,10 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
         case .newerSchema(let path, let migration):
             "The database \(path) was written by a newer Bramley (migration \"\(migration)\"): use that version."
         case .olderSchema(let path):
-            "The database \(path) was written by an older Bramley: start bramley serve of this version once."
+            """
+            The database \(path) was written by an older Bramley: start bramley serve of this version once, without \
+            another one before it.
+            """
         case .wrongOrigin(let path, let found, let expected):
             "The database \(path) holds \(found.rawValue) sign-ins and the configured Apple is"
                 + " \(expected.rawValue): use another storage.directory."

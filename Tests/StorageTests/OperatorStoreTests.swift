@@ -171,14 +171,17 @@ import Testing
     }
 
     /// Neither made nor upgraded, and the log is left to the server.
-    @Test func aCommandChangesNoSchema() throws {
+    @Test("Whoever opens it beside a server changes no schema", arguments: [DatabaseOptions.Use.command, .successor])
+    func noSchemaIsChangedBesideAServer(use: DatabaseOptions.Use) throws {
+        var beside = beside
+        beside.use = use
         _ = try bench.open(beside)
         database.close()
         try bench.stranger().write { try $0.execute(sql: "DELETE FROM migration WHERE name = '0005-applications'") }
         #expect(throws: StorageOpenError.olderSchema(bench.folder.path + "/bramley.db")) { _ = try bench.open(beside) }
         let empty = try Bench()
         var options = empty.options()
-        options.use = .command
+        options.use = use
         #expect(throws: StorageOpenError.olderSchema(empty.folder.path + "/bramley.db")) { _ = try empty.open(options) }
         #expect(!Storage.Database.exists(in: empty.folder.path))
     }

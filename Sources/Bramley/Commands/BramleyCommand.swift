@@ -1,4 +1,5 @@
 package import ArgumentParser
+internal import Sockets
 
 /// `bramley`
 @main
@@ -6,7 +7,7 @@ package struct BramleyCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "bramley",
         abstract: "A self-hosted Sign in with Apple server.",
-        version: BramleyVersion.current,
+        version: Build.description(of: "bramley"),
         subcommands: [
             ServeCommand.self, InitCommand.self, CheckCommand.self, DoctorCommand.self, UsersCommand.self,
             SessionsCommand.self, LinksCommand.self, CredentialsCommand.self, TransferCommand.self,
@@ -18,7 +19,7 @@ package struct BramleyCommand: AsyncParsableCommand {
     package init() {}
 }
 
-/// The version, in one place.
+/// The version as other servers are told it.
 package enum BramleyVersion {
-    package static let current = "0.1.0"
+    package static let current = Build.version
 }

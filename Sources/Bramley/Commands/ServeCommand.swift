@@ -26,7 +26,9 @@ package struct ServeCommand: AsyncParsableCommand {
             logger.warning("configuration", metadata: ["detail": .string(warning.description)])
         }
         do {
-            try await Server.run(configuration: loaded.configuration, readFrom: input, logger: logger)
+            try await Server.run(
+                configuration: loaded.configuration, readFrom: input,
+                program: ProgramStart(environment: input.environment), logger: logger)
         } catch {
             logger.critical("bramley cannot serve", metadata: ["cause": "\(error)"])
             throw ExitCode(1)

@@ -28,6 +28,8 @@ package struct Configuration: Sendable {
     package var log: Log
     /// How other servers are reached: what the environment says in `HTTPS_PROXY` and `NO_PROXY`.
     package var wayOut: ProxySettings
+    /// Of what it was made.
+    package var snapshot = ConfigurationSnapshot()
 
     package struct Access: Sendable {
         package var signUp: SignUpPolicy

@@ -51,7 +51,9 @@ package enum ConfigurationLoader {
         let configuration = builder.build()
         for problem in configuration.map(further) ?? [] { problems.add(problem) }
         let ordered = order(problems.problems)
-        guard let configuration, !problems.holdsErrors else { throw ConfigurationFailure(problems: ordered) }
+        guard var configuration, !problems.holdsErrors else { throw ConfigurationFailure(problems: ordered) }
+        // Without errors: looking at the values once more finds none either.
+        configuration.snapshot = ConfigurationSnapshot(values.given)
         return LoadedConfiguration(configuration: configuration, warnings: ordered)
     }
 

@@ -1,3 +1,5 @@
+internal import Logging
+
 /// What SIGHUP asks for: the configuration is read once more, and of it the keys Apple knows us by and the certificate.
 struct OperatorReload: Sendable {
     /// What the configuration is read from.
@@ -5,6 +7,19 @@ struct OperatorReload: Sendable {
     let appleKeys: AppleKeyReload
     /// Nil: the server speaks plain HTTP.
     let certificate: CertificateReload?
+    /// What the server was started with.
+    let snapshot: ConfigurationSnapshot
+    let logger: Logger
+
+    /// The keys that are taken as they are now.
+    private static let taken: Set<String> = [
+        "apple.keyID", "apple.privateKeyFile", "apple.privateKey", "apple.nextKeyID", "apple.nextPrivateKeyFile",
+        "apple.nextPrivateKey",
+    ]
+    /// These too, where there is a certificate already.
+    private static let takenWithCertificate: Set<String> = [
+        "server.certificateFile", "server.certificate", "server.privateKeyFile", "server.privateKey",
+    ]
 
     func reload() {
         let glance = certificate?.glance()
@@ -12,10 +27,19 @@ struct OperatorReload: Sendable {
             let loaded = try ConfigurationLoader.load(input)
             appleKeys.take(loaded)
             if let certificate, let glance { certificate.take(loaded.configuration, since: glance) }
+            tellOfOthers(loaded.configuration)
         } catch {
             appleKeys.refuse(error)
             // A mistake elsewhere is no reason to serve a certificate that runs out.
             certificate?.lookNow()
         }
+    }
+
+    /// Says which keys have changed and are not taken, compared with what the server was started with.
+    private func tellOfOthers(_ configuration: Configuration) {
+        let taken = certificate == nil ? Self.taken : Self.taken.union(Self.takenWithCertificate)
+        let names = configuration.snapshot.changes(since: snapshot).filter { !taken.contains($0) }
+        guard !names.isEmpty else { return }
+        logger.warning("changed but needs a restart", metadata: ["keys": .string(names.joined(separator: ", "))])
     }
 }

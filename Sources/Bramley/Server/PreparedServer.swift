@@ -3,6 +3,7 @@ package import Logging
 package import RelyingParty
 package import Sockets
 internal import Storage
+internal import Synchronization
 
 /// A server with its database open and its addresses bound, not yet answering.
 ///
@@ -16,42 +17,74 @@ package final class PreparedServer: Sendable {
     package let redirectAddress: SocketAddress?
     let service: ServerService
     private let parts: ServerParts
-    private let lock: FileLock
+    /// Nil when a successor has it.
+    private let lock: Mutex<FileLock?>
+    /// What a successor inherits, by name.
+    private let sockets: [(name: String, sockets: BoundSockets)]
 
     /// - Parameters:
     ///   - input: what `configuration` was read from, and Apple's keys are read from again.
     ///   - visitors: bound already, one for each loop; nil binds `server.host` and `server.port`.
     ///   - admin: bound already, one; nil binds `admin.host` and `admin.port`.
     ///   - redirects: bound already, one for each loop; nil binds `server.redirectPort`, if there is one.
+    ///   - inherited: sockets that the service manager or the server before this one has left, in place of the three; and
+    ///     that one's lock.
+    ///   - isSuccessor: whether that server still serves: nothing it works with is changed.
+    ///   - notices: where the service manager is told.
     /// - Throws: `StartFailure` or an error with one line for the operator. Nothing is left open then.
-    package init(
+    package convenience init(
         configuration: Configuration, readFrom input: ConfigurationInput, visitors: BoundSockets? = nil,
         admin: BoundSockets? = nil, redirects: BoundSockets? = nil,
         clock: any WallClock = SystemClock(), random: any RandomSource = SystemRandom(),
         webhookPolicy: WebhookPolicy = .standard, logger: Logger
+    ) throws {
+        try self.init(
+            configuration: configuration, readFrom: input, visitors: visitors, admin: admin, redirects: redirects,
+            inherited: InheritedDescriptors(), isSuccessor: false,
+            notices: ServiceNotices(environment: [:], logger: logger), clock: clock, random: random,
+            webhookPolicy: webhookPolicy, logger: logger)
+    }
+
+    init(
+        configuration: Configuration, readFrom input: ConfigurationInput, visitors: BoundSockets? = nil,
+        admin: BoundSockets? = nil, redirects: BoundSockets? = nil, inherited: consuming InheritedDescriptors,
+        isSuccessor: Bool, notices: ServiceNotices, clock: any WallClock = SystemClock(),
+        random: any RandomSource = SystemRandom(), webhookPolicy: WebhookPolicy = .standard, logger: Logger
     ) throws {
         // SQLite and Foundation make files readable and close them to others afterwards: not a moment too late here.
         Files.keepNewFilesPrivate()
         // The lock comes first: a second server, refused by it, must change neither the schema of the database the first
         // one serves nor where that one sends.
         try Database.prepareDirectory(configuration.storage.directory)
-        lock = try Self.lock(configuration.storage.directory)
+        let lockPath = configuration.storage.directory + "/serve.lock"
+        if let left = inherited.takeLock(Inheritance.lock, of: lockPath) {
+            lock = Mutex(left)
+        } else {
+            lock = Mutex(try Self.lock(lockPath, of: configuration.storage.directory))
+        }
         let keyring = try SealingKeyFile.load(configuration, random: random)
         parts = try ServerParts(
             configuration: configuration, input: input, keyring: keyring, clock: clock, random: random,
-            webhookPolicy: webhookPolicy, logger: logger)
+            webhookPolicy: webhookPolicy, isSuccessor: isSuccessor, logger: logger)
         do {
-            try parts.database.setWebhookEndpoints(configuration.webhooks?.urls ?? [], at: clock.now())
+            let loops = parts.group.loops.count
+            let listeners = InheritedListeners(configuration, logger: logger)
+            let left = try listeners.take(from: &inherited, loops: loops)
             let visitors =
-                try visitors ?? Self.bind(configuration.server.listener, "server", count: parts.group.loops.count)
-            let admin = try admin ?? Self.bind(configuration.admin, "admin", count: 1)
-            let redirects = try redirects ?? Self.bindRedirects(configuration.server, count: parts.group.loops.count)
+                try visitors ?? left.visitors ?? Self.bind(configuration.server.listener, "server", count: loops)
+            let admin = try admin ?? left.admin ?? Self.bind(configuration.admin, "admin", count: 1)
+            let redirects = try redirects ?? left.redirects ?? Self.bindRedirects(configuration.server, count: loops)
             address = visitors.address
             adminAddress = admin.address
             redirectAddress = redirects?.address
             service = ServerService(
                 parts: parts, visitors: visitors, admin: admin, redirects: redirects,
-                drainTimeout: Int64(configuration.server.drainTimeout) * 1000, logger: logger)
+                drainTimeout: Int64(configuration.server.drainTimeout) * 1000, notices: notices, logger: logger)
+            sockets =
+                [(Inheritance.visitors, visitors), (Inheritance.admin, admin)]
+                + (redirects.map { [(Inheritance.redirects, $0)] } ?? [])
+            // Last: until here nothing has changed for a server that still runs.
+            try parts.database.setWebhookEndpoints(configuration.webhooks?.urls ?? [], at: clock.now())
         } catch {
             parts.database.close()
             throw error
@@ -79,16 +112,53 @@ package final class PreparedServer: Sendable {
         parts.database.close()
     }
 
+    // MARK: Hand-over
+
+    /// Milliseconds.
+    var drainTimeout: Int64 { service.drainTimeout }
+    /// Where jobs run.
+    var firstLoop: EventLoop? { parts.group.loops.first }
+    /// Of visitors.
+    var connectionCount: Int { parts.admission.total }
+
+    /// Calls `body` with the descriptors that a successor inherits, which stay open during the call.
+    func withInheritance<Result: Sendable>(
+        _ body: ([(name: String, number: Int32)]) throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+        var descriptors: [(name: String, number: Int32)] = []
+        return try lock.withLock { lock throws(SystemError) in
+            if let number = lock?.descriptor { descriptors.append((Inheritance.lock, number)) }
+            return try withSockets(sockets[...], &descriptors, body)
+        }
+    }
+
+    private func withSockets<Result: Sendable>(
+        _ rest: ArraySlice<(name: String, sockets: BoundSockets)>, _ found: inout [(name: String, number: Int32)],
+        _ body: ([(name: String, number: Int32)]) throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+        guard let next = rest.first else { return try body(found) }
+        return try next.sockets.withDescriptors { numbers throws(SystemError) in
+            found += numbers.map { (next.name, $0) }
+            return try withSockets(rest.dropFirst(), &found, body)
+        }
+    }
+
+    /// Another process serves: it has the sockets and the lock. Each connection gets one more answer.
+    func retire() {
+        lock.withLock { $0.take()?.leaveToSuccessor() }
+        parts.group.retire()
+    }
+
     /// One server at a time on one data directory: two would each hold caches of sessions and share a port in
     /// silence, and a second one is almost always a mistake.
-    private static func lock(_ directory: String) throws(StartFailure) -> FileLock {
+    private static func lock(_ path: String, of directory: String) throws(StartFailure) -> FileLock {
         do {
-            return try FileLock(path: directory + "/serve.lock")
+            return try FileLock(path: path)
         } catch {
             if error.isHeldByAnother {
                 throw StartFailure("Another bramley serve is running on the data directory \(directory).")
             }
-            throw StartFailure("\(directory)/serve.lock cannot be locked: \(error).")
+            throw StartFailure("\(path) cannot be locked: \(error).")
         }
     }
 

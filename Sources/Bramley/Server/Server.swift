@@ -15,15 +15,25 @@ package enum Server {
     }
 
     /// Runs until SIGTERM or SIGINT. SIGHUP reads the keys Apple knows us by and the
-    /// certificate again.
-    /// - Parameter input: what `configuration` was read from.
+    /// certificate again. SIGUSR2 hands over to another process of the program.
+    /// - Parameters:
+    ///   - input: what `configuration` was read from.
+    ///   - program: what a successor is started from.
     /// - Throws: `StartFailure` with one line for the operator, also when a loop could not serve and all went down.
     package static func run(
-        configuration: Configuration, readFrom input: ConfigurationInput, logger: Logger
+        configuration: Configuration, readFrom input: ConfigurationInput, program: ProgramStart, logger: Logger
     ) async throws {
-        // Before anything else: until it is caught, this signal ends the process.
-        let hangUps = await UnixSignalsSequence(trapping: .sighup)
-        let prepared = try PreparedServer(configuration: configuration, readFrom: input, logger: logger)
+        // Before anything else: until they are caught, these signals end the process.
+        let signals = await UnixSignalsSequence(trapping: .sighup, .sigusr2)
+        var inherited = try InheritedListeners.descriptors(program.environment)
+        let predecessor = inherited.takeConnection(Inheritance.predecessor)
+        let isSuccessor = predecessor != nil
+        let notices = ServiceNotices(environment: program.environment, isSilent: isSuccessor, logger: logger)
+        let prepared = try PreparedServer(
+            configuration: configuration, readFrom: input, inherited: inherited, isSuccessor: isSuccessor,
+            notices: notices, logger: logger)
+        prepared.service.accession.withLock { $0 = predecessor.map { Accession(predecessor: $0) } }
+        let handOver = HandOver(prepared, program: program, notices: notices, logger: logger)
         let (address, admin) = (prepared.address, prepared.adminAddress)
         var metadata: Logger.Metadata = [
             "address": "\(address.ip):\(address.port)",
@@ -40,7 +50,12 @@ package enum Server {
                     ServiceGroupConfiguration.ServiceConfiguration(
                         service: prepared.service, successTerminationBehavior: .gracefullyShutdownGroup),
                     ServiceGroupConfiguration.ServiceConfiguration(
-                        service: ReloadService(signals: hangUps, reload: prepared.reloadKeys)),
+                        service: SignalService(signals: signals) { signal in
+                            guard signal == .sighup else { return handOver.begin() }
+                            notices.reloading()
+                            prepared.reloadKeys()
+                            notices.reloaded()
+                        }),
                 ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         ).run()
@@ -48,13 +63,13 @@ package enum Server {
     }
 }
 
-/// Does what SIGHUP asks for, once for each, until the group ends.
-struct ReloadService: ServiceLifecycle.Service {
+/// Does what signals ask for, once for each, until the group ends.
+struct SignalService: ServiceLifecycle.Service {
     let signals: UnixSignalsSequence
-    let reload: @Sendable () -> Void
+    let act: @Sendable (UnixSignal) -> Void
 
     func run() async throws {
-        for await _ in signals.cancelOnGracefulShutdown() { reload() }
+        for await signal in signals.cancelOnGracefulShutdown() { act(signal) }
     }
 }
 
@@ -66,19 +81,25 @@ final class ServerService: ServiceLifecycle.Service {
     let redirects: BoundSockets?
     /// Milliseconds.
     let drainTimeout: Int64
+    let notices: ServiceNotices
     let logger: Logger
+    /// Where a server before this one is to be told that this one serves.
+    let accession = Mutex<Accession?>(nil)
+    /// How many loops have all their listeners.
+    private let serving = Atomic(0)
     /// Why a loop could not serve: the first that could not.
     private let failure = Mutex<StartFailure?>(nil)
 
     init(
         parts: ServerParts, visitors: BoundSockets, admin: BoundSockets, redirects: BoundSockets?, drainTimeout: Int64,
-        logger: Logger
+        notices: ServiceNotices, logger: Logger
     ) {
         self.parts = parts
         self.visitors = visitors
         self.admin = admin
         self.redirects = redirects
         self.drainTimeout = drainTimeout
+        self.notices = notices
         self.logger = logger
     }
 
@@ -99,8 +120,19 @@ final class ServerService: ServiceLifecycle.Service {
 
     func beginDrain(abortAfter milliseconds: Int64) {
         logger.info("draining")
+        notices.stopping()
         parts.draining.set()
         parts.group.beginDrain(abortAfter: milliseconds)
+    }
+
+    /// Every listener accepts.
+    private func tellReady() {
+        notices.ready("Serving on \(visitors.address.ip):\(visitors.address.port)")
+        guard let loop = parts.group.loops.first else { return }
+        Watchdog(parts.group, notices).start(on: loop)
+        loop.spawn { [self] in
+            await accession.withLock { $0.take() }?.take(notices, on: loop)
+        }
     }
 
     private func serve(on loop: EventLoop) async {
@@ -108,20 +140,27 @@ final class ServerService: ServiceLifecycle.Service {
             let visitorLoop = try parts.makeVisitorLoop(loop)
             let adminLoop = parts.makeAdminLoop(loop)
             let redirectLoop = parts.makeRedirectLoop(loop)
-            _ = try Listener.start(
-                visitors, on: loop, admission: parts.admission, service: Server.Service.visitors,
-                firstByteTimeout: visitorLoop.firstByteTimeout)
-            if let redirects {
+            let loops = parts.group.loops.count
+            for _ in visitors.share(of: loop.index, among: loops) {
+                _ = try Listener.start(
+                    visitors, on: loop, admission: parts.admission, service: Server.Service.visitors,
+                    firstByteTimeout: visitorLoop.firstByteTimeout)
+            }
+            for _ in redirects?.share(of: loop.index, among: loops) ?? 0..<0 {
+                guard let redirects else { break }
                 _ = try Listener.start(
                     redirects, on: loop, admission: parts.admission, service: Server.Service.redirects,
                     firstByteTimeout: redirectLoop.firstByteTimeout)
             }
             if loop.index == 0 {
-                _ = try Listener.start(
-                    admin, on: loop, admission: parts.adminAdmission, service: Server.Service.admin,
-                    firstByteTimeout: adminLoop.firstByteTimeout)
+                for _ in admin.share(of: 0, among: 1) {
+                    _ = try Listener.start(
+                        admin, on: loop, admission: parts.adminAdmission, service: Server.Service.admin,
+                        firstByteTimeout: adminLoop.firstByteTimeout)
+                }
                 parts.startJobs(on: loop)
             }
+            if serving.add(1, ordering: .acquiringAndReleasing).newValue == loops { tellReady() }
             await loop.runRoot { stream in
                 switch stream.service {
                 case Server.Service.admin: await adminLoop.serve(stream)

@@ -43,7 +43,7 @@ final class ServerParts: Sendable {
     init(
         configuration: Configuration, input: ConfigurationInput, keyring: SealingKeyring, clock: any WallClock,
         random: any RandomSource,
-        webhookPolicy: WebhookPolicy, logger: Logger
+        webhookPolicy: WebhookPolicy, isSuccessor: Bool = false, logger: Logger
     ) throws {
         guard let webConfiguration = configuration.web else {
             throw StartFailure("publicURL is no address a page can have.")
@@ -54,15 +54,16 @@ final class ServerParts: Sendable {
         let pages = try Pages(configuration: webConfiguration)
         group = try EventLoopGroup(count: configuration.server.threads)
         database = try Database(
-            options: configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, random: random,
-            logger: logger)
+            options: configuration.databaseOptions(for: isSuccessor ? .successor : .server), keyring: keyring,
+            clock: clock, random: random, logger: logger)
         provider = try Self.provider(configuration, group, database, clock, logger)
         let acceptor = try Self.acceptor(configuration)
         reload = OperatorReload(
             input: input,
             appleKeys: AppleKeyReload(
                 teamID: configuration.apple.teamID, secrets: provider.secrets, logger: logger),
-            certificate: Self.certificateReload(configuration, acceptor, clock, logger))
+            certificate: Self.certificateReload(configuration, acceptor, clock, logger),
+            snapshot: configuration.snapshot, logger: logger)
         webhooks = try Self.webhooks(
             configuration, policy: webhookPolicy, group, database, draining, clock, random, logger)
         revocations = AppleRevocations(

@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,5 +27,15 @@ int bramley_available_cores(void);
 
 /// The bytes of a socket's output that its peer has not acknowledged (SIOCOUTQ); 0 when that cannot be told.
 int bramley_unsent_bytes(int fd);
+
+/// The commit the program was built from, or "unknown".
+const char *bramley_source_commit(void);
+
+/// fork(2) and execve(2) with `descriptors` as 3, 4, … and no other above 2. `number` lies within one of `environment`,
+/// with room for ten digits and a NUL: the child writes its process number there. Signals have their default effect in
+/// the child, but SIGHUP and SIGUSR2, which are ignored until it is ready for them.
+/// Returns the child's number, or -1 with `errno`; the child ends with 126 or 127 when it cannot become the program.
+pid_t bramley_start_successor(const char *path, char *const *arguments, char *const *environment, char *number,
+                              const int *descriptors, int count);
 
 #endif

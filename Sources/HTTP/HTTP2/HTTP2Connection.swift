@@ -87,7 +87,7 @@ final class HTTP2Connection: @unchecked Sendable {
     // MARK: Reading
 
     private func serve(_ group: inout DiscardingTaskGroup) async throws(StreamError) -> Ending {
-        if stream.loop.isDraining { beginShutdown() }
+        if stream.loop.isEnding { beginShutdown() }
         while true {
             try send(&group)
             if isFinished { return end() }

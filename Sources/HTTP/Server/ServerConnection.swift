@@ -114,7 +114,7 @@ final class ServerConnection {
             _ = try await refuse(status: .misdirectedRequest, reason: "https where there is no TLS")
             return false
         }
-        let mayStay = parser.head.keepAlive && !stream.loop.isDraining
+        let mayStay = parser.head.keepAlive && !stream.loop.isEnding
         if mayStay, parser.head.framing == .none, parser.head.minorVersion == 1, !stream.isAnonymous,
             let immediate = server.immediate
         {
@@ -159,7 +159,7 @@ final class ServerConnection {
             async let answer = handed.answer(by: handler)
             response = await answer
         }
-        let stays = mayStay && !stream.loop.isDraining
+        let stays = mayStay && !stream.loop.isEnding
         return try await send(response, isHead: isHead, version: version, mayStay: stays)
     }
 

@@ -1,0 +1,152 @@
+import FoundationEssentials
+internal import Logging
+internal import Sockets
+internal import Synchronization
+
+/// How this process was started, so that its successor can be started alike.
+package struct ProgramStart: Sendable {
+    /// Of the program: what is there by the time of the hand-over is started, not what was there at the start.
+    package var path: String
+    /// With the program's name first.
+    package var arguments: [String]
+    package var environment: [String: String]
+
+    package init(path: String, arguments: [String], environment: [String: String]) {
+        self.path = path
+        self.arguments = arguments
+        self.environment = environment
+    }
+
+    /// - Parameter environment: this process's.
+    package init(environment: [String: String]) {
+        let arguments = CommandLine.arguments
+        let name = arguments.first ?? ""
+        // A name without a slash was looked up in PATH, of which the kernel remembers what came of it.
+        let found = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        self.init(path: name.contains("/") ? name : found ?? name, arguments: arguments, environment: environment)
+    }
+}
+
+/// The names of what a server leaves to its successor, beside those of the listeners.
+enum Inheritance {
+    static let visitors = "visitors"
+    static let admin = "admin"
+    static let redirects = "redirects"
+    /// The descriptor that holds the lock on the data directory.
+    static let lock = "lock"
+    /// The connection between the two.
+    static let predecessor = "predecessor"
+}
+
+/// SIGUSR2: starts the program again with the listening sockets of this process and its lock, and leaves when the other
+/// serves. When it does not come to serve, nothing has changed.
+final class HandOver: Sendable {
+    /// How long the successor may take to serve, in milliseconds.
+    private static let patience: Int64 = 60_000
+    /// How often it is looked at, in milliseconds.
+    private static let pause: Int64 = 10
+    /// How long connections may take to ask for the one more answer they get, in milliseconds.
+    private static let idleTime: Int64 = 10_000
+
+    private let server: PreparedServer
+    private let program: ProgramStart
+    private let notices: ServiceNotices
+    private let logger: Logger
+    /// A successor was started and has not failed.
+    private let isUnderWay = Atomic(false)
+
+    init(_ server: PreparedServer, program: ProgramStart, notices: ServiceNotices, logger: Logger) {
+        self.server = server
+        self.program = program
+        self.notices = notices
+        self.logger = logger
+    }
+
+    /// Begins it, on the first loop. Does nothing while one is under way.
+    func begin() {
+        guard let loop = server.firstLoop,
+            isUnderWay.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
+        else { return }
+        loop.spawn {
+            guard let process = await self.startSuccessor(on: loop) else {
+                return self.isUnderWay.store(false, ordering: .relaxed)
+            }
+            await self.leave(to: process, on: loop)
+        }
+    }
+
+    /// - Returns: the number of the process that serves now; nil when none does.
+    private func startSuccessor(on loop: EventLoop) async -> Int32? {
+        logger.info("handing over", metadata: ["program": .string(program.path)])
+        do throws(SystemError) {
+            let successor = try server.withInheritance { descriptors throws(SystemError) in
+                var environment = program.environment
+                // It was for this process.
+                environment["WATCHDOG_PID"] = nil
+                return try Successor(
+                    path: program.path, arguments: program.arguments, environment: environment,
+                    descriptors: descriptors, connectionName: Inheritance.predecessor)
+            }
+            if let cause = await wait(for: successor, on: loop) {
+                fail(cause)
+                return nil
+            }
+            notices.handOver(to: successor.process)
+            successor.connection.say()
+            return successor.process
+        } catch {
+            fail("\(error)")
+            return nil
+        }
+    }
+
+    /// Until the successor serves.
+    /// - Returns: why it does not; nil when it does.
+    private func wait(for successor: Successor, on loop: EventLoop) async -> String? {
+        let limit = loop.now.adding(milliseconds: Self.patience)
+        while true {
+            if successor.connection.listen() == .said { return nil }
+            if let ending = successor.ending() { return "it ended: \(ending)" }
+            guard loop.now < limit else {
+                successor.end()
+                return "it did not serve within \(Self.patience / 1000) s"
+            }
+            guard await loop.sleep(until: loop.now.adding(milliseconds: Self.pause)) else {
+                successor.end()
+                return "this server was stopped meanwhile"
+            }
+        }
+    }
+
+    private func fail(_ cause: String) {
+        logger.error(
+            "the successor does not serve; this server goes on",
+            metadata: ["cause": .string(cause), "program": .string(program.path)])
+    }
+
+    /// Gives the successor everything, answers once more on each connection, and ends.
+    private func leave(to process: Int32, on loop: EventLoop) async {
+        logger.info("handed over", metadata: ["process": "\(process)"])
+        server.retire()
+        let limit = loop.now.adding(milliseconds: min(Self.idleTime, server.drainTimeout))
+        while server.connectionCount > 0, loop.now < limit {
+            guard await loop.sleep(until: loop.now.adding(milliseconds: Self.pause)) else { return }
+        }
+        server.stop(abortAfter: server.drainTimeout)
+    }
+}
+
+/// The other side: tells the server before this one that this one serves, and speaks for the service once that one says so.
+struct Accession: Sendable {
+    let predecessor: ProcessConnection
+
+    /// On the first loop, once all listeners accept. Returns when the service is this process's.
+    func take(_ notices: ServiceNotices, on loop: EventLoop) async {
+        predecessor.say()
+        // One that has ended can say nothing any more, and needs to.
+        while predecessor.listen() == .nothing {
+            guard await loop.sleep(until: loop.now.adding(milliseconds: 10)) else { break }
+        }
+        notices.speak()
+    }
+}

@@ -1,0 +1,68 @@
+internal import Logging
+internal import Sockets
+
+/// The listening sockets that another process has left open for this one, by their names.
+struct InheritedListeners {
+    struct Found {
+        var visitors: BoundSockets?
+        var admin: BoundSockets?
+        var redirects: BoundSockets?
+    }
+
+    private let configuration: Configuration
+    private let logger: Logger
+
+    init(_ configuration: Configuration, logger: Logger) {
+        self.configuration = configuration
+        self.logger = logger
+    }
+
+    /// What there is, for `serve`.
+    static func descriptors(_ environment: [String: String]) throws(StartFailure) -> InheritedDescriptors {
+        do throws(InheritedDescriptors.Refusal) {
+            return try InheritedDescriptors(environment: environment)
+        } catch {
+            throw StartFailure(error.description)
+        }
+    }
+
+    /// Takes the sockets. What the configuration wants and nobody left is bound by whoever asks; an address that differs
+    /// from the configuration's is used as it is, and said.
+    func take(from inherited: inout InheritedDescriptors, loops: Int) throws(StartFailure) -> Found {
+        var found = Found()
+        do throws(InheritedDescriptors.Refusal) {
+            found.visitors = try inherited.takeSockets(Inheritance.visitors, count: loops)
+            found.admin = try inherited.takeSockets(Inheritance.admin, count: 1)
+            found.redirects = try inherited.takeSockets(Inheritance.redirects, count: loops)
+        } catch {
+            throw StartFailure(error.description)
+        }
+        if let name = inherited.names.first {
+            throw StartFailure(
+                """
+                LISTEN_FDNAMES: \(name.quoted) is none of visitors, admin and redirects (FileDescriptorName= in \
+                systemd).
+                """)
+        }
+        let server = configuration.server
+        compare(found.visitors, server.listener.host, server.listener.port, "server.host and server.port")
+        compare(found.admin, configuration.admin.host, configuration.admin.port, "admin.host and admin.port")
+        if let port = server.redirectPort {
+            compare(found.redirects, server.listener.host, port, "server.redirectPort")
+        } else if found.redirects != nil {
+            logger.warning(
+                "redirects was inherited, and server.redirectPort is not given: nobody listens there any more")
+            found.redirects = nil
+        }
+        return found
+    }
+
+    private func compare(_ sockets: BoundSockets?, _ host: IPAddress, _ port: UInt16, _ keys: String) {
+        guard let address = sockets?.address, address != SocketAddress(ip: host, port: port) else { return }
+        logger.warning(
+            "the inherited socket is used, not the address of the configuration",
+            metadata: [
+                "keys": .string(keys), "socket": "\(address.ip):\(address.port)", "configuration": "\(host):\(port)",
+            ])
+    }
+}

@@ -1,0 +1,21 @@
+internal import CLinux
+
+/// Which sources a program was built from, and with what.
+package enum Build {
+    /// The version, in one place.
+    package static let version = "0.1.0"
+
+    /// The commit in hexadecimal digits, `-modified` behind it when files had been changed; "unknown" when the build was
+    /// not told.
+    package static let commit =
+        // Invariant: a text of the program itself, NUL at its end.
+        unsafe String(cString: bramley_source_commit())
+
+    /// The version of the Swift library it is linked with, such as `6.3.0`.
+    package static var swift: String { "\(_SwiftStdlibVersion.current)" }
+
+    /// What `--version` prints: `bramley 0.1.0 (commit 5cf395a…, Swift 6.3.0)`.
+    package static func description(of program: String) -> String {
+        "\(program) \(version) (commit \(commit), Swift \(swift))"
+    }
+}

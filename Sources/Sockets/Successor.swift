@@ -1,0 +1,125 @@
+internal import CLinux
+internal import Glibc
+
+/// One end of a connection between a server and its successor: a byte each way, and the end of the stream when the other
+/// is gone. Never waits.
+package final class ProcessConnection: Sendable {
+    package enum Word: Hashable, Sendable {
+        /// The other has sent its byte.
+        case said
+        /// The other is alive and has said nothing.
+        case nothing
+        /// The other has ended, or has let go.
+        case gone
+    }
+
+    private let descriptor: Descriptor
+
+    init(_ descriptor: consuming Descriptor) {
+        self.descriptor = descriptor
+    }
+
+    /// The descriptors of both ends.
+    fileprivate static func pair() throws(SystemError) -> [Int32] {
+        var numbers: [Int32] = [-1, -1]
+        let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        // Invariant: the kernel writes two numbers, for which there is room.
+        _ = try SystemCalls.retrying("socketpair") { unsafe socketpair(AF_UNIX, kind, 0, &numbers) }
+        return numbers
+    }
+
+    /// Says the one thing there is to say.
+    package func say() {
+        var byte: UInt8 = 1
+        _ = unsafe Glibc.send(descriptor.number, &byte, 1, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+    }
+
+    /// What the other has said since the last time.
+    package func listen() -> Word {
+        var byte: UInt8 = 0
+        while true {
+            let count = unsafe recv(descriptor.number, &byte, 1, Int32(MSG_DONTWAIT))
+            if count > 0 { return .said }
+            if count == 0 { return .gone }
+            if errno == EINTR { continue }
+            return errno == EAGAIN ? .nothing : .gone
+        }
+    }
+}
+
+/// A program that takes this one's place, with some of its descriptors.
+package struct Successor: Sendable {
+    package let process: Int32
+    package let connection: ProcessConnection
+
+    /// Starts it.
+    /// - Parameters:
+    ///   - path: of the program.
+    ///   - arguments: with the program's name first.
+    ///   - environment: `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` are replaced.
+    ///   - descriptors: what it inherits, by name; open during the call.
+    ///   - connectionName: the name under which it finds its end of `connection`.
+    package init(
+        path: String, arguments: [String], environment: [String: String],
+        descriptors: [(name: String, number: Int32)], connectionName: String
+    ) throws(SystemError) {
+        let pair = try ProcessConnection.pair()
+        let ours = Descriptor(owning: pair[0])
+        let theirs = Descriptor(owning: pair[1])
+        let numbers = descriptors.map(\.number) + [theirs.number]
+        var variables = environment
+        variables["LISTEN_FDS"] = "\(numbers.count)"
+        variables["LISTEN_FDNAMES"] = (descriptors.map(\.name) + [connectionName]).joined(separator: ":")
+        variables["LISTEN_PID"] = nil
+        let entry = "LISTEN_PID="
+        // The child writes its number, of up to ten digits, where the zeros are.
+        var entries = [Array((entry + "0000000000").utf8CString)]
+        for (name, value) in variables { entries.append(Array("\(name)=\(value)".utf8CString)) }
+        let words = arguments.map { Array($0.utf8CString) }
+        process = try unsafe Self.withPointers(to: words) { arguments throws(SystemError) in
+            try unsafe Self.withPointers(to: entries) { environment throws(SystemError) in
+                guard let number = unsafe environment[0].map({ unsafe $0 + entry.utf8.count }) else {
+                    throw SystemError(call: "fork", code: EINVAL)
+                }
+                // Invariant: every pointer is valid during the call, and the child has a copy of its own of all of it.
+                let process = unsafe bramley_start_successor(
+                    path, arguments, environment, number, numbers, Int32(numbers.count))
+                guard process > 0 else { throw SystemError(call: "fork", code: errno) }
+                return process
+            }
+        }
+        connection = ProcessConnection(ours)
+    }
+
+    /// How it ended, as wait(2) tells; nil while it runs. Not asked again after it was told.
+    package func ending() -> String? {
+        var status: Int32 = 0
+        let result = unsafe waitpid(process, &status, WNOHANG)
+        guard result == process else { return result < 0 && errno != EINTR ? "it is gone" : nil }
+        let signal = status & 0x7F
+        return signal == 0 ? "exit code \(status >> 8 & 0xFF)" : "signal \(signal)"
+    }
+
+    package func end() {
+        _ = kill(process, SIGTERM)
+    }
+
+    /// Calls `body` with the texts, which end with NUL, as C has lists of them.
+    private static func withPointers<Result>(
+        to texts: [[CChar]],
+        _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) throws(SystemError) -> Result
+    ) throws(SystemError) -> Result {
+        let list = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>.allocate(capacity: texts.count + 1)
+        unsafe list.initialize(repeating: nil, count: texts.count + 1)
+        for (index, text) in texts.enumerated() {
+            let copy = UnsafeMutablePointer<CChar>.allocate(capacity: text.count)
+            for (offset, character) in text.enumerated() { unsafe (copy + offset).initialize(to: character) }
+            unsafe list[index] = copy
+        }
+        defer {
+            for index in texts.indices { unsafe list[index]?.deallocate() }
+            unsafe list.deallocate()
+        }
+        return try unsafe body(list)
+    }
+}

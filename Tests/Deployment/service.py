@@ -1,0 +1,132 @@
+"""Bramley as a service manager runs it: told where to report, given sockets, asked by signals."""
+
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from patience import PATIENCE, eventually
+from programs import Site
+
+
+class Manager:
+    """The service manager's end of NOTIFY_SOCKET."""
+
+    def __init__(self, address: str):
+        self.address = address
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.socket.bind("\0" + address[1:] if address.startswith("@") else address)
+        # Who said what: the number of the process and its lines.
+        self.heard: list[tuple[int, dict[str, str]]] = []
+
+    def wait_for(self, condition, what: str, patience: float = PATIENCE) -> tuple[int, dict[str, str]]:
+        """The first message, of those to come, that is meant; all are kept."""
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            if not select.select([self.socket], [], [], 0.2)[0]:
+                continue
+            message = self.receive()
+            if condition(*message):
+                return message
+        raise AssertionError(f"waited in vain for {what}; heard {self.heard}")
+
+    def receive(self) -> tuple[int, dict[str, str]]:
+        data, ancillary, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(12))
+        process = next(
+            int.from_bytes(value[:4], "little") for level, kind, value in ancillary
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS))
+        self.heard.append((process, dict(line.split("=", 1) for line in data.decode().splitlines())))
+        return self.heard[-1]
+
+    def drain(self) -> None:
+        while select.select([self.socket], [], [], 0)[0]:
+            self.receive()
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+class Service:
+    """One server, and those that took its place; `process` is who serves now."""
+
+    def __init__(self, site: Site, program: Path | None = None):
+        self.site = site
+        self.program = program or site.binaries / "bramley"
+        self.log = site.folder / "bramley.log"
+        self.first: subprocess.Popen | None = None
+        self.process = 0
+        self.count = 0
+
+    def start(self, environment: dict[str, str] | None = None, sockets: dict[str, list[socket.socket]] | None = None):
+        """- sockets: what it inherits, by name, as systemd passes it."""
+        arguments = [str(self.program), "serve", "--config", str(self.site.folder / "config.json")]
+        names = [name for name, some in (sockets or {}).items() for _ in some]
+        numbers = [one.fileno() for some in (sockets or {}).values() for one in some]
+        variables = os.environ | (environment or {})
+
+        def inherit() -> None:
+            high = [os.dup2(number, 100 + index, inheritable=False) for index, number in enumerate(numbers)]
+            for index, number in enumerate(high):
+                os.dup2(number, 3 + index, inheritable=True)
+
+        if sockets is not None:
+            # A shell is who knows the number of the process that it becomes.
+            variables |= {"LISTEN_FDS": str(len(numbers)), "LISTEN_FDNAMES": ":".join(names)}
+            arguments = ["sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh", *arguments]
+        with self.log.open("ab") as output:
+            self.first = subprocess.Popen(
+                arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=variables, close_fds=not numbers,
+                preexec_fn=inherit if numbers else None, start_new_session=True)
+        self.process = self.first.pid
+        return self
+
+    def wait(self) -> "Service":
+        def answers() -> bool:
+            assert self.first.poll() is None, self.text()
+            try:
+                socket.create_connection(("127.0.0.1", self.site.port), timeout=1).close()
+                return True
+            except OSError:
+                return False
+
+        eventually(answers, "the server", self.text)
+        return self
+
+    def text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def signal(self, number: int) -> None:
+        os.kill(self.process, number)
+
+    def hand_over(self) -> int:
+        """Asks for it, waits until another process serves, and returns its number."""
+        before = len(re.findall("handed over", self.text()))
+        self.signal(signal.SIGUSR2)
+        eventually(
+            lambda: len(re.findall("handed over", self.text())) > before, "the hand-over", lambda: self.text()[-3000:])
+        self.process = int(re.findall(r"handed over.*process=(\d+)", self.text())[-1])
+        return self.process
+
+    def is_running(self, process: int) -> bool:
+        try:
+            return Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+        except OSError:
+            return False
+
+    def end(self) -> None:
+        """Stops whoever serves, in order, and everybody at last."""
+        if not self.first:
+            return
+        if self.is_running(self.process):
+            self.signal(signal.SIGTERM)
+            eventually(lambda: not self.is_running(self.process), "the end", lambda: self.text()[-2000:])
+        try:
+            os.killpg(self.first.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.first.wait()

@@ -1,0 +1,171 @@
+"""SIGUSR2: another process of the program takes over, and nobody notices."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import time
+import urllib.request
+
+import pytest
+
+from load import Load
+from patience import eventually
+from service import Manager
+
+
+def admin(service, path: str) -> int:
+    port = json.loads((service.site.folder / "config.json").read_text())["admin"]["port"]
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_under_load_no_request_fails(make_service):
+    service = make_service({"server.drainTimeout": 10})
+    service.start().wait()
+    processes = [service.process]
+    with Load(service.site) as load:
+        for _ in range(4):
+            counts = dict(load.counts)
+            processes.append(service.hand_over())
+            # Everybody has asked the new one too.
+            eventually(
+                lambda: load.failures or all(
+                    load.counts.get(name, 0) >= counts.get(name, 0) + more
+                    for name, more in {"kept": 500, "fresh": 200, "sign-ins": 5, "slow": 1}.items()),
+                "more requests", lambda: str(load.counts))
+            assert admin(service, "/readyz") == 200
+        eventually(
+            lambda: not any(service.is_running(process) for process in processes[:-1]), "the end of the others",
+            lambda: service.text()[-3000:])
+    print(load.counts)
+    assert load.failures == []
+    assert sum(load.counts.values()) > 2500, load.counts
+    assert len(set(processes)) == 5
+    assert service.text().count("stopped") == 4
+    # A session of the first process, known to the last.
+    load.verify(load.connect())
+    assert "critical" not in service.text().lower()
+
+
+def test_the_lock_is_handed_over_too(make_service):
+    service = make_service()
+    service.start().wait()
+    first = service.process
+    service.hand_over()
+    eventually(lambda: not service.is_running(first), "the end of the first")
+    second = make_service()
+    configuration = json.loads((second.site.folder / "config.json").read_text())
+    configuration["storage"]["directory"] = str(service.site.folder / "data")
+    (second.site.folder / "config.json").write_text(json.dumps(configuration))
+    second.start()
+    assert second.first.wait(timeout=60) == 1
+    assert "Another bramley serve is running" in second.text()
+    # And let go of at the end.
+    service.end()
+    service.start().wait()
+
+
+def break_configuration(service) -> None:
+    file = service.site.folder / "config.json"
+    file.write_text(file.read_text().replace('"signUp": "open"', '"signUp": "sometimes"'))
+
+
+def remove_program(service) -> None:
+    service.program.unlink()
+
+
+def replace_program(service) -> None:
+    service.program.unlink()
+    service.program.write_text("#!/bin/sh\nexit 9\n")
+    service.program.chmod(0o755)
+
+
+@pytest.mark.parametrize("spoil, cause", [
+    (break_configuration, "exit code 1"), (remove_program, "exit code 127"), (replace_program, "exit code 9")])
+def test_a_successor_that_cannot_serve_changes_nothing(make_service, binaries, tmp_path, spoil, cause):
+    program = tmp_path / "bramley"
+    shutil.copy(binaries / "bramley", program)
+    service = make_service(program=program)
+    service.start().wait()
+    with Load(service.site) as load:
+        spoil(service)
+        service.signal(signal.SIGUSR2)
+        eventually(lambda: "the successor does not serve" in service.text(), "the line", service.text)
+        counts = dict(load.counts)
+        eventually(
+            lambda: load.failures or load.counts.get("fresh", 0) > counts.get("fresh", 0) + 20, "more requests")
+    assert load.failures == []
+    line = next(line for line in service.text().splitlines() if "the successor does not serve" in line)
+    assert "this server goes on" in line and cause in line and "error" in line.lower()
+    assert service.is_running(service.process) and admin(service, "/readyz") == 200
+
+
+def test_after_a_failure_another_can_be_asked_for(make_service):
+    service = make_service()
+    service.start().wait()
+    file = service.site.folder / "config.json"
+    good = file.read_text()
+    break_configuration(service)
+    service.signal(signal.SIGUSR2)
+    eventually(lambda: "the successor does not serve" in service.text(), "the line", service.text)
+    file.write_text(good.replace("Orchard Club", "Pear Club"))
+    service.hand_over()
+    with urllib.request.urlopen(service.site.url("/login"), timeout=10) as answer:
+        assert "Pear Club" in answer.read().decode(), "it has not read the configuration anew"
+
+
+def test_the_service_manager_follows(make_service, manager: Manager):
+    service = make_service()
+    service.start({"NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "600000"})
+    manager.wait_for(lambda _, lines: "READY" in lines, "READY=1")
+    first = service.process
+    second = service.hand_over()
+    process, lines = manager.wait_for(lambda process, lines: lines.get("MAINPID") == str(second), "MAINPID")
+    # The one it knows says so; the other speaks only then.
+    assert process == first
+    process, lines = manager.wait_for(lambda process, lines: process == second, "the successor")
+    assert lines.get("READY") == "1" and lines.get("MAINPID") == str(second)
+    manager.wait_for(lambda process, lines: process == second and "WATCHDOG" in lines, "its signs of life")
+    eventually(lambda: not service.is_running(first), "the end of the first")
+    manager.drain()
+    told = next(at for at, (_, lines) in enumerate(manager.heard) if lines.get("MAINPID") == str(second))
+    assert all(process == second for process, _ in manager.heard[told + 1:]), "the first has gone on speaking"
+    assert all("STOPPING" not in lines for _, lines in manager.heard)
+
+
+def test_a_stop_of_the_first_while_it_waits_for_idle_clients_is_quick(make_service):
+    service = make_service({"server.drainTimeout": 60})
+    service.start().wait()
+    first = service.process
+    with socket.create_connection(("127.0.0.1", service.site.port)) as idle:
+        idle.sendall(b"GET /login HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b" 200 " in idle.recv(65_536)
+        service.hand_over()
+        # It is still there for this one.
+        assert service.is_running(first)
+        start = time.monotonic()
+        os.kill(first, signal.SIGTERM)
+        eventually(lambda: not service.is_running(first), "its end")
+        assert time.monotonic() - start < 8
+    assert admin(service, "/readyz") == 200
+
+
+def test_an_idle_connection_gets_one_more_answer_which_says_that_it_is_the_last(make_service):
+    service = make_service()
+    service.start().wait()
+    with socket.create_connection(("127.0.0.1", service.site.port)) as idle:
+        request = b"GET /auth/verify HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        idle.sendall(request)
+        first = idle.recv(65_536)
+        assert first.startswith(b"HTTP/1.1 401") and b"onnection: close" not in first
+        service.hand_over()
+        idle.sendall(request)
+        last = b""
+        while chunk := idle.recv(65_536):
+            last += chunk
+        assert last.startswith(b"HTTP/1.1 401") and b"onnection: close" in last

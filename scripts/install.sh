@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Installs what `make build` has built, or takes it away again; what is configured and stored stays either way.
+#   DESTDIR= PREFIX=/usr/local BUILT=.build/release scripts/install.sh install|uninstall
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+prefix=${PREFIX:-/usr/local}
+built=${BUILT:-.build/release}
+root=${DESTDIR:-}$prefix
+
+program=$root/bin/bramley
+units=$root/lib/systemd/system
+users=$root/lib/sysusers.d/bramley.conf
+files=$root/lib/tmpfiles.d/bramley.conf
+bash=$root/share/bash-completion/completions/bramley
+zsh=$root/share/zsh/site-functions/_bramley
+fish=$root/share/fish/vendor_completions.d/bramley.fish
+
+# put MODE FROM TO: a new file in the place of the old one, so that a program that runs keeps its own, and one that is
+# started meanwhile is whole.
+put() {
+    install -D -m "$1" "$2" "$3.new"
+    mv -f "$3.new" "$3"
+}
+
+case ${1:-} in
+install)
+    if [ ! -x "$built/bramley" ]; then
+        echo "$built/bramley is not there: run make build first." >&2
+        exit 1
+    fi
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    strip -o "$work/bramley" "$built/bramley"
+    put 755 "$work/bramley" "$program"
+    for unit in bramley.service bramley.socket; do
+        sed "s|@BINDIR@|$prefix/bin|" "packaging/systemd/$unit" >"$work/$unit"
+        put 644 "$work/$unit" "$units/$unit"
+    done
+    put 644 packaging/systemd/bramley.sysusers.conf "$users"
+    put 644 packaging/systemd/bramley.tmpfiles.conf "$files"
+    for shell in bash zsh fish; do
+        "$built/bramley" --generate-completion-script $shell >"$work/$shell"
+        put 644 "$work/$shell" "${!shell}"
+    done
+    echo "installed $("$built/bramley" --version) below $root"
+    if [ -z "${DESTDIR:-}" ] && [ -d /run/systemd/system ]; then
+        echo "next: systemd-sysusers && systemd-tmpfiles --create && systemctl daemon-reload (docs/deploying.md)"
+    fi
+    ;;
+uninstall)
+    rm -f "$program" "$units/bramley.service" "$units/bramley.socket" "$users" "$files" "$bash" "$zsh" "$fish"
+    echo "removed what was installed below $root; configuration and data are still there"
+    ;;
+*)
+    echo "usage: $0 install|uninstall" >&2
+    exit 2
+    ;;
+esac
