@@ -37,6 +37,8 @@ package final class PreparedServer: Sendable {
         try Database.prepareDirectory(configuration.storage.directory)
         lock = try Self.lock(configuration.storage.directory)
         let keyring = try SealingKeyFile.load(configuration, random: random)
+        try MigrationBackup.makeIfNeeded(
+            configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, logger: logger)
         parts = try ServerParts(
             configuration: configuration, input: input, keyring: keyring, clock: clock, random: random,
             webhookPolicy: webhookPolicy, logger: logger)
