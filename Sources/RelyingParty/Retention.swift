@@ -17,7 +17,8 @@ package struct RetentionPolicy: Hashable, Sendable {
 
     /// `retention.events`: entries of the journal.
     package var events: Int64
-    /// `retention.notifications`: recorded notifications; never less than `notificationIdentifiers`.
+    /// `retention.notifications`: the payloads of recorded notifications. That one came is remembered as long, and never
+    /// shorter than `notificationIdentifiers`.
     package var notifications: Int64
 
     package init(events: Int64 = 90 * 86_400, notifications: Int64 = 30 * 86_400) {
@@ -30,6 +31,7 @@ package struct RetentionPolicy: Hashable, Sendable {
         Cutoffs(
             firstConsent: now.adding(seconds: -Self.firstConsent),
             notifications: now.adding(seconds: -max(notifications, Self.notificationIdentifiers)),
+            payloads: now.adding(seconds: -notifications),
             events: now.adding(seconds: -events), revocations: now.adding(seconds: -Self.revocations),
             links: now.adding(seconds: -Self.links))
     }
@@ -37,6 +39,8 @@ package struct RetentionPolicy: Hashable, Sendable {
     package struct Cutoffs: Hashable, Sendable {
         package var firstConsent: Timestamp
         package var notifications: Timestamp
+        /// Of notifications.
+        package var payloads: Timestamp
         package var events: Timestamp
         package var revocations: Timestamp
         package var links: Timestamp
@@ -50,6 +54,8 @@ package struct MaintenanceReport: Hashable, Sendable {
     package var exchanges = 0
     package var firstConsents = 0
     package var notifications = 0
+    /// Of notifications that are remembered without it.
+    package var payloads = 0
     package var events = 0
     package var revocations = 0
     package var links = 0

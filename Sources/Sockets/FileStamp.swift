@@ -23,6 +23,11 @@ package struct FileStamp: Hashable, Sendable {
         changed = Self.nanoseconds(status.st_ctim)
     }
 
+    /// Whether both are of one file, whatever was written to it in between.
+    package func isOfSameFile(as other: FileStamp) -> Bool {
+        device == other.device && inode == other.inode
+    }
+
     private static func nanoseconds(_ time: timespec) -> Int64 {
         Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
     }

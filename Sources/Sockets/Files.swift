@@ -37,12 +37,59 @@ package enum Files {
         try synchronizeDirectory(of: path)
     }
 
-    /// Makes the name of a new file as durable as its bytes.
-    private static func synchronizeDirectory(of path: String) throws(SystemError) {
+    /// Gives the finished file at `temporary` the name `path`, in the same file system, and returns when its bytes and its
+    /// name are on the disk. A process killed in the middle leaves at `path` what was there, or the whole new file.
+    /// - Parameter replacing: whether it may take the place of another file.
+    /// - Throws: `EEXIST` when something is at `path` and may not be replaced. The file is at `temporary` then.
+    package static func land(_ temporary: String, at path: String, replacing: Bool) throws(SystemError) {
+        try synchronize(temporary, O_RDONLY)
+        if replacing {
+            _ = try SystemCalls.retrying("rename") { unsafe rename(temporary, path) }
+        } else {
+            _ = try SystemCalls.retrying("link") { unsafe link(temporary, path) }
+            try remove(temporary)
+        }
+        try synchronizeDirectory(of: path)
+    }
+
+    /// Gives the file at `path` a second name in the same file system, which stays when another file takes the first.
+    /// Durable when this returns.
+    /// - Throws: `EEXIST` when that name is taken.
+    package static func keep(_ path: String, as name: String) throws(SystemError) {
+        _ = try SystemCalls.retrying("link") { unsafe link(path, name) }
+        try synchronizeDirectory(of: name)
+    }
+
+    /// Removes a file, if it is there.
+    package static func remove(_ path: String) throws(SystemError) {
+        do {
+            _ = try SystemCalls.retrying("unlink") { unsafe unlink(path) }
+        } catch {
+            if error.code != ENOENT { throw error }
+        }
+    }
+
+    /// Removes an empty directory.
+    package static func removeDirectory(_ path: String) throws(SystemError) {
+        _ = try SystemCalls.retrying("rmdir") { unsafe rmdir(path) }
+    }
+
+    /// Whether `path` itself is a symbolic link.
+    package static func isSymbolicLink(_ path: String) -> Bool {
+        var status = stat()
+        // Safe: lstat(2) writes one `stat` and keeps no pointer.
+        return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
+    }
+
+    /// Makes the name of a new file, or that one is gone, as durable as its bytes.
+    package static func synchronizeDirectory(of path: String) throws(SystemError) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-        let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        try synchronize(slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ".", O_RDONLY | O_DIRECTORY)
+    }
+
+    private static func synchronize(_ path: String, _ flags: Int32) throws(SystemError) {
         let descriptor = Descriptor(
-            owning: try SystemCalls.retrying("open") { unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+            owning: try SystemCalls.retrying("open") { unsafe open(path, flags | O_CLOEXEC) })
         _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
     }
 
@@ -80,19 +127,20 @@ extension Files {
     }
 }
 
-/// An exclusive advisory lock on a file, held until the value goes, or the process, however it ends; after
-/// `leaveToSuccessor`, until the other process does as well.
+/// An advisory lock on a file, held until the value goes, or the process, however it ends; after `leaveToSuccessor`, until
+/// the other process does as well.
 package struct FileLock: ~Copyable, Sendable {
     /// Of the descriptor, which is ours.
     private let number: Int32
 
     /// Makes the file if it is missing.
+    /// - Parameter isShared: others may hold it too, if they share it as well; nobody has it to themselves meanwhile.
     /// - Throws: `EWOULDBLOCK` when another process holds the lock.
-    package init(path: String) throws(SystemError) {
+    package init(path: String, isShared: Bool = false) throws(SystemError) {
         let opened = Descriptor(
             owning: try SystemCalls.retrying("open") { unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600) })
         let number = opened.number
-        _ = try SystemCalls.retrying("flock") { flock(number, LOCK_EX | LOCK_NB) }
+        _ = try SystemCalls.retrying("flock") { flock(number, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) }
         self.number = opened.release()
     }
 
@@ -122,6 +170,20 @@ package struct FileLock: ~Copyable, Sendable {
         // has yet to execute its program.
         _ = flock(number, LOCK_UN)
         _ = Glibc.close(number)
+    }
+
+    /// Whether `path` still leads to the locked file: between opening and locking it another process may have renamed it.
+    package func isStill(at path: String) throws(SystemError) -> Bool {
+        var (here, there) = (stat(), stat())
+        // Safe, both: they write one `stat` and keep no pointer.
+        _ = try SystemCalls.retrying("fstat") { unsafe fstat(number, &here) }
+        guard unsafe stat(path, &there) == 0 else { return false }
+        return here.st_dev == there.st_dev && here.st_ino == there.st_ino
+    }
+
+    /// Empties the file.
+    package func empty() throws(SystemError) {
+        _ = try SystemCalls.retrying("ftruncate") { ftruncate(number, 0) }
     }
 
     /// Leaves a word in the file, with the number of this process in it, for whoever finds the lock taken. It stays there

@@ -21,6 +21,8 @@ package final class Database: Sendable {
     let foreignChanges: ForeignChanges
     /// Somebody was erased since the log was emptied last.
     let erasures = Atomic(false)
+    /// Payloads of notifications received up to then were erased already, by this process; milliseconds since 1970.
+    let payloadsErasedUntil = Atomic<Int64>(Int64.min)
     private let writer: SQLiteQueue
     private let reader: SQLiteQueue
     private let readers: ReadConnections
@@ -140,13 +142,20 @@ package final class Database: Sendable {
         }
     }
 
+    /// Milliseconds. A read of a server's own takes less than one.
+    private static let longestWaitForReaders = 50
+
     /// Moves the log into the database and empties it when somebody was erased: until then it holds pages as they were
-    /// before, and the file system with it. Tried again at the next call when a reader of another process is in the way.
+    /// before, and the file system with it. Tried again at the next call when a reader is in the way, such as a backup:
+    /// writers wait meanwhile, so it is not waited for as long as for another writer.
     func emptyLogAfterErasures() async throws(StoreError) {
         guard erasures.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        let busyTimeout = options.busyTimeout
         let result: Result<Bool, StoreError> = await withCheckedContinuation { continuation in
             writer.async { connection in
                 do {
+                    try connection.execute(sql: "PRAGMA busy_timeout = \(Self.longestWaitForReaders)")
+                    defer { try? connection.execute(sql: "PRAGMA busy_timeout = \(busyTimeout)") }
                     let row = try connection.firstRow("PRAGMA wal_checkpoint(TRUNCATE)")
                     continuation.resume(returning: .success(row?[0] as Int64? == 0))
                 } catch {

@@ -1,12 +1,13 @@
 package import Coding
 package import RelyingParty
+import Synchronization
 
 extension Database {
     /// The most rows one transaction deletes, so that no sign-in waits long behind it.
     static var maintenanceBatch: Int { 200 }
 
-    /// Deletes what has expired: sessions past their end, used attempts, names nobody came back for, notifications,
-    /// deletions, and journal entries past their retention that no webhook endpoint waits for. In small batches, each a
+    /// Deletes what has expired: sessions past their end, used attempts, names nobody came back for, notifications and
+    /// their payloads, deletions, and journal entries past their retention that no webhook endpoint waits for. In small batches, each a
     /// write like any other. Of the journal only a beginning goes: an entry behind one that stays (the clock was set
     /// back between them) waits for it, since a reader takes a gap for nothing having happened.
     package func maintain(at now: Timestamp) async throws(StoreError) -> MaintenanceReport {
@@ -33,6 +34,7 @@ extension Database {
             DELETE FROM notification WHERE jti IN
             (SELECT jti FROM notification WHERE received_at <= ? ORDER BY received_at LIMIT ?)
             """, until: cutoffs.notifications)
+        report.payloads = try await erasePayloads(until: cutoffs.payloads)
         report.events = try await delete(
             """
             DELETE FROM event WHERE sequence IN
@@ -84,6 +86,30 @@ extension Database {
             total += count
             if count < limit { return total }
         }
+    }
+
+    /// Of notifications that are remembered longer than their payloads. What an earlier round has looked at is not looked at
+    /// again: after the first one, a round reads what came to its time since the last.
+    private func erasePayloads(until cutoff: Timestamp) async throws(StoreError) -> Int {
+        let limit = Self.maintenanceBatch
+        let start = payloadsErasedUntil.load(ordering: .relaxed)
+        guard cutoff.milliseconds > start else { return 0 }
+        var total = 0
+        while true {
+            let count = try await commits.write { connection, _ in
+                try connection.run(
+                    """
+                    UPDATE notification SET payload = NULL WHERE jti IN
+                    (SELECT jti FROM notification WHERE received_at > ? AND received_at <= ? AND payload IS NOT NULL
+                    ORDER BY received_at LIMIT ?)
+                    """, [start, cutoff.milliseconds, limit])
+                return connection.changesCount
+            }
+            total += count
+            guard count == limit else { break }
+        }
+        payloadsErasedUntil.store(cutoff.milliseconds, ordering: .relaxed)
+        return total
     }
 
     private func delete(_ sql: String, until moment: Timestamp) async throws(StoreError) -> Int {

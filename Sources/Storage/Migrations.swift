@@ -1,6 +1,26 @@
 import Crypto
 import RelyingParty
 
+/// The steps of the schema that a database has, held against those this version knows.
+struct SchemaCheck {
+    let path: String
+    let steps: [SchemaStep]
+
+    func isOurs(_ connection: SQLiteConnection) throws -> Bool {
+        try connection.integer("PRAGMA application_id") == Int64(Schema.applicationID)
+    }
+
+    /// What the database lacks, in order.
+    /// - Throws: `StorageOpenError.newerSchema` when it has a step this version does not know.
+    func pendingSteps(_ connection: SQLiteConnection) throws -> [SchemaStep] {
+        let applied = Set(try connection.rows("SELECT name FROM migration").map { try $0.text(0) })
+        if let unknown = applied.subtracting(steps.map(\.name)).sorted().last {
+            throw StorageOpenError.newerSchema(path, migration: unknown, known: steps.last?.name ?? "none")
+        }
+        return steps.filter { !applied.contains($0.name) }
+    }
+}
+
 /// Brings a database to the current schema and holds it against its stamps, in one transaction: two processes that
 /// start together, or one that dies in between, leave nothing half-made.
 struct Migrations {
@@ -14,24 +34,33 @@ struct Migrations {
     private static let checkText = Array("bramley".utf8)
 
     let path: String
-    let steps: [SchemaStep]
     let origin: DatabaseOrigin
     let keyring: SealingKeyring
+    let schema: SchemaCheck
+
+    init(path: String, steps: [SchemaStep], origin: DatabaseOrigin, keyring: SealingKeyring) {
+        self.path = path
+        self.origin = origin
+        self.keyring = keyring
+        schema = SchemaCheck(path: path, steps: steps)
+    }
 
     /// Refuses what is not ours, before anything is changed.
-    func inspect(_ connection: SQLiteConnection) throws {
+    /// - Returns: false when there is nothing in it yet.
+    @discardableResult
+    func inspect(_ connection: SQLiteConnection) throws -> Bool {
         let tables = try connection.integer("SELECT count(*) FROM sqlite_schema") ?? 0
-        let application = try connection.integer("PRAGMA application_id") ?? 0
-        guard tables > 0 else { return }
-        guard application == Int64(Schema.applicationID) else { throw StorageOpenError.foreign(path) }
+        guard tables > 0 else { return false }
+        guard try schema.isOurs(connection) else { throw StorageOpenError.foreign(path) }
         try checkStamps(connection)
-        _ = try pendingSteps(connection)
+        _ = try schema.pendingSteps(connection)
+        return true
     }
 
     /// For who opens the database beside a server: refuses one that lacks a step.
     func requireCurrent(_ connection: SQLiteConnection) throws {
         guard try connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'migration'") != nil,
-            try pendingSteps(connection).isEmpty
+            try schema.pendingSteps(connection).isEmpty
         else { throw StorageOpenError.olderSchema(path) }
     }
 
@@ -47,20 +76,12 @@ struct Migrations {
                     ) STRICT, WITHOUT ROWID;
                     """)
             try checkStamps(connection)
-            for step in try pendingSteps(connection) {
+            for step in try schema.pendingSteps(connection) {
                 try connection.execute(sql: step.sql)
                 try connection.run("INSERT INTO migration (name, applied_at) VALUES (?, ?)", [step.name, now])
             }
             try stamp(connection, now: now)
         }
-    }
-
-    private func pendingSteps(_ connection: SQLiteConnection) throws -> [SchemaStep] {
-        let applied = Set(try connection.rows("SELECT name FROM migration").map { try $0.text(0) })
-        if let unknown = applied.subtracting(steps.map(\.name)).sorted().first {
-            throw StorageOpenError.newerSchema(path, migration: unknown)
-        }
-        return steps.filter { !applied.contains($0.name) }
     }
 
     private func checkStamps(_ connection: SQLiteConnection) throws {

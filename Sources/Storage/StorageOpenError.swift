@@ -14,8 +14,8 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     case corrupt(String, detail: String)
     /// An SQLite database of some other program.
     case foreign(String)
-    /// Written by a newer Bramley; `migration` is one this version does not know.
-    case newerSchema(String, migration: String)
+    /// Written by a newer Bramley; `migration` is its newest step, `known` this version's.
+    case newerSchema(String, migration: String, known: String)
     /// A command found a database that this version's server has not yet brought up to date.
     case olderSchema(String)
     /// Stamped real and opened for the simulator, or the other way round.
@@ -45,8 +45,9 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
             "The database \(path) is damaged or no SQLite database (\(detail)): restore a backup."
         case .foreign(let path):
             "The file \(path) is another program's database: correct storage.directory."
-        case .newerSchema(let path, let migration):
-            "The database \(path) was written by a newer Bramley (migration \"\(migration)\"): use that version."
+        case .newerSchema(let path, let migration, let known):
+            "The database \(path) was written by a newer Bramley: its schema is at \"\(migration)\", this version knows"
+                + " it up to \"\(known)\". Use that version, or restore a backup from before."
         case .olderSchema(let path):
             """
             The database \(path) was written by an older Bramley: start bramley serve of this version once, without \

@@ -31,7 +31,7 @@ import Testing
             try handle.truncate(atOffset: 4096)
             try handle.close()
         },
-        Case(name: "a newer schema", says: "was written by a newer Bramley (migration") { place in
+        Case(name: "a newer schema", says: "was written by a newer Bramley: its schema is at") { place in
             try KillTestsDatabase.open(place.databasePath) {
                 try $0.execute(sql: "INSERT INTO migration (name, applied_at) VALUES ('9999 hovercraft', 0)")
             }

@@ -198,7 +198,7 @@ import Testing
     }
 
     /// Whether another process holds the write lock.
-    private static func isLocked(_ place: ServerPlace) throws -> Bool {
+    static func isLocked(_ place: ServerPlace) throws -> Bool {
         var configuration = Configuration()
         configuration.busyMode = .immediateError
         let queue = try DatabaseQueue(path: place.databasePath, configuration: configuration)

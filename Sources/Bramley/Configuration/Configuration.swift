@@ -20,6 +20,7 @@ package struct Configuration: Sendable {
     package var sessions: Sessions
     package var storage: Storage
     package var secrets: Secrets
+    package var retention: RetentionPolicy
     package var assertion: Assertion
     /// Nil: no events are sent.
     package var webhooks: Webhooks?

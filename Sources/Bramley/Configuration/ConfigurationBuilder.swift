@@ -28,6 +28,7 @@ struct ConfigurationBuilder {
         let sessions = sessions(publicURL)
         let storage = values.text("storage.directory").map { Configuration.Storage(directory: Self.withoutSlash($0)) }
         let secrets = secrets(storage)
+        let retention = retention()
         let assertion = assertion(apple)
         let webhooks = webhooks()
         let upgrade = upgrade()
@@ -35,14 +36,14 @@ struct ConfigurationBuilder {
         let wayOut = wayOut()
         checkPorts(server, admin)
         guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let api, let button,
-            let site, let pages, let sessions, let storage, let secrets, let assertion, let webhooks, let upgrade,
-            let log, let wayOut
+            let site, let pages, let sessions, let storage, let secrets, let retention, let assertion, let webhooks,
+            let upgrade, let log, let wayOut
         else { return nil }
         return Configuration(
             publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple,
             login: login,
             forwardAuth: forward, api: api, button: button, site: site, pages: pages, sessions: sessions,
-            storage: storage, secrets: secrets, assertion: assertion, webhooks: webhooks.value,
+            storage: storage, secrets: secrets, retention: retention, assertion: assertion, webhooks: webhooks.value,
             upgrade: upgrade.value, log: log, wayOut: wayOut)
     }
 

@@ -117,16 +117,26 @@ extension ConfigurationTable {
                 """)
     ]
 
+    static let retentionKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "retention.events", type: .integer(3_600...315_360_000, unit: "seconds"),
+            presence: .integer(7_776_000),
+            meaning: """
+                How long an entry of the journal is kept, 90 days by default. One that a webhook endpoint has not been sent \
+                yet is kept until it was, or was given up.
+                """),
+        ConfigurationKey(
+            name: "retention.notifications", type: .integer(3_600...315_360_000, unit: "seconds"),
+            presence: .integer(2_592_000),
+            meaning: """
+                How long the payloads of Apple's notifications are kept, 30 days by default; without its payload one cannot \
+                be replayed. That it came is remembered for 30 days at least, so that a repetition has no effect.
+                """),
+    ]
+
     static let laterKeys: [ConfigurationKey] = [
         later(
-            "retention.events", .integer(1...315_360_000, unit: "seconds"), meaning: "How long the journal is kept.",
-            advice: "Remove it; the journal is kept for 90 days for now."),
-        later(
-            "retention.notifications", .integer(1...315_360_000, unit: "seconds"),
-            meaning: "How long the payloads of Apple's notifications are kept.",
-            advice: "Remove it; they are remembered for 30 days at least."),
-        later(
             "retention.audit", .integer(1...315_360_000, unit: "seconds"), meaning: "How long the audit trail is kept.",
-            advice: "Remove it; the audit trail is not built yet."),
+            advice: "Remove it; the audit trail is not built yet.")
     ]
 }

@@ -20,7 +20,25 @@ enum SealingKeyFile {
             }
             current = try create(path, in: directory, random)
         }
-        return SealingKeyring(
+        return keyring(current, configuration)
+    }
+
+    /// Never makes one: for who brings a database that was made with it.
+    static func loadExisting(_ configuration: Configuration) throws(StartFailure) -> SealingKeyring {
+        switch configuration.secrets.sealingKey {
+        case .inline(let bytes): return keyring(bytes, configuration)
+        case .file(let path) where GuardedFile.exists(path): return keyring(try read(path), configuration)
+        case .file(let path):
+            throw StartFailure(
+                """
+                The sealing key \(path) is missing: put back first the one that belongs to the backup. A new key could \
+                open nothing of what is in it.
+                """)
+        }
+    }
+
+    private static func keyring(_ current: SecretBytes, _ configuration: Configuration) -> SealingKeyring {
+        SealingKeyring(
             current: SealingKey(material: current),
             previous: configuration.secrets.previousSealingKeys.map { SealingKey(material: $0) })
     }

@@ -6,8 +6,8 @@ extension Configuration {
     package func databaseOptions(for use: DatabaseOptions.Use) -> DatabaseOptions {
         DatabaseOptions(
             directory: storage.directory, origin: apple.isSimulated ? .simulated : .real,
-            sessionLimits: sessions.limits, onAccountDeleted: apple.onAccountDeleted == .erase ? .erase : .disable,
-            use: use)
+            sessionLimits: sessions.limits, retention: retention,
+            onAccountDeleted: apple.onAccountDeleted == .erase ? .erase : .disable, use: use)
     }
 
     /// Whose credentials are checked at Apple.

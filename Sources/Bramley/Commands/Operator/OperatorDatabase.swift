@@ -14,6 +14,8 @@ package struct OperatorDatabase: Sendable {
     package let keyring: SealingKeyring
     package let random: any RandomSource
     package let clock: any WallClock
+    /// Held for as long as the database is open.
+    private let lock: RestoreLock?
 
     package var now: Timestamp { clock.now() }
     package var identifiers: RandomIdentifier { RandomIdentifier(random: random) }
@@ -40,13 +42,15 @@ package struct OperatorDatabase: Sendable {
             throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
         }
         let (clock, random) = (SystemClock(), SystemRandom())
+        let lock = try RestoreLock.shared(directory)
         do {
             let keyring = try SealingKeyFile.load(configuration, random: random)
             let database = try Database(
                 options: configuration.databaseOptions(for: .command), keyring: keyring, clock: clock,
                 random: random, logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
             return OperatorDatabase(
-                configuration: configuration, database: database, keyring: keyring, random: random, clock: clock)
+                configuration: configuration, database: database, keyring: keyring, random: random, clock: clock,
+                lock: lock)
         } catch let failure as StartFailure {
             throw CommandFailure(failure.description)
         } catch let error as StorageOpenError {

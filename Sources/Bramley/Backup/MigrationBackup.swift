@@ -1,0 +1,83 @@
+internal import Crypto
+internal import FoundationEssentials
+internal import Logging
+internal import RelyingParty
+internal import Sockets
+internal import Storage
+
+/// The database as it was before this version changed its schema: a file of its own beside it, made and read back before
+/// the first change. The way back to the version before.
+enum MigrationBackup {
+    /// How many are kept.
+    private static let kept = 2
+    /// What a migration may need beside the copy, in bytes.
+    private static let reserve = 8 << 20
+
+    /// Makes one when there is a database that lacks a step of the schema.
+    /// - Throws: when it cannot be made: nothing is changed then, and the server does not start.
+    static func makeIfNeeded(
+        _ options: DatabaseOptions, keyring: SealingKeyring, clock: any WallClock, logger: Logger
+    ) throws(StartFailure) {
+        let pending: (name: String, bytes: Int)?
+        do {
+            pending = try Database.pendingStep(options, keyring: keyring)
+        } catch {
+            throw StartFailure(error.description)
+        }
+        guard let pending else { return }
+        let source = Database.path(in: options.directory)
+        try checkRoom(for: pending.bytes, in: options.directory)
+        let target = source + ".before-" + pending.name
+        do {
+            let copy = try StagedCopy(for: target)
+            try DatabaseCopy.write(source, to: copy.path)
+            _ = try DatabaseExamination.examine(copy.path, at: clock.now())
+            // One of that name is of a start that ended before it changed anything.
+            try copy.land(replacing: true)
+        } catch {
+            throw StartFailure(
+                "Before its schema changes, the database is backed up, and that failed: \(error) Nothing was changed.")
+        }
+        logger.notice(
+            "database backed up before its schema changes", metadata: ["file": "\(target)", "step": "\(pending.name)"])
+        removeOld(in: options.directory, logger)
+    }
+
+    private static func checkRoom(for bytes: Int, in directory: String) throws(StartFailure) {
+        guard let free = freeBytes(in: directory), free < bytes + reserve else { return }
+        throw StartFailure(
+            """
+            Before its schema changes, the database is backed up, and there is no room for that: \
+            \(Quantity.bytes(bytes + reserve)) are needed in \(directory), \(Quantity.bytes(free)) are free. Make room and \
+            start again; nothing was changed.
+            """)
+    }
+
+    /// Nil where the file system does not tell.
+    private static func freeBytes(in directory: String) -> Int? {
+        let value = try? FileManager.default.attributesOfFileSystem(forPath: directory)[.systemFreeSize]
+        return (value as? any BinaryInteger).flatMap { Int(exactly: $0) }
+    }
+
+    /// Leaves the newest: the steps' names begin with their numbers.
+    private static func removeOld(in directory: String, _ logger: Logger) {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        let old = names.filter { isOne($0) }.sorted().dropLast(kept)
+        for name in old {
+            do throws(SystemError) {
+                try Files.remove(directory + "/" + name)
+            } catch {
+                logger.warning(
+                    "an old backup cannot be removed", metadata: ["file": "\(directory)/\(name)", "cause": "\(error)"])
+            }
+        }
+    }
+
+    /// `bramley.db.before-0013-links`: four digits tell it from what `bramley restore` keeps.
+    private static func isOne(_ name: String) -> Bool {
+        let prefix = "bramley.db.before-"
+        let number = name.dropFirst(prefix.count).prefix(5)
+        return name.hasPrefix(prefix) && !name.hasSuffix(".unfinished") && number.count == 5 && number.last == "-"
+            && number.dropLast().allSatisfy { ("0"..."9").contains($0) }
+    }
+}

@@ -1,0 +1,178 @@
+internal import Coding
+internal import Crypto
+internal import Logging
+internal import RelyingParty
+internal import Sockets
+internal import Storage
+
+/// A backup put in the place of the database, in steps of which each leaves the old database or the new one.
+///
+/// Holds the lock of `serve` and that of the commands for as long as it lives.
+struct Restore {
+    /// What is to be put in place: copied, read whole, and known to open with the configured key.
+    let contents: DatabaseExamination
+    private let configuration: Configuration
+    private let keyring: SealingKeyring
+    private let random: any RandomSource
+    private let clock: any WallClock
+    private let locks: Locks
+    private let staging: Staging
+
+    private var path: String { Database.path(in: configuration.storage.directory) }
+
+    /// Copies the backup beside the database and examines the copy. Changes nothing of what is there.
+    /// - Throws: `CommandFailure` with one line.
+    static func prepare(
+        _ file: String, _ configuration: Configuration, clock: any WallClock, random: any RandomSource
+    ) throws(CommandFailure) -> Restore {
+        let directory = configuration.storage.directory
+        do {
+            try Database.prepareDirectory(directory)
+        } catch {
+            throw CommandFailure(error.description)
+        }
+        let locks = try Locks(directory)
+        let path = Database.path(in: directory)
+        guard let backup = FileStamp(of: file) else { throw CommandFailure("\(file) is not there, or not readable.") }
+        guard FileStamp(of: path).map({ !$0.isOfSameFile(as: backup) }) ?? true else {
+            throw CommandFailure("\(file) is the database itself: name a backup of it.")
+        }
+        guard !Files.isSymbolicLink(path) else {
+            throw CommandFailure("\(path) is a symbolic link: name the directory it leads to in storage.directory.")
+        }
+        guard DatabaseExamination.isDatabase(file) else {
+            throw CommandFailure("\(file) is no backup of Bramley, or is damaged.")
+        }
+        let keyring: SealingKeyring
+        do {
+            keyring = try SealingKeyFile.loadExisting(configuration)
+        } catch {
+            throw CommandFailure(error.description)
+        }
+        let staging = try Staging(in: directory)
+        try CopyProgress.copy(file, to: staging.path)
+        let contents: DatabaseExamination
+        do {
+            contents = try DatabaseExamination.examine(
+                staging.path, keyring: keyring, origin: configuration.databaseOptions(for: .command).origin,
+                at: clock.now())
+        } catch {
+            throw CommandFailure("\(file) is not restored. Of its copy: \(error)")
+        }
+        return Restore(
+            contents: contents, configuration: configuration, keyring: keyring, random: random, clock: clock,
+            locks: locks, staging: staging)
+    }
+
+    /// Signs everybody out in the copy, which brings its schema up to date too.
+    /// - Returns: how many sessions ended.
+    func endSessions() async throws -> Int {
+        var options = configuration.databaseOptions(for: .server)
+        options.directory = staging.directory
+        do {
+            let database = try Database(
+                options: options, keyring: keyring, clock: clock, random: random,
+                logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+            defer { database.close() }
+            return try await database.endAllSessions(cause: .revokedByOperator, at: clock.now())
+        } catch let error as StorageOpenError {
+            throw CommandFailure(error.description)
+        }
+    }
+
+    /// Puts the copy in place.
+    /// - Returns: where the database is kept that was there before; nil when there was none.
+    func commit() throws(CommandFailure) -> String? {
+        do {
+            try DatabaseCopy.settle(staging.path)
+        } catch {
+            throw CommandFailure(error.description)
+        }
+        do {
+            let kept = try keepPresent()
+            // Nothing of the old log may be there when the new database is: SQLite would take it for its own.
+            for file in StagedCopy.companions(of: path) { try Files.remove(file) }
+            try Files.synchronizeDirectory(of: path)
+            try Files.land(staging.path, at: path, replacing: true)
+            return kept
+        } catch let failure as CommandFailure {
+            throw failure
+        } catch {
+            throw CommandFailure("The backup cannot be put in place: \(error). The database is as it was.")
+        }
+    }
+
+    /// Gives the present database a second name, with all it holds.
+    private func keepPresent() throws -> String? {
+        guard FileStamp(of: path) != nil else { return nil }
+        var companions: [String] = []
+        do throws(StorageOpenError) {
+            // From here on it is one file, and so is what is kept.
+            try DatabaseCopy.settle(path)
+        } catch {
+            switch error {
+            case .locked:
+                throw CommandFailure("Another program has \(path) open, such as sqlite3 or litestream: end it first.")
+            default:
+                // A damaged one may be why there is a restore. Its log stays beside it: what can be saved is in both.
+                companions = ["-wal"].filter { FileStamp(of: path + $0) != nil }
+            }
+        }
+        let stamp = clock.now().rfc3339.filter { $0 != "-" && $0 != ":" }.prefix { $0 != "." } + "Z"
+        for number in 1... {
+            let name = path + ".before-restore-\(stamp)" + (number == 1 ? "" : "-\(number)")
+            do throws(SystemError) {
+                try Files.keep(path, as: name)
+            } catch {
+                if error.isAlreadyThere { continue }
+                throw error
+            }
+            for suffix in companions { try Files.keep(path + suffix, as: name + suffix) }
+            return name
+        }
+        return nil
+    }
+
+    private final class Locks: Sendable {
+        let serve: FileLock
+        let commands: RestoreLock
+
+        init(_ directory: String) throws(CommandFailure) {
+            do {
+                serve = try FileLock(path: directory + "/serve.lock")
+            } catch {
+                throw CommandFailure(
+                    error.isHeldByAnother
+                        ? "bramley serve is running on the data directory \(directory): stop it first."
+                        : "\(directory)/serve.lock cannot be locked: \(error).")
+            }
+            commands = try RestoreLock.exclusive(directory)
+        }
+    }
+
+    /// A directory of its own for the copy, in which it can be opened like any database. Gone with the value.
+    private final class Staging: Sendable {
+        let directory: String
+        var path: String { Database.path(in: directory) }
+
+        init(in parent: String) throws(CommandFailure) {
+            directory = parent + "/restoring"
+            do {
+                try Database.prepareDirectory(directory)
+                try clear()
+                try Files.create(path, mode: 0o600, bytes: [])
+            } catch {
+                throw CommandFailure("\(directory) cannot be used: \(error)")
+            }
+        }
+
+        deinit {
+            try? clear()
+            try? Files.removeDirectory(directory)
+        }
+
+        private func clear() throws(SystemError) {
+            for file in [path] + StagedCopy.companions(of: path) { try Files.remove(file) }
+        }
+    }
+}

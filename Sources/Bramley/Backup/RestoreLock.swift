@@ -1,0 +1,37 @@
+internal import Sockets
+
+/// Keeps a restore apart from the commands that work on the database: who had the old file open would write into it,
+/// unseen by anybody. Commands share the lock, a restore has it to itself.
+final class RestoreLock: Sendable {
+    private let lock: FileLock
+
+    private init(_ lock: consuming FileLock) {
+        self.lock = lock
+    }
+
+    /// For a command.
+    /// - Returns: nil where no lock can be made, as in a directory that cannot be written to: no restore can work there.
+    static func shared(_ directory: String) throws(CommandFailure) -> RestoreLock? {
+        do {
+            return RestoreLock(try FileLock(path: path(in: directory), isShared: true))
+        } catch {
+            guard error.isHeldByAnother else { return nil }
+            throw CommandFailure("A bramley restore is under way in \(directory): run this again when it has ended.")
+        }
+    }
+
+    /// For a restore.
+    static func exclusive(_ directory: String) throws(CommandFailure) -> RestoreLock {
+        do {
+            return RestoreLock(try FileLock(path: path(in: directory)))
+        } catch {
+            guard error.isHeldByAnother else {
+                throw CommandFailure("\(path(in: directory)) cannot be locked: \(error).")
+            }
+            throw CommandFailure(
+                "Another bramley command is at work on the database in \(directory): run this again when it has ended.")
+        }
+    }
+
+    private static func path(in directory: String) -> String { directory + "/restore.lock" }
+}

@@ -1,0 +1,60 @@
+internal import Sockets
+internal import Storage
+
+/// A copy of a database on its way to its name: made beside it, readable to nobody else, and seen under that name when it
+/// is whole. What a killed process left of one is used again by the next.
+final class StagedCopy {
+    /// Where it is made.
+    let path: String
+    private let target: String
+    private let lock: FileLock
+    private var hasLanded = false
+
+    /// - Throws: `CommandFailure` when another process is making one with the same name, or none can be made there.
+    init(for target: String) throws(CommandFailure) {
+        self.target = target
+        path = target + ".unfinished"
+        do {
+            lock = try FileLock(path: path)
+            guard try lock.isStill(at: path) else { throw CommandFailure(Self.busy(target)) }
+            for file in Self.companions(of: path) { try Files.remove(file) }
+            try lock.empty()
+        } catch let failure as CommandFailure {
+            throw failure
+        } catch let error as SystemError where error.isHeldByAnother {
+            throw CommandFailure(Self.busy(target))
+        } catch {
+            throw CommandFailure("\(target) cannot be written: \(error).")
+        }
+    }
+
+    deinit {
+        guard !hasLanded else { return }
+        // The lock is held until all are gone: the next one's file is not among them.
+        for file in Self.companions(of: path) + [path] { try? Files.remove(file) }
+    }
+
+    /// - Throws: `CommandFailure` when there is a file of that name already and it may not be replaced.
+    func land(replacing: Bool) throws(CommandFailure) {
+        do {
+            try Files.land(path, at: target, replacing: replacing)
+        } catch {
+            throw CommandFailure(
+                error.isAlreadyThere ? Self.isThere(target) : "\(target) cannot be written: \(error).")
+        }
+        hasLanded = true
+    }
+
+    static func isThere(_ path: String) -> String {
+        "\(path) is there already: choose another name, or add --force to replace it."
+    }
+
+    /// What SQLite makes beside a database.
+    static func companions(of path: String) -> [String] {
+        ["-wal", "-shm", "-journal"].map { path + $0 }
+    }
+
+    private static func busy(_ target: String) -> String {
+        "Another process is writing \(target): wait until it has ended."
+    }
+}

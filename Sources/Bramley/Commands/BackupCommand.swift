@@ -1,0 +1,79 @@
+package import ArgumentParser
+internal import RelyingParty
+internal import Sockets
+internal import Storage
+
+/// `bramley backup`
+package struct BackupCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "backup", abstract: "Write the database into one file, while the server runs.",
+        discussion: """
+            Nobody who signs in waits for it. The file appears under its name when it is whole, checked and on the disk. \
+            The sealing key is not in it: keep that too, elsewhere. See docs/backup.md.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    @Flag(help: "Replace the file, if it is an earlier backup.")
+    package var force = false
+
+    @Argument(help: "The file to write; readable by its owner alone.")
+    package var file: String
+
+    package init() {}
+
+    package func run() async throws {
+        try await CommandRun.reporting {
+            Files.keepNewFilesPrivate()
+            let directory = try ConfigurationLoader.load(options.input).configuration.storage.directory
+            let (file, force) = (file, force)
+            let report = try await Interruption.cancelling {
+                try Self.backup(directory, to: file, replacing: force, clock: SystemClock())
+            }
+            if output.json {
+                try CommandOutput.json { report.write(to: &$0) }
+            } else {
+                try CommandOutput.line(report.text)
+            }
+        }
+    }
+
+    private static func backup(
+        _ directory: String, to file: String, replacing: Bool, clock: any WallClock
+    ) throws(CommandFailure) -> BackupReport {
+        guard Database.exists(in: directory) else {
+            throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
+        }
+        let lock = try RestoreLock.shared(directory)
+        defer { extendLifetime(lock) }
+        let source = Database.path(in: directory)
+        try checkTarget(file, source: source, replacing: replacing)
+        let (start, now) = (ContinuousClock.now, clock.now())
+        let copy = try StagedCopy(for: file)
+        try CopyProgress.copy(source, to: copy.path)
+        let contents: DatabaseExamination
+        do throws(StorageOpenError) {
+            contents = try DatabaseExamination.examine(copy.path, at: now)
+        } catch {
+            throw CommandFailure("The copy is not good, and was thrown away. \(error)")
+        }
+        guard !Task.isCancelled else { throw CommandFailure("Interrupted. Nothing was written.") }
+        try copy.land(replacing: replacing)
+        return BackupReport(
+            file: file, contents: contents, takenAt: now,
+            milliseconds: Int64((ContinuousClock.now - start) / .milliseconds(1)))
+    }
+
+    /// Before any work: what may not be written over, whatever is asked for.
+    private static func checkTarget(_ file: String, source: String, replacing: Bool) throws(CommandFailure) {
+        guard let stamp = FileStamp(of: file) else { return }
+        guard FileStamp(of: source).map({ !$0.isOfSameFile(as: stamp) }) ?? true else {
+            throw CommandFailure("\(file) is the database itself: choose another file.")
+        }
+        guard replacing else { throw CommandFailure(StagedCopy.isThere(file)) }
+        guard DatabaseExamination.isDatabase(file) else {
+            throw CommandFailure("\(file) is no backup of Bramley, and is not replaced: choose another name.")
+        }
+    }
+}

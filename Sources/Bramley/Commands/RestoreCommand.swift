@@ -1,0 +1,116 @@
+package import ArgumentParser
+package import Coding
+internal import Crypto
+internal import Sockets
+package import Storage
+
+/// `bramley restore`
+package struct RestoreCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "restore", abstract: "Put a backup in the place of the database, while no server runs.",
+        discussion: """
+            The backup is read whole before, and opened with the configured sealing key. The database that was there is \
+            kept beside it. Sessions that were ended after the backup live again, unless --end-sessions is given. See \
+            docs/backup.md.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+    @OptionGroup package var confirmation: ConfirmationOptions
+
+    @Flag(help: "Sign everybody out.")
+    package var endSessions = false
+
+    @Argument(help: "A file that bramley backup has written.")
+    package var file: String
+
+    package init() {}
+
+    package func run() async throws {
+        try await CommandRun.reporting {
+            Files.keepNewFilesPrivate()
+            let configuration = try ConfigurationLoader.load(options.input).configuration
+            let file = file
+            let start = ContinuousClock.now
+            let restore = try await Interruption.cancelling {
+                try Restore.prepare(file, configuration, clock: SystemClock(), random: SystemRandom())
+            }
+            try confirmation.confirm(question(restore.contents, in: configuration.storage.directory))
+            let ended = endSessions ? try await restore.endSessions() : nil
+            let kept = try restore.commit()
+            let milliseconds = Int64((ContinuousClock.now - start) / .milliseconds(1))
+            let report = RestoreReport(
+                file: file, contents: restore.contents, endedSessions: ended, keptAs: kept, milliseconds: milliseconds)
+            if output.json {
+                try CommandOutput.json { report.write(to: &$0) }
+            } else {
+                try CommandOutput.line(report.text)
+            }
+        }
+    }
+
+    private func question(_ contents: DatabaseExamination, in directory: String) -> String {
+        let sessions = Quantity.count(contents.sessions, "session")
+        return """
+            \(file), with \(Quantity.count(contents.users, "user")) and \(sessions), takes the place of the database in \
+            \(directory). \
+            \(endSessions
+                ? "Everybody will be signed out."
+                : "Sessions that were ended since it was made live again; --end-sessions signs everybody out.")
+            """
+    }
+}
+
+/// What `bramley restore` did.
+package struct RestoreReport: Hashable, Sendable {
+    package var file: String
+    /// Of the backup, as it was.
+    package var contents: DatabaseExamination
+    /// Nil when none was to be ended.
+    package var endedSessions: Int?
+    /// The database that was there before.
+    package var keptAs: String?
+    package var milliseconds: Int64
+
+    /// For a person.
+    package var text: String {
+        var lines = [
+            """
+            \(file) is the database now: \(Quantity.count(contents.users, "user")), \
+            \(Quantity.count(contents.sessions, "session")), \(Quantity.bytes(contents.bytes)) in \
+            \(Quantity.seconds(milliseconds)).
+            """
+        ]
+        if let keptAs { lines.append("The one before is \(keptAs): delete it when you do not need it any more.") }
+        if let endedSessions {
+            lines.append("\(Quantity.count(endedSessions, "session")) ended.")
+        } else {
+            lines.append(
+                """
+                Sessions that were ended after the backup live again. To sign everybody out: bramley sessions revoke \
+                --all, before the server starts.
+                """)
+        }
+        if contents.isOlder, endedSessions == nil {
+            lines.append("It is of an older Bramley: bramley serve brings it up to date.")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    package func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("file", file)
+        writer.member("bytes", Int64(contents.bytes))
+        writer.member("milliseconds", milliseconds)
+        writer.member("users", Int64(contents.users))
+        writer.member("sessions", Int64(contents.sessions))
+        if let endedSessions {
+            writer.member("endedSessions", Int64(endedSessions))
+        } else {
+            writer.member("endedSessions", nil as String?)
+        }
+        writer.member("schema", contents.schema)
+        writer.member("keptAs", keptAs)
+        writer.endObject()
+    }
+}

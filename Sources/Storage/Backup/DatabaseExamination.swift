@@ -1,0 +1,112 @@
+package import Coding
+package import Crypto
+import GRDB
+
+/// What a database file that nobody writes to holds, once it was read from its first page to its last.
+package struct DatabaseExamination: Hashable, Sendable {
+    package var bytes: Int
+    /// Its newest step of the schema.
+    package var schema: String
+    /// Whether this version's server would change its schema.
+    package var isOlder: Bool
+    package var users: Int
+    /// Those that live.
+    package var sessions: Int
+    /// The key its server was started with last; nil before one was.
+    package var sealingKeyID: String?
+
+    /// Reads all of the file: every page and every index agree, no row refers to a missing one, it is a database of
+    /// Bramley, and its schema is one this version knows.
+    /// - Parameters:
+    ///   - keyring: what must open it; nil asks for none.
+    ///   - origin: what it must be stamped with; nil takes both.
+    package static func examine(
+        _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
+    ) throws(StorageOpenError) -> DatabaseExamination {
+        do {
+            let queue = try SQLiteQueue(try DatabaseCopy.open(path, isReadOnly: true))
+            defer { try? queue.close() }
+            return try queue.sync { connection in
+                let schema = SchemaCheck(path: path, steps: Schema.steps)
+                guard try schema.isOurs(connection) else { throw StorageOpenError.foreign(path) }
+                if let keyring, let origin {
+                    try Migrations(path: path, steps: Schema.steps, origin: origin, keyring: keyring)
+                        .inspect(connection)
+                }
+                let pending = try schema.pendingSteps(connection)
+                try checkWhole(connection, path)
+                return DatabaseExamination(
+                    bytes: try connection.size(),
+                    schema: try connection.firstRow("SELECT max(name) FROM migration")?[0] as String? ?? "",
+                    isOlder: !pending.isEmpty, users: try connection.count("SELECT count(*) FROM user"),
+                    sessions: try connection.count(
+                        "SELECT count(*) FROM session WHERE expires_at > ?", [now.milliseconds]),
+                    sealingKeyID: try connection.firstRow(
+                        "SELECT value FROM meta WHERE key = ?", [Migrations.sealingKeyID]
+                    ).map { String(decoding: try $0.bytes(0), as: UTF8.self) })
+            }
+        } catch {
+            throw StorageOpenError(error, path: path)
+        }
+    }
+
+    private static func checkWhole(_ connection: SQLiteConnection, _ path: String) throws {
+        let found = try connection.firstRow("PRAGMA integrity_check(1)")?[0] as String? ?? "nothing"
+        guard found == "ok" else { throw StorageOpenError.corrupt(path, detail: found) }
+        if let row = try connection.firstRow("PRAGMA foreign_key_check") {
+            let table = row[0] as String? ?? "a table"
+            throw StorageOpenError.corrupt(path, detail: "a row of \(table) refers to a row that is missing")
+        }
+    }
+}
+
+extension Database {
+    /// The first step of the schema that the database in `options.directory` lacks, and its size in bytes; nil when it
+    /// lacks none, or there is no database yet. Changes nothing.
+    package static func pendingStep(
+        _ options: DatabaseOptions, keyring: SealingKeyring
+    ) throws(StorageOpenError) -> (name: String, bytes: Int)? {
+        let files = DatabaseFiles(directory: options.directory)
+        guard files.holdsDatabase else { return nil }
+        try files.prepare()
+        let path = files.databasePath
+        do {
+            // Opened for writing, though nothing is written: who only reads leaves an empty log behind.
+            let queue = try SQLiteQueue(try DatabaseCopy.open(path))
+            defer { try? queue.close() }
+            return try queue.sync { connection in
+                let migrations = Migrations(path: path, steps: Schema.steps, origin: options.origin, keyring: keyring)
+                // Nothing in it but its header: a server that was killed while it made it.
+                guard try migrations.inspect(connection),
+                    let step = try migrations.schema.pendingSteps(connection).first
+                else { return nil }
+                return (step.name, try connection.size())
+            }
+        } catch {
+            throw StorageOpenError(error, path: path)
+        }
+    }
+}
+
+extension SQLiteConnection {
+    fileprivate func count(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
+        Int(try integer(sql, arguments) ?? 0)
+    }
+
+    /// Of the whole database, in bytes.
+    fileprivate func size() throws -> Int {
+        try count("SELECT page_size * page_count FROM pragma_page_size, pragma_page_count")
+    }
+}
+
+extension DatabaseExamination {
+    /// Whether a file is a database of Bramley, of whatever version.
+    package static func isDatabase(_ path: String) -> Bool {
+        guard let queue = try? DatabaseCopy.open(path, isReadOnly: true) else { return false }
+        defer { try? queue.close() }
+        let application = try? queue.writeWithoutTransaction { connection in
+            try Int.fetchOne(connection, sql: "PRAGMA application_id")
+        }
+        return application == Schema.applicationID
+    }
+}

@@ -1,0 +1,114 @@
+import ChildProcesses
+import Foundation
+import GRDB
+import Testing
+
+/// The first start of a version that changes the schema: a backup before, all of the change or none of it.
+@Suite struct MigrationBackupTests {
+    private static let first = "0012-refusals"
+
+    /// Takes two steps of the schema back, as an older version has left the database.
+    private static func age(_ place: ServerPlace) throws {
+        try KillTestsDatabase.open(place.databasePath) { connection in
+            try connection.execute(
+                sql: """
+                    DROP TABLE waiting_identity; DROP TABLE account_link;
+                    ALTER TABLE used_attempt DROP COLUMN refusal;
+                    DELETE FROM migration WHERE name IN ('0012-refusals', '0013-links');
+                    """)
+        }
+    }
+
+    private static func steps(_ path: String) throws -> [String] {
+        try KillTestsDatabase.open(path) {
+            try String.fetchAll($0, sql: "SELECT name FROM migration ORDER BY name")
+        }
+    }
+
+    private static func hasRefusals(_ path: String) throws -> Bool {
+        try KillTestsDatabase.open(path) {
+            try Int.fetchOne(
+                $0, sql: "SELECT count(*) FROM pragma_table_info('used_attempt') WHERE name = 'refusal'") == 1
+        }
+    }
+
+    @Test func aKilledMigrationChangesNothingAndTheNextStartDoesIt() async throws {
+        try await withLoops { group in
+            let place = try ServerPlace()
+            #expect(await (try place.start(on: group)).stop() == StartAndStopTests.clean)
+            try Self.age(place)
+            let before = try Self.steps(place.databasePath)
+            // The second of the two steps never ends.
+            try KillTestsDatabase.open(place.databasePath) { connection in
+                try connection.execute(
+                    sql: """
+                        CREATE VIEW forever AS
+                        WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;
+                        CREATE TRIGGER stuck BEFORE INSERT ON migration WHEN NEW.name = '0013-links'
+                        BEGIN SELECT count(*) FROM forever; END
+                        """)
+            }
+            for name in ["0001-people", "0002-sessions", "0003-notifications"] {
+                try place.folder.write("old", to: "data/bramley.db.before-\(name)")
+            }
+            try place.folder.write("other", to: "data/bramley.db.before-restore-20260101T000000Z")
+            let backup = place.databasePath + ".before-" + Self.first
+            let process = try place.launch()
+            try await eventually("it is in the middle of the second step") {
+                guard process.ending == nil else { throw SiteError("serve ended: \(process.output)") }
+                return try FileManager.default.fileExists(atPath: backup) && ResealKillTests.isLocked(place)
+            }
+            await process.killAndWait()
+            try KillTestsDatabase.check(place.databasePath, "killed in a migration")
+            #expect(try Self.steps(place.databasePath) == before)
+            #expect(try !Self.hasRefusals(place.databasePath), "half of the change is there")
+            try KillTestsDatabase.check(backup, "the backup before the change")
+            let attributes = try FileManager.default.attributesOfItem(atPath: backup)
+            #expect((attributes[.posixPermissions] as? Int).map { $0 & 0o777 } == 0o600)
+            let names = try FileManager.default.contentsOfDirectory(atPath: place.dataDirectory)
+            #expect(
+                Set(names.filter { $0.hasPrefix("bramley.db.before-") }) == [
+                    "bramley.db.before-0003-notifications", "bramley.db.before-\(Self.first)",
+                    "bramley.db.before-restore-20260101T000000Z",
+                ])
+
+            try KillTestsDatabase.open(place.databasePath) {
+                try $0.execute(sql: "DROP TRIGGER stuck; DROP VIEW forever")
+            }
+            let server = try await place.start(on: group)
+            #expect(server.process.output.contains("database backed up before its schema changes"))
+            #expect(await server.stop() == StartAndStopTests.clean)
+            #expect(try Set(Self.steps(place.databasePath)).isSuperset(of: [Self.first, "0013-links"]))
+            #expect(try Self.hasRefusals(place.databasePath))
+            #expect(try Self.steps(backup) == before)
+
+            // The way back: with the version before. This one brings it up to date again.
+            let restored = try await place.run("restore \(backup) --yes")
+            #expect(restored.code == 0 && restored.output.contains("brings it up to date"), "\(restored.errors)")
+            #expect(try Self.steps(place.databasePath) == before)
+            #expect(await (try place.start(on: group)).stop() == StartAndStopTests.clean)
+            #expect(try Self.hasRefusals(place.databasePath))
+        }
+    }
+
+    /// A file system of five megabytes. Needs the right to mount.
+    @Test(.enabled(if: DatabaseFailureFullDiskTests.mayMount, "needs the right to mount a tmpfs"))
+    func withoutRoomForTheBackupNothingIsChanged() async throws {
+        let place = try ServerPlace()
+        let mounted = place.dataDirectory
+        try FileManager.default.createDirectory(
+            atPath: mounted, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        let mount = ["mount", "-t", "tmpfs", "-o", "size=5m,mode=700", "tmpfs", mounted]
+        try #expect(FinishedProgram(running: mount).ending.code == 0)
+        defer { _ = try? FinishedProgram(running: ["umount", "-l", mounted]) }
+        try await withLoops { group in _ = await (try place.start(on: group)).stop() }
+        try Self.age(place)
+        let before = try Self.steps(place.databasePath)
+        let process = try place.launch()
+        #expect(await process.waitUntilEnded(within: .seconds(40)).code == 1)
+        #expect(process.output.contains("there is no room for that"), "\(process.output)")
+        #expect(try Self.steps(place.databasePath) == before)
+        let names = try FileManager.default.contentsOfDirectory(atPath: mounted)
+        #expect(!names.contains { $0.contains("before-") })
+    }
+}
