@@ -25,7 +25,6 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] =
 
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let metrics = Target.Dependency.product(name: "Metrics", package: "swift-metrics")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
@@ -53,7 +52,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -66,21 +64,24 @@ let package = Package(
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
         library("Coding"),
+        library("Instruments"),
         library("Crypto", ["Coding", "COpenSSL"]),
         library("Sockets", ["CLinux", "COpenSSL"]),
-        library("HTTP", ["Sockets", "CNghttp2", httpTypes, logging, metrics]),
-        library("RelyingParty", ["Coding", "Crypto", logging, metrics]),
-        library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", httpTypes, logging, metrics]),
-        library("Storage", ["RelyingParty", "Coding", "Crypto", grdb, sqlite, logging]),
+        library("HTTP", ["Sockets", "Instruments", "CNghttp2", httpTypes, logging]),
+        library("RelyingParty", ["Coding", "Crypto", "Instruments", logging]),
+        library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", httpTypes, logging]),
+        library("Storage", ["RelyingParty", "Coding", "Crypto", "Instruments", grdb, sqlite, logging]),
         library(
             "Public", resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")],
             path: "Public"),
-        library("Web", ["RelyingParty", "Coding", "Crypto", "HTTP", "Public", httpTypes, mustache, logging, metrics]),
+        library(
+            "Web",
+            ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", "Public", httpTypes, mustache, logging]),
         .executableTarget(
             name: "Bramley",
             dependencies: [
-                "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
-                arguments, configuration, lifecycle, signals, httpTypes, logging,
+                "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Instruments",
+                "Public", arguments, configuration, lifecycle, signals, httpTypes, logging,
             ],
             swiftSettings: house),
         .executableTarget(
@@ -110,6 +111,7 @@ let package = Package(
         // Certificates and keys, made once a run by OpenSSL's command line.
         library("Certificates", ["ChildProcesses"], path: "Tests/Certificates"),
         tests("CodingTests", ["Coding"], data: ["Vectors"]),
+        tests("InstrumentsTests", ["Instruments"]),
         tests(
             "CryptoTests", ["Crypto", "Coding", "Certificates", "ChildProcesses"],
             data: ["Vectors", "independent.py"]),
@@ -128,7 +130,10 @@ let package = Package(
             ]),
         tests(
             "StorageTests",
-            ["Storage", "MemoryStores", "Gates", "LogRecording", "RelyingParty", "Crypto", "Coding", grdb]),
+            [
+                "Storage", "MemoryStores", "Gates", "LogRecording", "RelyingParty", "Instruments", "Crypto", "Coding",
+                grdb,
+            ]),
         tests(
             "WebTests",
             [
@@ -138,8 +143,8 @@ let package = Package(
         tests(
             "BramleyTests",
             [
-                "Bramley", "Certificates", "ChildProcesses", "LogRecording", "Web", "HTTP", "RelyingParty",
-                "Sockets", "Crypto", "Coding", arguments, httpTypes, logging,
+                "Bramley", "Certificates", "ChildProcesses", "LogRecording", "Web", "Storage", "HTTP", "RelyingParty",
+                "Sockets", "Instruments", "Crypto", "Coding", arguments, httpTypes, logging,
             ], data: ["Broken"]),
         tests(
             "AppleSimulatorTests", ["AppleSimulator", "ChildProcesses", "HTTP", "Sockets", httpTypes], data: ["Vectors"]
@@ -150,7 +155,7 @@ let package = Package(
             [
                 grdb, "Bramley", "AppleSimulator", "Certificates", "ChildProcesses", "Web", "Storage", "AppleID",
                 "RelyingParty",
-                "HTTP",
+                "HTTP", "Instruments",
                 "Sockets", "Crypto", "Coding", httpTypes, logging,
             ], data: ["independent-signer.py", "assertion-attacks.py"]),
         // What the fuzzer found once, and what it starts from, tried again.

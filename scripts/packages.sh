@@ -6,10 +6,11 @@ set -euo pipefail
 build=(libssl-dev libsqlite3-dev libnghttp2-dev)
 # chromium and its driver: the tests in a real browser. The proxies: each runs for real in front of an application;
 # lua-socket is what Apache asks Bramley with. nodejs: one of the examples.
-# curl, openssl and h2load (of nghttp2-client): other implementations that the server is held against.
+# curl, openssl and h2load (of nghttp2-client): other implementations that the server is held against. prometheus: its
+# promtool reads metrics and alerts.
 # systemd: systemd-analyze reads our unit; nothing of it is started.
 test=("${build[@]}" curl openssl systemd nghttp2-client chromium chromium-driver nginx-light caddy haproxy apache2 lua-socket
-    nodejs python3-venv)
+    nodejs prometheus python3-venv)
 bench=("${build[@]}" nginx-light wrk nghttp2-client strace valgrind binutils python3-venv)
 
 # The package whose files are there, by whatever name it was installed.
@@ -72,7 +73,7 @@ fi
 for name in "${missing[@]}"; do
     case $name in
     nginx-light) unit=nginx ;;
-    caddy | haproxy | apache2) unit=$name ;;
+    caddy | haproxy | apache2 | prometheus) unit=$name ;;
     *) continue ;;
     esac
     if command -v systemctl >/dev/null; then "${root[@]}" systemctl disable --quiet "$unit" 2>/dev/null || true; fi

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import RelyingParty
 
 /// What every request to Apple has in common, and how its answer is looked at before anything is parsed.
 struct AppleEndpointClient: Sendable {
@@ -14,16 +15,39 @@ struct AppleEndpointClient: Sendable {
     let userAgent: String
     /// Shown with every request, as a Bearer token (RFC 6750 §2.1).
     var accessToken: String?
+    /// Nil where nobody looks.
+    var metrics: AppleCallMetrics?
+    /// For the metrics alone: by it Apple's clock is compared with ours.
+    var clock: (any WallClock)?
 
     func get(_ path: String) async throws(HTTPClientError) -> ClientResponse {
-        try await transport.send(request(.get, path))
+        try await send(request(.get, path), path)
     }
 
     func post(_ path: String, form: [UInt8]) async throws(HTTPClientError) -> ClientResponse {
         var request = request(.post, path)
         request.fields[.contentType] = "application/x-www-form-urlencoded"
         request.body = form
-        return try await transport.send(request)
+        return try await send(request, path)
+    }
+
+    private func send(_ request: ClientRequest, _ path: String) async throws(HTTPClientError) -> ClientResponse {
+        guard let metrics else { return try await transport.send(request) }
+        let (endpoint, start) = (AppleCallMetrics.Endpoint(path: path), ContinuousClock.now)
+        let asked = clock?.now()
+        do throws(HTTPClientError) {
+            let response = try await transport.send(request)
+            metrics.count(endpoint, AppleCallMetrics.Outcome(response), since: start)
+            if let asked, let answered = clock?.now(),
+                let offset = ClockOffset(date: response.fields[.date], asked: asked, answered: answered)
+            {
+                metrics.note(offset)
+            }
+            return response
+        } catch {
+            metrics.count(endpoint, AppleCallMetrics.Outcome(error), since: start)
+            throw error
+        }
     }
 
     private func request(_ method: HTTPRequest.Method, _ path: String) -> ClientRequest {

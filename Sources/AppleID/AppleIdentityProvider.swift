@@ -14,6 +14,8 @@ package final class AppleIdentityProvider: IdentityProvider {
     package let keys: AppleKeySet
     /// The client secrets; exposed for the commands that talk to Apple too.
     package let secrets: ClientSecretMint
+    /// What became of requests to Apple.
+    package let calls = AppleCallMetrics()
 
     private let tokens: TokenClient
     private let authorizeRequest: AuthorizeRequest
@@ -31,7 +33,8 @@ package final class AppleIdentityProvider: IdentityProvider {
         bundleIDs = configuration.bundleIDs
         team = configuration.team
         let client = AppleEndpointClient(
-            transport: transport, endpoint: configuration.endpoint, userAgent: configuration.userAgent)
+            transport: transport, endpoint: configuration.endpoint, userAgent: configuration.userAgent,
+            metrics: calls, clock: clock)
         keys = AppleKeySet(
             source: KeySetEndpoint(client: client), archive: archive, policy: keySetPolicy, clock: clock,
             logger: logger)

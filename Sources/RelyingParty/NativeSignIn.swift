@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import Instruments
 import Logging
 
 /// What an app sends to sign somebody in, parsed and bounded, nothing of it trusted.
@@ -72,6 +73,7 @@ extension SignIn {
             outcome = .failed(error)
         }
         log(outcome)
+        metrics.increment(.native, SignInEnd(outcome))
         return outcome
     }
 

@@ -8,6 +8,8 @@ package final class Notifications: Sendable {
     private let store: any NotificationStore
     private let clock: any WallClock
     private let logger: Logger
+    /// What became of posts.
+    package let metrics = NotificationMetrics()
 
     package init(
         provider: any IdentityProvider, store: any NotificationStore, clock: any WallClock, logger: Logger
@@ -26,16 +28,19 @@ package final class Notifications: Sendable {
             notification = try await provider.verifyNotification(body)
         } catch {
             log(error)
+            metrics.count(.unverified, NotificationMetrics.End(error))
             throw error
         }
         do {
             let outcome = try await store.apply(notification, team: provider.team, at: clock.now())
             logger.info(
                 "notification", metadata: ["type": "\(notification.type)", "outcome": "\(outcome)"])
+            metrics.count(NotificationMetrics.Kind(notification.kind), NotificationMetrics.End(outcome))
             return outcome
         } catch {
             let failure = NotificationFailure.storage(error.text)
             log(failure)
+            metrics.count(NotificationMetrics.Kind(notification.kind), .storage)
             throw failure
         }
     }

@@ -1,5 +1,6 @@
 import Coding
 package import Crypto
+package import Instruments
 package import Logging
 
 /// Signing in, from the login page to the session: seals attempts, and turns a post to the callback into an outcome.
@@ -22,6 +23,8 @@ package final class SignIn: Sendable {
     let verifier: (any AccountVerifier)?
     let linkAnswers: CallbackAnswers<LinkAnswer>
     let usernameLimit: UsernameLimit
+    /// How sign-ins ended.
+    package let metrics = CounterGrid<SignInFlow, SignInEnd>()
 
     /// - Parameters:
     ///   - links: the same store; without it nobody is linked to anything.
@@ -101,6 +104,7 @@ package final class SignIn: Sendable {
         let outcome = await outcome(
             of: body, binding: binding, sameOrigin: sameOrigin, device: device, keptName: keptName)
         log(outcome)
+        metrics.increment(.web, SignInEnd(outcome))
         return outcome
     }
 

@@ -19,6 +19,7 @@ package final class AdmissionControl: Sendable {
     private struct Counts {
         var total = 0
         var perAddress: [IPAddress: Int] = [:]
+        var admitted = 0
         var tally = AdmissionTally()
     }
 
@@ -40,6 +41,8 @@ package final class AdmissionControl: Sendable {
     }
 
     package var total: Int { counts.withLock { $0.total } }
+    /// Connections let in since the start.
+    package var admitted: Int { counts.withLock { $0.admitted } }
     package var tally: AdmissionTally { counts.withLock { $0.tally } }
 
     /// How many connections that wait for a request have to make room, so that whoever sends one is not refused for the
@@ -73,6 +76,7 @@ package final class AdmissionControl: Sendable {
                 return false
             }
             counts.total += 1
+            counts.admitted += 1
             counts.perAddress[key] = here + 1
             return true
         }

@@ -6,7 +6,8 @@ internal import Glibc
 package struct FileStamp: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64
-    private let size: Int64
+    /// In bytes.
+    package let size: Int64
     /// Nanoseconds since 1970: of the content, and of the content or anything about it (a changed mode counts).
     private let modified: Int64
     private let changed: Int64

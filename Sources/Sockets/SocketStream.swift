@@ -466,6 +466,10 @@ internal import Glibc
 
     /// Whether the handshake was an abbreviated one, by a ticket.
     package var isResumed: Bool { tls?.isResumed ?? false }
+
+    /// What was agreed on; nil without TLS.
+    package var tlsVersion: TLSVersion? { tls?.version }
+
     /// What the other side showed in the handshake, as ASN.1 has it; nil without TLS.
     var peerCertificate: [UInt8]? { tls?.peerCertificate }
 

@@ -11,8 +11,11 @@ package final class TLSAcceptor: Sendable {
     private let current: Mutex<TLSContext>
     private let protocols: [ApplicationProtocol]
     package let ticketKeys: TicketKeys
+    /// By TLS 1.3 and, apart from them, 1.2.
     private let full = Atomic<Int>(0)
     private let resumed = Atomic<Int>(0)
+    private let full12 = Atomic<Int>(0)
+    private let resumed12 = Atomic<Int>(0)
     private let failed = Atomic<Int>(0)
 
     /// - Parameters:
@@ -56,19 +59,33 @@ package final class TLSAcceptor: Sendable {
     }
 
     /// For whoever makes handshakes with it, on any loop.
-    package func count(_ outcome: Outcome) {
-        switch outcome {
-        case .full: full.wrappingAdd(1, ordering: .relaxed)
-        case .resumed: resumed.wrappingAdd(1, ordering: .relaxed)
-        case .failed: failed.wrappingAdd(1, ordering: .relaxed)
+    /// - Parameter version: what was agreed on; nil when the handshake failed.
+    package func count(_ outcome: Outcome, _ version: TLSVersion?) {
+        switch (outcome, version) {
+        case (.full, .tls12): full12.wrappingAdd(1, ordering: .relaxed)
+        case (.full, _): full.wrappingAdd(1, ordering: .relaxed)
+        case (.resumed, .tls12): resumed12.wrappingAdd(1, ordering: .relaxed)
+        case (.resumed, _): resumed.wrappingAdd(1, ordering: .relaxed)
+        case (.failed, _): failed.wrappingAdd(1, ordering: .relaxed)
+        }
+    }
+
+    /// How many handshakes of one version ended so since the start, on all loops. Of those that failed the version is
+    /// not known: 0.
+    package func handshakes(_ outcome: Outcome, _ version: TLSVersion) -> Int {
+        switch (outcome, version) {
+        case (.full, .tls12): full12.load(ordering: .relaxed)
+        case (.full, .tls13): full.load(ordering: .relaxed)
+        case (.resumed, .tls12): resumed12.load(ordering: .relaxed)
+        case (.resumed, .tls13): resumed.load(ordering: .relaxed)
+        case (.failed, _): 0
         }
     }
 
     /// How many ended so since the start, on all loops.
     package func handshakes(_ outcome: Outcome) -> Int {
         switch outcome {
-        case .full: full.load(ordering: .relaxed)
-        case .resumed: resumed.load(ordering: .relaxed)
+        case .full, .resumed: handshakes(outcome, .tls12) + handshakes(outcome, .tls13)
         case .failed: failed.load(ordering: .relaxed)
         }
     }
@@ -80,4 +97,10 @@ package final class TLSAcceptor: Sendable {
             initialized = unsafe RAND_priv_bytes(buffer.baseAddress, Int32(count)) == 1 ? count : 0
         }
     }
+}
+
+/// A version of TLS that is spoken here, by its number on the wire.
+package enum TLSVersion: Int32, Sendable, CaseIterable {
+    case tls12 = 0x0303
+    case tls13 = 0x0304
 }

@@ -107,6 +107,9 @@ internal import Glibc
 
     var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
+    /// Nil for a version there is no name for here.
+    var version: TLSVersion? { unsafe TLSVersion(rawValue: SSL_version(ssl)) }
+
     /// As ASN.1 has it; nil when the peer showed none.
     var peerCertificate: [UInt8]? {
         guard let certificate = unsafe SSL_get1_peer_certificate(ssl) else { return nil }

@@ -26,6 +26,7 @@ package final class Database: Sendable {
     private let writer: SQLiteQueue
     private let reader: SQLiteQueue
     private let readers: ReadConnections
+    let counting: CountingConnection
 
     /// Whether `directory` holds a database already. The sealing key is created only together with a new one.
     package static func exists(in directory: String) -> Bool {
@@ -84,6 +85,7 @@ package final class Database: Sendable {
         self.options = options
         self.connections = connections
         readers = ReadConnections(connections)
+        counting = CountingConnection(connections)
         identifiers = RandomIdentifier(random: BufferedRandom(random))
         subjectHashes = SubjectHashes(keyring: keyring)
         commits = GroupCommit(writer: writer, invalidations: invalidations, maximumBatch: options.maximumBatch)
@@ -179,6 +181,7 @@ package final class Database: Sendable {
         }
         foreignChanges.close()
         readers.close()
+        counting.close()
         try? reader.close()
         try? writer.close()
     }

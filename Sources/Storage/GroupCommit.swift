@@ -1,3 +1,4 @@
+import Instruments
 import RelyingParty
 import Synchronization
 
@@ -68,6 +69,7 @@ final class GroupCommit: Sendable {
     private let writer: SQLiteQueue
     private let invalidations: SessionInvalidations
     private let maximumBatch: Int
+    let metrics = StoreMetrics()
     private let state = Mutex(State())
 
     init(writer: SQLiteQueue, invalidations: SessionInvalidations, maximumBatch: Int) {
@@ -178,12 +180,14 @@ final class GroupCommit: Sendable {
     /// One transaction. A batch of one always has its answer.
     /// - Parameter isolating: with a savepoint for each write.
     private func commit(_ batch: [PendingWrite], isolating: Bool, on connection: SQLiteConnection) -> Outcome {
+        let start = ContinuousClock.now
         do {
             // Left open only when a ROLLBACK itself had failed.
             if connection.isInsideTransaction { try connection.run("ROLLBACK") }
             try connection.run("BEGIN IMMEDIATE")
         } catch {
             let failure = StoreError(error)
+            metrics.failures.increment()
             return .answers(batch.map { write in { write.fail(failure) } })
         }
         var effects = WriteEffects()
@@ -212,13 +216,18 @@ final class GroupCommit: Sendable {
             state.statistics.transactions += 1
             state.statistics.writes += batch.count
         }
+        metrics.commits.record(since: start)
+        metrics.batches.record(Int64(batch.count))
         // After COMMIT and before any answer, so that no one who knows of the write can be told otherwise.
         invalidations.append(effects.invalidations)
         return .answers(answers)
     }
 
     private func giveUp(_ batch: [PendingWrite], _ error: any Error, isLost: Bool) -> Outcome {
-        if isLost { state.withLock { $0.statistics.lost += 1 } }
+        if isLost {
+            state.withLock { $0.statistics.lost += 1 }
+            metrics.failures.increment()
+        }
         guard batch.count == 1 else { return isLost ? .lost : .spoiled }
         let failure = StoreError(error)
         return .answers([{ batch[0].fail(failure) }])

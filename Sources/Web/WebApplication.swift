@@ -44,7 +44,7 @@ package final class WebApplication: RequestHandler {
         }
     }
 
-    private let router: Router
+    private let router: MeasuredRouter
     private let policy: ContentSecurityPolicy
     private let inspection: Inspection?
 
@@ -89,8 +89,11 @@ package final class WebApplication: RequestHandler {
         router.add(.get, "/assets/{path...}") { request, parameters in
             assets.get(request, path: parameters["path"] ?? "")
         }
-        self.router = router
+        self.router = MeasuredRouter(router)
     }
+
+    /// What became of the requests.
+    package var metrics: RequestMetrics { router.metrics }
 
     package func respond(to request: ServerRequest) async -> ServerResponse {
         if let answer = inspection?.answer(request) { return answer }

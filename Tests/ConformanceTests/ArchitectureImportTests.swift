@@ -7,29 +7,32 @@ enum ImportRules {
     static let allowed: [String: Set<String>] = [
         "Public": [],
         "Sources/Coding": [],
+        // Counters and histograms, and the page they are shown on: for every part that has something to count.
+        "Sources/Instruments": ["Synchronization"],
         "Sources/Crypto": ["Coding", "COpenSSL", "Synchronization"],
         // Signatures and tokens: bytes in, an answer out. No system calls, and OpenSSL only through Crypto's own types.
         "Sources/Crypto/JOSE": ["Coding"],
         "Sources/Sockets": ["CLinux", "COpenSSL", "Glibc", "Synchronization"],
-        "Sources/HTTP": ["Sockets", "HTTPTypes", "Logging", "Metrics", "Synchronization"],
+        "Sources/HTTP": ["Sockets", "HTTPTypes", "Logging", "Instruments", "Synchronization"],
         // The parser: sans-I/O.
         "Sources/HTTP/Wire": ["HTTPTypes"],
-        "Sources/HTTP/HTTP2": ["CNghttp2", "Sockets", "HTTPTypes", "Logging", "Metrics", "Synchronization"],
+        "Sources/HTTP/HTTP2": ["CNghttp2", "Sockets", "HTTPTypes", "Logging", "Instruments", "Synchronization"],
         // The domain: no I/O; its ports are protocols that Storage and AppleID implement.
-        "Sources/RelyingParty": ["Coding", "Crypto", "Logging", "Metrics", "Synchronization"],
+        "Sources/RelyingParty": ["Coding", "Crypto", "Logging", "Instruments", "Synchronization"],
         "Sources/AppleID": [
-            "RelyingParty", "HTTP", "Crypto", "Coding", "HTTPTypes", "Logging", "Metrics", "Synchronization",
+            "RelyingParty", "HTTP", "Crypto", "Coding", "HTTPTypes", "Logging", "Instruments", "Synchronization",
         ],
         "Sources/Storage": [
-            "RelyingParty", "Crypto", "Coding", "GRDB", "Logging", "FoundationEssentials", "Synchronization",
+            "RelyingParty", "Crypto", "Coding", "Instruments", "GRDB", "Logging", "FoundationEssentials",
+            "Synchronization",
         ],
         "Sources/Storage/SQLite": ["RelyingParty", "Crypto", "GRDB", "GRDBSQLite", "Synchronization"],
         "Sources/Web": [
-            "RelyingParty", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Mustache", "Logging", "Metrics",
+            "RelyingParty", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Mustache", "Logging", "Instruments",
             "Synchronization",
         ],
         "Sources/Bramley": [
-            "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Public",
+            "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Instruments", "Public",
             "ArgumentParser", "Configuration", "ServiceLifecycle", "UnixSignals", "HTTPTypes", "Logging",
             "FoundationEssentials", "Synchronization",
         ],

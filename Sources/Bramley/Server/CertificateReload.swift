@@ -61,6 +61,9 @@ final class CertificateReload: Sendable {
                 leaf: try? CertificateChain(pem: settings.certificate).leaf, remindedAt: now))
     }
 
+    /// When the certificate in use ends, in seconds since 1970; nil when it could not be read.
+    var notAfter: Int64? { state.withLock { $0.leaf?.notAfter } }
+
     /// Looks at the files, once a second: reads them when they have changed and stand still.
     func look() {
         remind()

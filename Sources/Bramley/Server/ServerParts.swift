@@ -99,18 +99,23 @@ final class ServerParts: Sendable {
             SigningKeys(store: database, keyring: keyring, clock: clock, logger: logger)
         }
         assertions = AssertionIssuer(configuration: webConfiguration, keys: signingKeys, random: random)
+        let notifications = Notifications(provider: provider, store: database, clock: clock, logger: logger)
         application = WebApplication(
             configuration: webConfiguration, pages: pages,
             services: WebApplication.Services(
                 signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
-                notifications: Notifications(provider: provider, store: database, clock: clock, logger: logger),
-                returnTargets: targets, signingKeys: signingKeys, clock: clock, random: random, logger: logger,
-                keyring: keyring))
+                notifications: notifications, returnTargets: targets, signingKeys: signingKeys, clock: clock,
+                random: random, logger: logger, keyring: keyring))
         httpConfiguration = configuration.http(
             refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
         redirectConfiguration = configuration.http(refusalFields: RedirectHandler.fields, tls: nil)
         redirectHandler = RedirectHandler(origin: configuration.publicURL.origin)
-        admin = AdminApplication(readiness: Self.readiness(database, draining, clock))
+        let readiness = Self.readiness(database, draining, clock)
+        let metrics = Self.metricsPage(
+            configuration, requests: application.metrics, admission: admission, acceptor: acceptor,
+            certificate: reload.certificate, signIn: signIn, notifications: notifications, provider: provider,
+            database: database, readiness: readiness, clock: clock)
+        admin = AdminApplication(readiness: readiness, metrics: { await metrics.render() })
     }
 
     static func provider(
@@ -166,8 +171,10 @@ final class ServerParts: Sendable {
             configuration: webConfiguration, directory: database, issuer: assertions)
         return HTTPLoop(
             loop: loop, configuration: httpConfiguration, handler: application,
-            immediate: VerifyResponder(fastPath, trustedProxies: httpConfiguration.trustedProxies),
-            wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
+            immediate: VerifyResponder(
+                fastPath, trustedProxies: httpConfiguration.trustedProxies, on: loop,
+                metrics: application.metrics.makeImmediate("/auth/verify")),
+            wallClock: { [clock] in clock.now().milliseconds }, logger: logger, metrics: application.metrics)
     }
 
     func makeRedirectLoop(_ loop: EventLoop) -> HTTPLoop {
@@ -272,18 +279,24 @@ final class DrainingFlag: Sendable {
 private final class VerifyResponder: ImmediateResponder {
     private let fastPath: VerifyFastPath
     private let trustedProxies: TrustedProxies
+    private let loop: EventLoop
+    private let metrics: ImmediateMetrics
 
-    init(_ fastPath: VerifyFastPath, trustedProxies: TrustedProxies) {
+    init(_ fastPath: VerifyFastPath, trustedProxies: TrustedProxies, on loop: EventLoop, metrics: ImmediateMetrics) {
         self.fastPath = fastPath
         self.trustedProxies = trustedProxies
+        self.loop = loop
+        self.metrics = metrics
     }
 
     func respond(
         to head: borrowing RequestHead, in bytes: Span<UInt8>, peer: IPAddress, now: Int64, date: [UInt8],
         into output: inout [UInt8]
     ) -> Bool {
-        fastPath.answer(
+        let isAnswered = fastPath.answer(
             head: head, bytes: bytes, peerIsTrusted: trustedProxies.contains(peer.normalized),
             now: Timestamp(milliseconds: now), date: date, into: &output)
+        if isAnswered { metrics.count(since: loop.now) }
+        return isAnswered
     }
 }

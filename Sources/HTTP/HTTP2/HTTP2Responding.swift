@@ -139,6 +139,7 @@ extension HTTP2Connection {
     /// Answers what no handler sees. What is still to come of the request is no longer wanted.
     private func refuse(_ id: Int32, status: HTTPResponse.Status, reason: String) {
         server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
+        server.metrics?.countRefusal(status)
         var fields = server.configuration.refusalFields
         fields[.contentType] = "text/plain; charset=utf-8"
         let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)

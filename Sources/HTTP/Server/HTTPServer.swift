@@ -94,6 +94,7 @@ package final class HTTPLoop: @unchecked Sendable {
     let handler: any RequestHandler
     let immediate: (any ImmediateResponder)?
     let logger: Logger
+    let metrics: RequestMetrics?
     private let wallClock: @Sendable () -> Int64
     let http2: HTTP2Workspace
     private var date: [UInt8] = []
@@ -103,11 +104,15 @@ package final class HTTPLoop: @unchecked Sendable {
     /// When the next warning about a connection without its PROXY header may be written.
     private var nextProxyWarning = Deadline(nanoseconds: .min)
 
-    /// - Parameter wallClock: milliseconds since 1970.
+    /// - Parameters:
+    ///   - wallClock: milliseconds since 1970.
+    ///   - metrics: told of what no handler sees: requests that are none, and HTTP/2.
     package init(
         loop: EventLoop, configuration: HTTPServerConfiguration, handler: any RequestHandler,
-        immediate: (any ImmediateResponder)? = nil, wallClock: @escaping @Sendable () -> Int64, logger: Logger
+        immediate: (any ImmediateResponder)? = nil, wallClock: @escaping @Sendable () -> Int64, logger: Logger,
+        metrics: RequestMetrics? = nil
     ) {
+        self.metrics = metrics
         self.loop = loop
         self.configuration = configuration
         self.handler = handler
@@ -138,7 +143,9 @@ package final class HTTPLoop: @unchecked Sendable {
     /// Speaks HTTP/2 on a connection whose client has chosen it, until it ends.
     package func serveHTTP2(_ stream: SocketStream) async {
         guard let connection = HTTP2Connection(stream, on: self) else { return stream.close() }
+        metrics?.http2Began()
         await connection.run()
+        metrics?.http2Finished()
     }
 
     /// Closes so that the peer can read our last words.

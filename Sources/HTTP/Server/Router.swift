@@ -216,13 +216,18 @@ package struct Router: Sendable {
 
 extension Router: RequestHandler {
     package func respond(to request: ServerRequest) async -> ServerResponse {
+        await answer(request).response
+    }
+
+    /// The response, and the route that made it; nil when none did.
+    func answer(_ request: ServerRequest) async -> (response: ServerResponse, route: Route?) {
         switch match(request.method, path: request.path) {
         case .route(let route, let parameters):
-            return await route.handler(request, parameters)
+            return (await route.handler(request, parameters), route)
         case .options(let allow):
-            return ServerResponse(status: .noContent, fields: [.allow: allow])
+            return (ServerResponse(status: .noContent, fields: [.allow: allow]), nil)
         case .failure(let reason):
-            return await failure(request, reason)
+            return (await failure(request, reason), nil)
         }
     }
 }

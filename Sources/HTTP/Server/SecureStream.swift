@@ -21,15 +21,15 @@ extension HTTPLoop {
             }
             // RFC 8446 §5.1: a handshake record begins with 22. A method begins with a letter.
             if Self.isUpperCaseLetter(first) {
-                acceptor.count(.failed)
+                acceptor.count(.failed, nil)
                 await refusePlain(stream)
                 return false
             }
             try await stream.startTLS(acceptor.context, serverName: nil, head: head)
-            acceptor.count(stream.isResumed ? .resumed : .full)
+            acceptor.count(stream.isResumed ? .resumed : .full, stream.tlsVersion)
             return true
         } catch {
-            acceptor.count(.failed)
+            acceptor.count(.failed, nil)
             logger.debug("handshake failed", metadata: ["reason": "\(error)"])
             if case .tls = error {
                 // OpenSSL has sent an alert; a reset for what the peer still sends would destroy it.

@@ -349,6 +349,7 @@ final class ServerConnection {
     /// Answers what is no request of ours and ends the connection: its framing can no longer be trusted.
     private func refuse(status: HTTPResponse.Status, reason: String) async throws(StreamError) -> Ending {
         server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
+        server.metrics?.countRefusal(status)
         var fields = server.configuration.refusalFields
         fields[.contentType] = "text/plain; charset=utf-8"
         let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)

@@ -1,0 +1,61 @@
+internal import Coding
+internal import RelyingParty
+internal import Storage
+internal import Synchronization
+
+/// The numbers that the database has to be asked for, kept for a while.
+///
+/// However often the page is fetched and however many sessions there are, counting takes at most a hundredth of one
+/// processor, and the fetch that finds the numbers old is the only one that waits for new ones.
+final class CountsCache: Sendable {
+    /// What was counted, and when.
+    struct Counted: Sendable {
+        var counts: StoreCounts
+        var at: Timestamp
+    }
+
+    /// How long numbers are good at least.
+    static let lifetime = Duration.seconds(15)
+    /// … and how many times as long as counting them took.
+    static let rest = 100
+
+    private struct State {
+        var counted: Counted?
+        var dueAt: ContinuousClock.Instant?
+        var isCounting = false
+    }
+
+    private let count: @Sendable () async -> Counted?
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - count: nil when the store does not answer: then the numbers before stay.
+    ///   - now: for tests.
+    init(
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now },
+        count: @escaping @Sendable () async -> Counted?
+    ) {
+        self.count = count
+        self.now = now
+    }
+
+    /// The latest numbers; nil when there are none.
+    func current() async -> Counted? {
+        let start = now()
+        let isOurs = state.withLock { state in
+            if state.isCounting || state.dueAt.map({ start < $0 }) ?? false { return false }
+            state.isCounting = true
+            return true
+        }
+        guard isOurs else { return state.withLock { $0.counted } }
+        let counted = await count()
+        let end = now()
+        return state.withLock { state in
+            state.isCounting = false
+            state.dueAt = end + max(Self.lifetime, (end - start) * Self.rest)
+            if let counted { state.counted = counted }
+            return state.counted
+        }
+    }
+}

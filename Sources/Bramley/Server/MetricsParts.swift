@@ -1,0 +1,29 @@
+internal import AppleID
+internal import HTTP
+internal import RelyingParty
+internal import Sockets
+internal import Storage
+internal import Web
+
+// What the metrics are gathered from.
+extension ServerParts {
+    static func metricsPage(
+        _ configuration: Configuration, requests: RequestMetrics, admission: AdmissionControl,
+        acceptor: TLSAcceptor?, certificate: CertificateReload?, signIn: SignIn, notifications: Notifications,
+        provider: AppleIdentityProvider, database: Database, readiness: @escaping AdminApplication.Readiness,
+        clock: any WallClock
+    ) -> MetricsPage {
+        let scope = configuration.checkScope
+        let counts = CountsCache {
+            let now = clock.now()
+            guard let counts = try? await database.counts(scope, at: now) else { return nil }
+            return CountsCache.Counted(counts: counts, at: now)
+        }
+        return MetricsPage(
+            requests: requests, admission: admission, acceptor: acceptor,
+            certificateEnd: { certificate?.notAfter }, signIns: signIn.metrics,
+            notifications: notifications.metrics, calls: provider.calls, database: database, counts: counts,
+            path: Database.path(in: configuration.storage.directory), isReady: { await readiness() == nil },
+            clock: clock, startedAt: clock.now())
+    }
+}

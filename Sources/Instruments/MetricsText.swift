@@ -1,0 +1,100 @@
+/// Writes metrics in Prometheus' text format, version 0.0.4.
+package struct MetricsText: ~Copyable {
+    package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+    private var bytes: [UInt8] = []
+
+    package init() { bytes.reserveCapacity(32_768) }
+
+    /// The whole page.
+    package consuming func finish() -> [UInt8] { bytes }
+
+    /// Begins a family: what follows belongs to it.
+    package mutating func begin(_ family: MetricFamily) {
+        append("# HELP \(family.name) ")
+        // In a help text a quotation mark stands for itself.
+        append(family.help, escapingQuotes: false)
+        append("\n# TYPE \(family.name) \(family.kind.rawValue)\n")
+    }
+
+    /// A family of one sample without labels.
+    package mutating func one(_ family: MetricFamily, _ value: Double) {
+        begin(family)
+        sample(family, [], value)
+    }
+
+    /// A family of one sample without labels, left out when there is no value.
+    package mutating func one(_ family: MetricFamily, _ value: Double?) {
+        begin(family)
+        if let value { sample(family, [], value) }
+    }
+
+    /// - Parameter labels: their values, in the order the family names them.
+    package mutating func sample(_ family: MetricFamily, _ labels: [String], _ value: Double) {
+        line(family, "", labels, nil, Self.text(value))
+    }
+
+    package mutating func sample(_ family: MetricFamily, _ labels: [String], _ value: Int) {
+        line(family, "", labels, nil, String(value))
+    }
+
+    package mutating func sample(_ family: MetricFamily, _ labels: [String], _ reading: HistogramReading) {
+        var total = 0
+        for (bound, count) in zip(reading.bounds, reading.counts) {
+            total += count
+            line(family, "_bucket", labels, Self.shown(bound, reading.unit), String(total))
+        }
+        total += reading.counts.last ?? 0
+        line(family, "_bucket", labels, "+Inf", String(total))
+        line(family, "_sum", labels, nil, Self.shown(reading.sum, reading.unit))
+        line(family, "_count", labels, nil, String(total))
+    }
+
+    private mutating func line(
+        _ family: MetricFamily, _ suffix: String, _ labels: [String], _ bound: String?, _ value: String
+    ) {
+        append(family.name)
+        append(suffix)
+        var separator = "{"
+        for (label, value) in zip(family.labels, labels) {
+            append("\(separator)\(label.name)=\"")
+            append(value, escapingQuotes: true)
+            append("\"")
+            separator = ","
+        }
+        if let bound {
+            append("\(separator)le=\"\(bound)\"")
+            separator = ","
+        }
+        if separator == "," { append("}") }
+        append(" \(value)\n")
+    }
+
+    private static func shown(_ value: Int64, _ unit: Histogram.Unit) -> String {
+        switch unit {
+        case .count: String(value)
+        case .seconds: text(Double(value) / 1e9)
+        }
+    }
+
+    /// As Go's ParseFloat reads it.
+    static func text(_ value: Double) -> String {
+        if value.isNaN { return "NaN" }
+        if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
+        if value == value.rounded(), abs(value) < 9e15 { return String(Int64(value)) }
+        return value.description
+    }
+
+    private mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+    private mutating func append(_ text: String, escapingQuotes: Bool) {
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\\"): append("\\\\")
+            case UInt8(ascii: "\n"): append("\\n")
+            case UInt8(ascii: "\"") where escapingQuotes: append("\\\"")
+            default: bytes.append(byte)
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+package import Coding
+package import RelyingParty
+import Synchronization
+
+/// How much of what the database holds, for whoever watches the server.
+package struct StoreCounts: Hashable, Sendable {
+    /// Sessions that a request could still use.
+    package var sessions = 0
+    /// Identities, by what Apple says of them.
+    package var credentials: [CredentialState: Int] = [:]
+    /// Events that an endpoint still waits for, counted for each, and when the oldest happened.
+    package var webhooksWaiting = 0
+    package var oldestWebhook: Timestamp?
+    /// Events that were given up.
+    package var webhooksDead = 0
+    /// Tokens of deleted people to be revoked at Apple, and since when the oldest waits.
+    package var revocationsWaiting = 0
+    package var oldestRevocation: Timestamp?
+    /// Those that were given up.
+    package var revocationsFailed = 0
+    /// Credentials whose daily check is due, and since when the first is.
+    package var checksDue = 0
+    package var checksDueSince: Timestamp?
+    /// A wave stopped the daily checks.
+    package var checksAreStopped = false
+    /// Clients that Apple refuses.
+    package var clientsRefused = 0
+
+    package init() {}
+}
+
+/// The connection that counts: one of its own, opened when it is first asked, so that no other read waits for it.
+final class CountingConnection: Sendable {
+    private enum State {
+        case unopened
+        case open(SQLiteQueue)
+        case closed
+    }
+
+    private let state = Mutex(State.unopened)
+    private let connections: Connections
+
+    init(_ connections: Connections) {
+        self.connections = connections
+    }
+
+    /// - Throws: when the database was closed, or does not open.
+    func queue() throws -> SQLiteQueue {
+        try state.withLock { state in
+            switch state {
+            case .open(let queue): return queue
+            case .closed: throw StoreError.unavailable("the database is closed")
+            case .unopened:
+                let queue = try SQLiteQueue(try connections.makeReader(label: "counts"))
+                state = .open(queue)
+                return queue
+            }
+        }
+    }
+
+    func close() {
+        let open = state.withLock { state in
+            defer { state = .closed }
+            return state
+        }
+        if case .open(let queue) = open { try? queue.close() }
+    }
+}
+
+extension Database {
+    /// Counts, beside any write and any other read. A million sessions take some tens of milliseconds of one processor:
+    /// for a look now and then.
+    /// - Parameter scope: whose credentials are checked daily.
+    package func counts(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> StoreCounts {
+        let idleSince = now.adding(seconds: -options.sessionLimits.idleTimeout)
+        let result: Result<StoreCounts, StoreError> = await withCheckedContinuation { continuation in
+            do {
+                try counting.queue().async { connection in
+                    do {
+                        let counts = try connection.inTransaction("BEGIN DEFERRED") {
+                            try connection.counts(scope, idleSince: idleSince, at: now)
+                        }
+                        // What was read is not read again soon.
+                        try connection.execute(sql: "PRAGMA shrink_memory")
+                        continuation.resume(returning: .success(counts))
+                    } catch {
+                        continuation.resume(returning: .failure(StoreError(error)))
+                    }
+                }
+            } catch {
+                continuation.resume(returning: .failure(StoreError(error)))
+            }
+        }
+        return try result.get()
+    }
+
+    /// What the writer does.
+    package var metrics: StoreMetrics { commits.metrics }
+}
+
+extension SQLiteConnection {
+    fileprivate func counts(_ scope: CheckScope, idleSince: Timestamp, at now: Timestamp) throws -> StoreCounts {
+        var counts = StoreCounts()
+        // All of them by the smallest index, less those that ended and wait to be deleted: few, found by index.
+        counts.sessions =
+            Int(try integer("SELECT count(*) FROM session") ?? 0)
+            - Int(
+                try integer(
+                    "SELECT count(*) FROM session WHERE expires_at <= ? OR last_seen_at <= ?",
+                    [now.milliseconds, idleSince.milliseconds]) ?? 0)
+        for row in try rows("SELECT credential_state, count(*) FROM apple_identity GROUP BY 1") {
+            guard let state = CredentialState(rawValue: try row.text(0)) else { continue }
+            counts.credentials[state] = Int(row[1] as Int64? ?? 0)
+        }
+        try countWebhooks(&counts)
+        try countRevocations(&counts)
+        try countChecks(scope, at: now, &counts)
+        return counts
+    }
+
+    private func countWebhooks(_ counts: inout StoreCounts) throws {
+        let row = try firstRow(
+            """
+            SELECT sum(waiting), sum(dead), min(oldest) FROM (SELECT
+                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL)
+                    + (SELECT count(*) FROM event e WHERE e.sequence > w.cursor) AS waiting,
+                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NOT NULL) AS dead,
+                (SELECT time FROM event WHERE sequence = coalesce(
+                    (SELECT min(sequence) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL),
+                    (SELECT min(sequence) FROM event WHERE sequence > w.cursor))) AS oldest
+                FROM webhook_endpoint w)
+            """)
+        counts.webhooksWaiting = Int(row?[0] as Int64? ?? 0)
+        counts.webhooksDead = Int(row?[1] as Int64? ?? 0)
+        counts.oldestWebhook = (row?[2] as Int64?).map { Timestamp(milliseconds: $0) }
+    }
+
+    private func countRevocations(_ counts: inout StoreCounts) throws {
+        let waiting = try firstRow(
+            """
+            SELECT count(*), min(queued_at) FROM revocation
+            WHERE next_attempt_at IS NOT NULL AND sealed_refresh_token IS NOT NULL
+            """)
+        counts.revocationsWaiting = Int(waiting?[0] as Int64? ?? 0)
+        counts.oldestRevocation = (waiting?[1] as Int64?).map { Timestamp(milliseconds: $0) }
+        counts.revocationsFailed = Int(
+            try integer(
+                """
+                SELECT count(*) FROM revocation
+                WHERE next_attempt_at IS NULL AND failure IS NOT NULL AND failure <> ?
+                """, [RevocationMark.done]) ?? 0)
+    }
+
+    private func countChecks(_ scope: CheckScope, at now: Timestamp, _ counts: inout StoreCounts) throws {
+        for client in scope.clients {
+            let row = try firstRow(
+                """
+                SELECT count(*), min(next_check_at) FROM apple_credential WHERE client_id = ? AND next_check_at <= ?
+                """, [client.rawValue, now.milliseconds])
+            counts.checksDue += Int(row?[0] as Int64? ?? 0)
+            if let since = (row?[1] as Int64?).map({ Timestamp(milliseconds: $0) }) {
+                counts.checksDueSince = min(counts.checksDueSince ?? since, since)
+            }
+        }
+        let gate = try checkGate()
+        counts.checksAreStopped = gate.brake != nil
+        counts.clientsRefused = gate.pauses.count
+    }
+}
