@@ -40,25 +40,27 @@ package enum SignInFailure: Error, Hashable, Sendable {
     case storage(String)
 
     /// A short, stable code for logs, metrics and the error page.
-    package var reason: String {
+    package var reason: String { reasonCode.rawValue }
+
+    package var reasonCode: ReasonCode {
         switch self {
-        case .malformedCallback: "malformed_callback"
-        case .invalidState: "invalid_state"
-        case .staleState: "stale_state"
-        case .wrongBrowser: "wrong_browser"
-        case .missingBinding: "missing_binding"
-        case .replayed: "replayed"
-        case .cancelled: "cancelled"
-        case .providerError: "provider_error"
-        case .identityToken: "identity_token"
-        case .tokenMismatch: "token_mismatch"
-        case .clock: "clock"
-        case .keysUnavailable: "keys_unavailable"
-        case .providerUnavailable, .answerLost: "provider_unavailable"
-        case .codeRefused: "code_refused"
-        case .clientRefused: "client_refused"
-        case .revoked: "revoked"
-        case .storage: "storage"
+        case .malformedCallback: .malformedCallback
+        case .invalidState: .invalidState
+        case .staleState: .staleState
+        case .wrongBrowser: .wrongBrowser
+        case .missingBinding: .missingBinding
+        case .replayed: .replayed
+        case .cancelled: .cancelled
+        case .providerError: .providerError
+        case .identityToken: .identityToken
+        case .tokenMismatch: .tokenMismatch
+        case .clock: .clock
+        case .keysUnavailable: .keysUnavailable
+        case .providerUnavailable, .answerLost: .providerUnavailable
+        case .codeRefused: .codeRefused
+        case .clientRefused: .clientRefused
+        case .revoked: .revoked
+        case .storage: .storage
         }
     }
 

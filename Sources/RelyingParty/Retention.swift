@@ -20,9 +20,15 @@ package struct RetentionPolicy: Hashable, Sendable {
     /// `retention.notifications`: recorded notifications; never less than `notificationIdentifiers`.
     package var notifications: Int64
 
-    package init(events: Int64 = 90 * 86_400, notifications: Int64 = 30 * 86_400) {
+    /// `retention.audit`: lines of the audit log.
+    package var audit: Int64
+
+    package init(
+        events: Int64 = 90 * 86_400, notifications: Int64 = 30 * 86_400, audit: Int64 = 400 * 86_400
+    ) {
         self.events = events
         self.notifications = notifications
+        self.audit = audit
     }
 
     /// Rows older than these moments may go.
@@ -31,7 +37,7 @@ package struct RetentionPolicy: Hashable, Sendable {
             firstConsent: now.adding(seconds: -Self.firstConsent),
             notifications: now.adding(seconds: -max(notifications, Self.notificationIdentifiers)),
             events: now.adding(seconds: -events), revocations: now.adding(seconds: -Self.revocations),
-            links: now.adding(seconds: -Self.links))
+            links: now.adding(seconds: -Self.links), audit: now.adding(seconds: -audit))
     }
 
     package struct Cutoffs: Hashable, Sendable {
@@ -40,6 +46,7 @@ package struct RetentionPolicy: Hashable, Sendable {
         package var events: Timestamp
         package var revocations: Timestamp
         package var links: Timestamp
+        package var audit: Timestamp
     }
 }
 
@@ -54,6 +61,7 @@ package struct MaintenanceReport: Hashable, Sendable {
     package var revocations = 0
     package var links = 0
     package var waitingIdentities = 0
+    package var audit = 0
 
     package init() {}
 }

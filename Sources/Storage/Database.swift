@@ -16,6 +16,8 @@ package final class Database: Sendable {
     let options: DatabaseOptions
     let identifiers: RandomIdentifier
     let subjectHashes: SubjectHashes
+    let auditSubjects: AuditSubjects
+    let clock: any WallClock
     let commits: GroupCommit
     let connections: Connections
     let foreignChanges: ForeignChanges
@@ -59,10 +61,13 @@ package final class Database: Sendable {
         try files.prepare()
         let path = files.databasePath
         let connections = Connections(path: path, busyTimeout: options.busyTimeout, use: options.use)
+        let auditSubjects = AuditSubjects(keyring: keyring)
         let migrations = Migrations(path: path, steps: steps, origin: options.origin, keyring: keyring)
         do {
             writer = try connections.makeWriter()
             try writer.sync { connection in
+                connection.auditContext = AuditContext(
+                    subjects: auditSubjects, standing: options.use == .command ? .operator : .server)
                 try migrations.inspect(connection)
                 if options.use == .command { try migrations.requireCurrent(connection) }
             }
@@ -80,6 +85,8 @@ package final class Database: Sendable {
             throw StorageOpenError(error, path: path)
         }
         self.options = options
+        self.auditSubjects = auditSubjects
+        self.clock = clock
         self.connections = connections
         readers = ReadConnections(connections)
         identifiers = RandomIdentifier(random: BufferedRandom(random))
@@ -125,7 +132,10 @@ package final class Database: Sendable {
     /// A durable write of its own, on the calling thread. For what must be done before the loops start.
     func writeNow(_ body: (SQLiteConnection) throws -> Void) throws(StoreError) {
         do {
-            try writer.sync { connection in try connection.inTransaction { try body(connection) } }
+            try writer.sync { connection in
+                connection.auditContext?.begin(for: nil)
+                try connection.inTransaction { try body(connection) }
+            }
         } catch {
             throw StoreError(error)
         }

@@ -1,3 +1,4 @@
+import Coding
 import Crypto
 import RelyingParty
 
@@ -86,11 +87,17 @@ struct Migrations {
             try set(Self.originKey, to: Array(origin.rawValue.utf8), connection)
         }
         let current = Array(keyring.currentKeyID.utf8)
-        if try value(Self.sealingKeyID, connection) != current {
+        let before = try value(Self.sealingKeyID, connection)
+        if before != current {
             let check = keyring.seal(Self.checkText, purpose: Self.checkPurpose)
             try set(Self.sealingKey, to: check, connection)
             try set(Self.sealingKeyID, to: current, connection)
             try set(Self.sealingKeySince, to: Array(String(now).utf8), connection)
+            // A new database has no key that it changed from.
+            if before != nil, try connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'audit'") != nil {
+                try connection.audit(
+                    .sealingKeyChanged, object: keyring.currentKeyID, at: Timestamp(milliseconds: now))
+            }
         }
     }
 

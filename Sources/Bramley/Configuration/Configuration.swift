@@ -25,6 +25,8 @@ package struct Configuration: Sendable {
     package var webhooks: Webhooks?
     /// Nil: nobody knows any passwords, and there is nothing to upgrade.
     package var upgrade: Upgrade?
+    /// `retention.audit`, in seconds.
+    package var auditRetention: Int
     package var log: Log
     /// How other servers are reached: what the environment says in `HTTPS_PROXY` and `NO_PROXY`.
     package var wayOut: ProxySettings
@@ -263,12 +265,24 @@ package struct Configuration: Sendable {
     package struct Log: Hashable, Sendable {
         package var level: LogLevel
         package var format: LogFormat
+        package var requests: LogRequests
+        package var clients: LogClients
     }
 }
 
 /// `log.level`, in swift-log's words.
 package enum LogLevel: String, Sendable, CaseIterable {
     case trace, debug, info, notice, warning, error, critical
+}
+
+/// `log.requests`: which requests have a line.
+package enum LogRequests: String, Sendable, CaseIterable {
+    case all, failures, none
+}
+
+/// `log.clients`: what the line of a request says of who asked.
+package enum LogClients: String, Sendable, CaseIterable {
+    case network, address, none
 }
 
 /// `log.format`.

@@ -31,19 +31,20 @@ struct ConfigurationBuilder {
         let assertion = assertion(apple)
         let webhooks = webhooks()
         let upgrade = upgrade()
+        let auditRetention = values.integer("retention.audit")
         let log = log()
         let wayOut = wayOut()
         checkPorts(server, admin)
         guard let publicURL, let signUp, let server, let admin, let apple, let login, let forward, let api, let button,
             let site, let pages, let sessions, let storage, let secrets, let assertion, let webhooks, let upgrade,
-            let log, let wayOut
+            let auditRetention, let log, let wayOut
         else { return nil }
         return Configuration(
             publicURL: publicURL, access: .init(signUp: signUp), server: server, admin: admin, apple: apple,
             login: login,
             forwardAuth: forward, api: api, button: button, site: site, pages: pages, sessions: sessions,
             storage: storage, secrets: secrets, assertion: assertion, webhooks: webhooks.value,
-            upgrade: upgrade.value, log: log, wayOut: wayOut)
+            upgrade: upgrade.value, auditRetention: auditRetention, log: log, wayOut: wayOut)
     }
 
     /// The proxy that the environment names by the usual convention; nil after a problem.
@@ -201,7 +202,9 @@ struct ConfigurationBuilder {
     private func log() -> Configuration.Log? {
         let level = values.choice("log.level", LogLevel.self)
         let format = values.choice("log.format", LogFormat.self)
-        guard let level, let format else { return nil }
-        return Configuration.Log(level: level, format: format)
+        let requests = values.choice("log.requests", LogRequests.self)
+        let clients = values.choice("log.clients", LogClients.self)
+        guard let level, let format, let requests, let clients else { return nil }
+        return Configuration.Log(level: level, format: format, requests: requests, clients: clients)
     }
 }

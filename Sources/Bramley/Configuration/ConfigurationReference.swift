@@ -56,7 +56,7 @@ package enum ConfigurationReference {
         ("The pages", ["site", "pages"]),
         ("Sessions", ["sessions"]),
         ("The API", ["api"]),
-        ("Storage and keys", ["storage", "secrets"]),
+        ("Storage and keys", ["storage", "secrets", "retention"]),
         ("Signed assertions", ["assertion"]),
         ("Events to applications", ["webhooks"]),
         ("Passwords that become Sign in with Apple", ["upgrade"]),

@@ -125,8 +125,15 @@ extension ConfigurationTable {
             "retention.notifications", .integer(1...315_360_000, unit: "seconds"),
             meaning: "How long the payloads of Apple's notifications are kept.",
             advice: "Remove it; they are remembered for 30 days at least."),
-        later(
-            "retention.audit", .integer(1...315_360_000, unit: "seconds"), meaning: "How long the audit trail is kept.",
-            advice: "Remove it; the audit trail is not built yet."),
+    ]
+
+    static let auditKeys: [ConfigurationKey] = [
+        ConfigurationKey(
+            name: "retention.audit", type: .integer(86_400...315_360_000, unit: "seconds"),
+            presence: .integer(400 * 86_400),
+            meaning: """
+                How long the lines of the [audit log](operating.md#audit-log) are kept, a day at least. They outlive the \
+                people they are about, whom they do not name.
+                """)
     ]
 }

@@ -104,7 +104,7 @@ final class ServerParts: Sendable {
                 signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
                 notifications: Notifications(provider: provider, store: database, clock: clock, logger: logger),
                 returnTargets: targets, signingKeys: signingKeys, clock: clock, random: random, logger: logger,
-                keyring: keyring))
+                keyring: keyring, audit: database))
         httpConfiguration = configuration.http(
             refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
         redirectConfiguration = configuration.http(refusalFields: RedirectHandler.fields, tls: nil)
@@ -159,13 +159,28 @@ final class ServerParts: Sendable {
 
     // MARK: What each loop serves
 
+    /// Tells of what has happened already: a line that cannot be written is no reason to undo it.
+    private static func note(
+        _ kind: AuditEntry.Kind, _ object: String, _ database: Database, _ clock: any WallClock, _ logger: Logger
+    ) async {
+        do throws(StoreError) {
+            try await database.note(kind, user: nil, object: object, at: clock.now())
+        } catch {
+            logger.error(
+                "a line of the audit log cannot be written",
+                metadata: ["type": "\(kind.rawValue)", "object": "\(object)", "cause": "\(error.text)"])
+        }
+    }
+
     /// On the loop it is for.
     func makeVisitorLoop(_ loop: EventLoop) throws -> HTTPLoop {
         let fastPath = try VerifyFastPath(
             configuration: webConfiguration, directory: database, issuer: assertions)
         return HTTPLoop(
             loop: loop, configuration: httpConfiguration, handler: application,
-            immediate: VerifyResponder(fastPath, trustedProxies: httpConfiguration.trustedProxies),
+            immediate: VerifyResponder(
+                fastPath, trustedProxies: httpConfiguration.trustedProxies,
+                log: AccessLog(webConfiguration.accessLog, logger: logger)),
             wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
     }
 
@@ -231,9 +246,11 @@ final class ServerParts: Sendable {
         let certificate = reload.certificate
         let tickets = httpConfiguration.tls?.ticketKeys
         if !secrets.isEmpty || certificate != nil {
-            loop.spawn {
+            loop.spawn { [database, clock, logger] in
                 while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval)) {
-                    for file in secrets { file.look() }
+                    for file in secrets where file.look() {
+                        await Self.note(.webhookSecretChanged, file.key, database, clock, logger)
+                    }
                     certificate?.look()
                     // Handshakes drop them by the way; where none come, the oldest would stay in memory.
                     tickets?.dropExpired()
@@ -271,18 +288,23 @@ final class DrainingFlag: Sendable {
 private final class VerifyResponder: ImmediateResponder {
     private let fastPath: VerifyFastPath
     private let trustedProxies: TrustedProxies
+    /// Nil without lines of answers as frequent as these.
+    private let log: AccessLog?
 
-    init(_ fastPath: VerifyFastPath, trustedProxies: TrustedProxies) {
+    init(_ fastPath: VerifyFastPath, trustedProxies: TrustedProxies, log: AccessLog) {
         self.fastPath = fastPath
         self.trustedProxies = trustedProxies
+        self.log = log.hasFrequentLines ? log : nil
     }
 
     func respond(
         to head: borrowing RequestHead, in bytes: Span<UInt8>, peer: IPAddress, now: Int64, date: [UInt8],
         into output: inout [UInt8]
     ) -> Bool {
-        fastPath.answer(
+        let isAnswered = fastPath.answer(
             head: head, bytes: bytes, peerIsTrusted: trustedProxies.contains(peer.normalized),
             now: Timestamp(milliseconds: now), date: date, into: &output)
+        if let log, isAnswered { log.noteFastAnswer(client: log.clients.text(of: peer.normalized)) }
+        return isAnswered
     }
 }

@@ -6,7 +6,8 @@ extension Configuration {
     package func databaseOptions(for use: DatabaseOptions.Use) -> DatabaseOptions {
         DatabaseOptions(
             directory: storage.directory, origin: apple.isSimulated ? .simulated : .real,
-            sessionLimits: sessions.limits, onAccountDeleted: apple.onAccountDeleted == .erase ? .erase : .disable,
+            sessionLimits: sessions.limits, retention: RetentionPolicy(audit: Int64(auditRetention)),
+            onAccountDeleted: apple.onAccountDeleted == .erase ? .erase : .disable,
             use: use)
     }
 

@@ -55,6 +55,11 @@ package enum RouteMatch: Sendable {
     /// An OPTIONS nobody registered: 204 with this `Allow`.
     case options(allow: String)
     case failure(RoutingFailure)
+
+    /// What logs call the route; nil where none answers.
+    package var pattern: String? {
+        if case .route(let route, _) = self { route.pattern } else { nil }
+    }
 }
 
 /// Finds the handler for a method and a path. Built once at start, then only read.
@@ -216,7 +221,12 @@ package struct Router: Sendable {
 
 extension Router: RequestHandler {
     package func respond(to request: ServerRequest) async -> ServerResponse {
-        switch match(request.method, path: request.path) {
+        await respond(to: request, match(request.method, path: request.path))
+    }
+
+    /// - Parameter match: what this router found for the request.
+    package func respond(to request: ServerRequest, _ match: RouteMatch) async -> ServerResponse {
+        switch match {
         case .route(let route, let parameters):
             return await route.handler(request, parameters)
         case .options(let allow):
