@@ -111,6 +111,12 @@ package final class Database: Sendable {
         }
     }
 
+    /// For `/readyz`: what other processes seal now, this one opens.
+    package func sealingKeyFits() async throws(StoreError) -> Bool {
+        let keyring = auditSubjects.keyring
+        return try await read { connection in try Migrations.fits(keyring, on: connection) }
+    }
+
     /// What the writer has done since opening.
     package var statistics: WriteStatistics { commits.statistics }
 

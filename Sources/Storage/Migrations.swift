@@ -74,11 +74,20 @@ struct Migrations {
                 throw StorageOpenError.wrongOrigin(path, found: found, expected: origin)
             }
         }
-        if let sealed = try value(Self.sealingKey, connection) {
-            guard let text = try? keyring.open(sealed, purpose: Self.checkPurpose), text == Self.checkText else {
-                throw StorageOpenError.wrongSealingKey(path)
-            }
+        if let sealed = try value(Self.sealingKey, connection), !Self.opens(sealed, keyring) {
+            throw StorageOpenError.wrongSealingKey(path)
         }
+    }
+
+    /// Whether the key that the server started last seals with is in the ring.
+    static func fits(_ keyring: SealingKeyring, on connection: SQLiteConnection) throws -> Bool {
+        let row = try connection.firstRow("SELECT value FROM meta WHERE key = ?", [sealingKey])
+        guard let sealed = try row?.bytes(0) else { return false }
+        return opens(sealed, keyring)
+    }
+
+    private static func opens(_ sealed: [UInt8], _ keyring: SealingKeyring) -> Bool {
+        (try? keyring.open(sealed, purpose: checkPurpose)) == checkText
     }
 
     /// Writes the stamps of a new database, and renews the check value under the current key.

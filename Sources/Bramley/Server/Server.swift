@@ -116,6 +116,7 @@ final class ServerService: ServiceLifecycle.Service {
                     redirects, on: loop, admission: parts.admission, service: Server.Service.redirects,
                     firstByteTimeout: redirectLoop.firstByteTimeout)
             }
+            parts.pulse.start(on: loop)
             if loop.index == 0 {
                 _ = try Listener.start(
                     admin, on: loop, admission: parts.adminAdmission, service: Server.Service.admin,

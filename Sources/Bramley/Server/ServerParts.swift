@@ -16,6 +16,7 @@ final class ServerParts: Sendable {
     let admission: AdmissionControl
     let adminAdmission = AdmissionControl(maximum: 64, maximumPerAddress: 64)
     let draining = DrainingFlag()
+    let pulse: LoopPulse
     let reload: OperatorReload
     private let provider: AppleIdentityProvider
     private let revocations: AppleRevocations
@@ -109,7 +110,12 @@ final class ServerParts: Sendable {
             refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
         redirectConfiguration = configuration.http(refusalFields: RedirectHandler.fields, tls: nil)
         redirectHandler = RedirectHandler(origin: configuration.publicURL.origin)
-        admin = AdminApplication(readiness: Self.readiness(database, draining, clock))
+        let readiness = Readiness(
+            database: database, draining: draining, signingKeys: signingKeys, secrets: provider.secrets,
+            client: ClientID(configuration.apple.servicesID), certificate: reload.certificate, clock: clock)
+        pulse = LoopPulse(loops: group.loops.count)
+        admin = AdminApplication(
+            liveness: { [pulse] in [pulse.examine(at: Deadline.now)] }, readiness: readiness.examine)
     }
 
     static func provider(
@@ -194,20 +200,6 @@ final class ServerParts: Sendable {
         HTTPLoop(
             loop: loop, configuration: HTTPServerConfiguration(), handler: admin,
             wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
-    }
-
-    private static func readiness(
-        _ database: Database, _ draining: DrainingFlag, _ clock: any WallClock
-    ) -> AdminApplication.Readiness {
-        {
-            if draining.isSet { return "draining" }
-            do {
-                try await database.ready(at: clock.now())
-                return nil
-            } catch {
-                return "the database does not take writes: \(error)"
-            }
-        }
     }
 
     // MARK: Jobs
