@@ -40,9 +40,9 @@ package enum SignInFailure: Error, Hashable, Sendable {
     case storage(String)
 
     /// A short, stable code for logs, metrics and the error page.
-    package var reason: String { code.rawValue }
+    package var reason: String { reasonCode.rawValue }
 
-    package var code: SignInReason {
+    package var reasonCode: ReasonCode {
         switch self {
         case .malformedCallback: .malformedCallback
         case .invalidState: .invalidState
@@ -64,6 +64,13 @@ package enum SignInFailure: Error, Hashable, Sendable {
         }
     }
 
+    /// Every code a sign-in can fail with.
+    package static let reasonCodes: [ReasonCode] = [
+        .malformedCallback, .invalidState, .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled,
+        .providerError, .identityToken, .tokenMismatch, .clock, .keysUnavailable, .providerUnavailable, .codeRefused,
+        .clientRefused, .revoked, .storage,
+    ]
+
     /// What only the operator reads; never holds a token, a code or an address.
     package var detail: String? {
         switch self {
@@ -74,27 +81,6 @@ package enum SignInFailure: Error, Hashable, Sendable {
         case .invalidState, .staleState, .wrongBrowser, .missingBinding, .replayed, .cancelled, .revoked: nil
         }
     }
-}
-
-/// The codes of `SignInFailure`. Stable: logs, pages, metrics and alerts name them.
-package enum SignInReason: String, Sendable, CaseIterable {
-    case malformedCallback = "malformed_callback"
-    case invalidState = "invalid_state"
-    case staleState = "stale_state"
-    case wrongBrowser = "wrong_browser"
-    case missingBinding = "missing_binding"
-    case replayed
-    case cancelled
-    case providerError = "provider_error"
-    case identityToken = "identity_token"
-    case tokenMismatch = "token_mismatch"
-    case clock
-    case keysUnavailable = "keys_unavailable"
-    case providerUnavailable = "provider_unavailable"
-    case codeRefused = "code_refused"
-    case clientRefused = "client_refused"
-    case revoked
-    case storage
 }
 
 /// Why a notification was not accepted.

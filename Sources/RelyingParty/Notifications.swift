@@ -32,7 +32,7 @@ package final class Notifications: Sendable {
             throw error
         }
         do {
-            let outcome = try await store.apply(notification, team: provider.team, at: clock.now())
+            let outcome = try await apply(notification)
             logger.info(
                 "notification", metadata: ["type": "\(notification.type)", "outcome": "\(outcome)"])
             metrics.count(NotificationMetrics.Kind(notification.kind), NotificationMetrics.End(outcome))
@@ -45,17 +45,32 @@ package final class Notifications: Sendable {
         }
     }
 
+    /// By Apple, whoever carried it here.
+    private func apply(_ notification: AppleNotification) async throws(StoreError) -> NotificationOutcome {
+        let result = await AuditActor.$current.withValue(.apple) { () -> Result<NotificationOutcome, StoreError> in
+            do throws(StoreError) {
+                return .success(try await store.apply(notification, team: provider.team, at: clock.now()))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
     private func log(_ failure: NotificationFailure) {
         switch failure {
         case .refused(let detail):
             // Anyone can post here; at most a debug line and the caller's counter.
-            logger.debug("notification refused", metadata: ["reason": "refused", "detail": "\(detail)"])
+            logger.debug("notification refused", metadata: metadata(.notificationRefused, detail))
         case .keysUnavailable(let detail):
-            logger.warning(
-                "notification not verified", metadata: ["reason": "keys_unavailable", "detail": "\(detail)"])
+            logger.warning("notification not verified", metadata: metadata(.keysUnavailable, detail))
         case .storage(let detail):
-            logger.error("notification not stored", metadata: ["reason": "storage", "detail": "\(detail)"])
+            logger.error("notification not stored", metadata: metadata(.storage, detail))
         }
+    }
+
+    private func metadata(_ reason: ReasonCode, _ detail: String) -> Logger.Metadata {
+        ["reason": "\(reason.rawValue)", "detail": "\(detail)"]
     }
 }
 

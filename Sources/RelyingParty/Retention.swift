@@ -21,9 +21,15 @@ package struct RetentionPolicy: Hashable, Sendable {
     /// shorter than `notificationIdentifiers`.
     package var notifications: Int64
 
-    package init(events: Int64 = 90 * 86_400, notifications: Int64 = 30 * 86_400) {
+    /// `retention.audit`: lines of the audit log.
+    package var audit: Int64
+
+    package init(
+        events: Int64 = 90 * 86_400, notifications: Int64 = 30 * 86_400, audit: Int64 = 400 * 86_400
+    ) {
         self.events = events
         self.notifications = notifications
+        self.audit = audit
     }
 
     /// Rows older than these moments may go.
@@ -33,7 +39,7 @@ package struct RetentionPolicy: Hashable, Sendable {
             notifications: now.adding(seconds: -max(notifications, Self.notificationIdentifiers)),
             payloads: now.adding(seconds: -notifications),
             events: now.adding(seconds: -events), revocations: now.adding(seconds: -Self.revocations),
-            links: now.adding(seconds: -Self.links))
+            links: now.adding(seconds: -Self.links), audit: now.adding(seconds: -audit))
     }
 
     package struct Cutoffs: Hashable, Sendable {
@@ -44,6 +50,7 @@ package struct RetentionPolicy: Hashable, Sendable {
         package var events: Timestamp
         package var revocations: Timestamp
         package var links: Timestamp
+        package var audit: Timestamp
     }
 }
 
@@ -60,6 +67,7 @@ package struct MaintenanceReport: Hashable, Sendable {
     package var revocations = 0
     package var links = 0
     package var waitingIdentities = 0
+    package var audit = 0
 
     package init() {}
 }

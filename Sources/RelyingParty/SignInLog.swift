@@ -11,11 +11,11 @@ extension SignIn {
         case .repost:
             logger.info("callback without the binding cookie, posted once more")
         case .pending(let user):
-            logger.info("sign-in refused", metadata: ["reason": "user_pending", "user": "\(user)"])
+            refused(.userPending, user)
         case .disabled(let user):
-            logger.info("sign-in refused", metadata: ["reason": "user_disabled", "user": "\(user)"])
+            refused(.userDisabled, user)
         case .closed:
-            logger.info("sign-in refused", metadata: ["reason": "sign_up_closed"])
+            refused(.signUpClosed, nil)
         case .linkAuthorized:
             // Written where it happened: apps authorize links too.
             break
@@ -25,5 +25,11 @@ extension SignIn {
             // Whoever answers the visitor writes this line: it carries the error ID of their page.
             break
         }
+    }
+
+    private func refused(_ reason: ReasonCode, _ user: UserID?) {
+        var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)"]
+        if let user { metadata["user"] = "\(user)" }
+        logger.info("sign-in refused", metadata: metadata)
     }
 }

@@ -22,13 +22,13 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
     case pending, disabled, closed
     /// An app's code that was used up by the same request before.
     case refusedBefore
-    case failed(SignInReason)
+    case failed(ReasonCode)
 
     package static var allCases: [SignInEnd] {
         [
             .signedIn, .alreadySignedIn, .reposted, .asksExisting, .linkAuthorized, .linkFailed, .pending, .disabled,
             .closed, .refusedBefore,
-        ] + SignInReason.allCases.map { .failed($0) }
+        ] + SignInFailure.reasonCodes.map { .failed($0) }
     }
 
     /// The value of the label `outcome`.
@@ -66,7 +66,7 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
             case .pending: .pending
             case .disabled: .disabled
             case .closed: .closed
-            case .failed(let failure, _), .linkFailed(.signIn(let failure), _, _): .failed(failure.code)
+            case .failed(let failure, _), .linkFailed(.signIn(let failure), _, _): .failed(failure.reasonCode)
             case .linkFailed: .linkFailed
             case .linkAuthorized: .linkAuthorized
             case .asksExisting: .asksExisting
@@ -81,7 +81,7 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
             case .disabled: .disabled
             case .closed: .closed
             case .refusedBefore: .refusedBefore
-            case .failed(let failure): .failed(failure.code)
+            case .failed(let failure): .failed(failure.reasonCode)
             }
     }
 }

@@ -13,6 +13,7 @@ extension Database: APIKeyStore {
                     key.id.rawValue, hash, key.name, StringList.encode(key.scopes.map(\.rawValue)),
                     key.createdAt.milliseconds,
                 ])
+            try connection.audit(.apiKeyCreated, object: key.id.rawValue, at: key.createdAt)
         }
     }
 
@@ -37,7 +38,9 @@ extension Database: APIKeyStore {
             try connection.run(
                 "UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL",
                 [now.milliseconds, id.rawValue])
-            return connection.changesCount > 0
+            guard connection.changesCount > 0 else { return false }
+            try connection.audit(.apiKeyRevoked, object: id.rawValue, at: now)
+            return true
         }
     }
 

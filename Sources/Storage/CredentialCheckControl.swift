@@ -48,6 +48,8 @@ extension Database: CredentialCheckControl {
             } else {
                 resumption.forgotten = held.count
             }
+            let words = accepting ? "credentials resume --accept" : "credentials resume"
+            try connection.audit(.command, object: words, at: now)
             try connection.run("UPDATE apple_credential SET held_back_at = NULL WHERE held_back_at IS NOT NULL")
             try connection.run("DELETE FROM credential_pause")
             try connection.run("DELETE FROM credential_check")

@@ -16,6 +16,8 @@ package final class Database: Sendable {
     let options: DatabaseOptions
     let identifiers: RandomIdentifier
     let subjectHashes: SubjectHashes
+    let auditSubjects: AuditSubjects
+    let clock: any WallClock
     let commits: GroupCommit
     let connections: Connections
     let foreignChanges: ForeignChanges
@@ -62,10 +64,13 @@ package final class Database: Sendable {
         try files.prepare()
         let path = files.databasePath
         let connections = Connections(path: path, busyTimeout: options.busyTimeout, use: options.use)
+        let auditSubjects = AuditSubjects(keyring: keyring)
         let migrations = Migrations(path: path, steps: steps, origin: options.origin, keyring: keyring)
         do {
             writer = try connections.makeWriter()
             try writer.sync { connection in
+                connection.auditContext = AuditContext(
+                    subjects: auditSubjects, standing: options.use == .command ? .operator : .server)
                 try migrations.inspect(connection)
                 if options.use != .server { try migrations.requireCurrent(connection) }
             }
@@ -83,6 +88,8 @@ package final class Database: Sendable {
             throw StorageOpenError(error, path: path)
         }
         self.options = options
+        self.auditSubjects = auditSubjects
+        self.clock = clock
         self.connections = connections
         readers = ReadConnections(connections)
         counting = CountingConnection(connections)
@@ -108,6 +115,12 @@ package final class Database: Sendable {
         }
     }
 
+    /// For `/readyz`: what other processes seal now, this one opens.
+    package func sealingKeyFits() async throws(StoreError) -> Bool {
+        let keyring = auditSubjects.keyring
+        return try await read { connection in try Migrations.fits(keyring, on: connection) }
+    }
+
     /// What the writer has done since opening.
     package var statistics: WriteStatistics { commits.statistics }
 
@@ -129,7 +142,10 @@ package final class Database: Sendable {
     /// A durable write of its own, on the calling thread. For what must be done before the loops start.
     func writeNow(_ body: (SQLiteConnection) throws -> Void) throws(StoreError) {
         do {
-            try writer.sync { connection in try connection.inTransaction { try body(connection) } }
+            try writer.sync { connection in
+                connection.auditContext?.begin(for: nil)
+                try connection.inTransaction { try body(connection) }
+            }
         } catch {
             throw StoreError(error)
         }

@@ -83,8 +83,10 @@ final class GroupCommit: Sendable {
         _ body: @escaping @Sendable (SQLiteConnection, inout WriteEffects) throws -> Value
     ) async throws(StoreError) -> Value {
         let ticket = WriteTicket<Value>()
+        let actor = AuditActor.current
         let write = PendingWrite(
             run: { connection, effects in
+                connection.auditContext?.begin(for: actor)
                 let value = try body(connection, &effects)
                 return { ticket.answer(.success(value)) }
             },

@@ -16,6 +16,7 @@ extension SQLiteConnection {
                 id.rawValue, kind.rawValue, now.milliseconds, user.rawValue, session?.rawValue, cause?.rawValue,
                 StringList.encode(fields), into?.rawValue,
             ])
+        try audit(kind, user: user, cause: cause, fields: fields, at: now)
     }
 }
 

@@ -64,6 +64,14 @@ extension Database {
             """
             DELETE FROM account_link WHERE id IN (SELECT id FROM account_link WHERE ended_at <= ? LIMIT ?)
             """, until: cutoffs.links)
+        // A beginning of the log: a line behind one that stays (the clock was set back between them) waits for it.
+        report.audit = try await delete(
+            """
+            DELETE FROM audit WHERE sequence IN
+            (WITH oldest AS (SELECT sequence, time FROM audit ORDER BY sequence LIMIT ?2)
+            SELECT sequence FROM oldest
+            WHERE sequence < (SELECT coalesce(min(sequence), \(Int64.max)) FROM oldest WHERE time > ?1))
+            """, until: cutoffs.audit)
         try await emptyLogAfterErasures()
         return report
     }

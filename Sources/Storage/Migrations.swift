@@ -1,3 +1,4 @@
+import Coding
 import Crypto
 import RelyingParty
 
@@ -94,11 +95,20 @@ struct Migrations {
                 throw StorageOpenError.wrongOrigin(path, found: found, expected: origin)
             }
         }
-        if let sealed = try value(Self.sealingKey, connection) {
-            guard let text = try? keyring.open(sealed, purpose: Self.checkPurpose), text == Self.checkText else {
-                throw StorageOpenError.wrongSealingKey(path)
-            }
+        if let sealed = try value(Self.sealingKey, connection), !Self.opens(sealed, keyring) {
+            throw StorageOpenError.wrongSealingKey(path)
         }
+    }
+
+    /// Whether the key that the server started last seals with is in the ring.
+    static func fits(_ keyring: SealingKeyring, on connection: SQLiteConnection) throws -> Bool {
+        let row = try connection.firstRow("SELECT value FROM meta WHERE key = ?", [sealingKey])
+        guard let sealed = try row?.bytes(0) else { return false }
+        return opens(sealed, keyring)
+    }
+
+    private static func opens(_ sealed: [UInt8], _ keyring: SealingKeyring) -> Bool {
+        (try? keyring.open(sealed, purpose: checkPurpose)) == checkText
     }
 
     /// Writes the stamps of a new database, and renews the check value under the current key.
@@ -107,11 +117,17 @@ struct Migrations {
             try set(Self.originKey, to: Array(origin.rawValue.utf8), connection)
         }
         let current = Array(keyring.currentKeyID.utf8)
-        if try value(Self.sealingKeyID, connection) != current {
+        let before = try value(Self.sealingKeyID, connection)
+        if before != current {
             let check = keyring.seal(Self.checkText, purpose: Self.checkPurpose)
             try set(Self.sealingKey, to: check, connection)
             try set(Self.sealingKeyID, to: current, connection)
             try set(Self.sealingKeySince, to: Array(String(now).utf8), connection)
+            // A new database has no key that it changed from.
+            if before != nil, try connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'audit'") != nil {
+                try connection.audit(
+                    .sealingKeyChanged, object: keyring.currentKeyID, at: Timestamp(milliseconds: now))
+            }
         }
     }
 

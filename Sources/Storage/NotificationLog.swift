@@ -47,6 +47,7 @@ extension Database: NotificationLog {
             var changes = NotificationChanges(
                 notification: notification, team: team, policy: policy, now: now, identifiers: identifiers,
                 subjectHashes: subjectHashes)
+            try connection.audit(.command, object: "notifications replay", at: now)
             let outcome = try changes.apply(on: connection, effects: &effects)
             try connection.run(
                 """

@@ -22,7 +22,9 @@ extension Database: RevocationReports {
                 UPDATE revocation SET next_attempt_at = min(next_attempt_at, ?1) WHERE sealed_refresh_token IS NOT NULL
                 AND next_attempt_at IS NOT NULL AND (failure IS NOT ?2 OR next_attempt_at <= ?1)
                 """, [now.milliseconds, RevocationMark.inFlight])
-            return connection.changesCount
+            let count = connection.changesCount
+            try connection.audit(.command, object: "credentials revocations --retry", at: now)
+            return count
         }
     }
 }

@@ -26,6 +26,7 @@ enum Schema {
         SchemaStep(name: "0011-transfer", sql: transfer),
         SchemaStep(name: "0012-refusals", sql: refusals),
         SchemaStep(name: "0013-links", sql: links),
+        SchemaStep(name: "0014-audit", sql: audit),
     ]
 
     private static let people = """
@@ -337,6 +338,22 @@ enum Schema {
 
         -- The account that one account became part of.
         ALTER TABLE event ADD COLUMN into_user TEXT;
+        """
+
+    private static let audit = """
+        -- What happened that matters for security. subject: keyed hash of the user id, so that no line names anybody. No
+        -- index: a sign-in adds at the end of this table and touches no other page.
+        CREATE TABLE audit (
+            sequence INTEGER PRIMARY KEY,
+            time INTEGER NOT NULL,
+            type TEXT NOT NULL,
+            actor TEXT NOT NULL,
+            subject BLOB,
+            reason TEXT,
+            object TEXT,
+            api_key TEXT,
+            network TEXT
+        ) STRICT;
         """
 
     private static let links = """

@@ -29,21 +29,23 @@ extension Database: SignInStore {
                 // The name stays. The end may have come just before this consent, in the same second or with an answer
                 // that was lost: then the consent stands, and Apple does not send the name again.
                 try connection.markUsed(record, refusal: .revoked)
+                try connection.audit(.signInRefused, reason: ReasonCode.revoked.rawValue, at: record.now)
                 return .revoked
             }
             guard
                 let person = try connection.admit(record, identifiers: identifiers, effects: &effects)
             else {
                 try connection.markUsed(record, refusal: .closed)
+                try connection.audit(.signInRefused, reason: ReasonCode.signUpClosed.rawValue, at: record.now)
                 return .closed
             }
             if person.isNew { try connection.cancelRevocations(hashes) }
             switch person.user.state {
             case .pending:
-                try connection.markUsed(record, refusal: .pending)
+                try connection.refuse(person.user, record, .pending, .userPending)
                 return .pending(person.user.id)
             case .disabled:
-                try connection.markUsed(record, refusal: .disabled)
+                try connection.refuse(person.user, record, .disabled, .userDisabled)
                 return .disabled(person.user.id)
             case .active:
                 let session = try connection.makeSession(
@@ -114,6 +116,13 @@ extension SQLiteConnection {
                 record.attempt, record.bindingHash, session?.rawValue, refusal?.rawValue,
                 record.attemptExpiresAt.milliseconds,
             ])
+    }
+
+    fileprivate func refuse(
+        _ user: User, _ record: SignInRecord, _ refusal: SignInRefusal, _ reason: ReasonCode
+    ) throws {
+        try markUsed(record, refusal: refusal)
+        try audit(.signInRefused, user: user.id, reason: reason.rawValue, at: record.now)
     }
 
     /// Finds or creates the person, with everything this sign-in says of them; nil when sign-up is closed to them.

@@ -10,13 +10,19 @@ extension Database: SigningKeyStore {
         _ change: @escaping @Sendable ([SigningKeyRecord]) -> [SigningKeyRecord]
     ) async throws(StoreError) -> [SigningKeyRecord] {
         // BEGIN IMMEDIATE: from the read to the write no other process writes.
-        try await commits.write { connection, _ in
+        let now = clock.now()
+        return try await commits.write { connection, _ in
             let found = try connection.signingKeys()
             let wanted = change(found)
             for key in found where !wanted.contains(where: { $0.keyID == key.keyID }) {
                 try connection.run("DELETE FROM signing_key WHERE id = ?", [key.keyID])
+                try connection.audit(.signingKeyRemoved, object: key.keyID, at: now)
             }
-            for key in wanted where !found.contains(key) { try connection.save(key) }
+            for key in wanted where !found.contains(key) {
+                try connection.save(key)
+                guard !found.contains(where: { $0.keyID == key.keyID }) else { continue }
+                try connection.audit(.signingKeyMade, object: key.keyID, at: now)
+            }
             return try connection.signingKeys()
         }
     }

@@ -32,6 +32,7 @@ extension Database: UserDirectory {
             guard !fields.isEmpty else { return .patched(before) }
             try connection.write(after, at: now)
             try connection.record(.userUpdated, user: id, fields: fields, at: now, identifiers: identifiers)
+            try connection.audit(before.state, to: after.state, of: id, reason: nil, at: now)
             effects.invalidations.append(.user(id))
             if after.state == .disabled, before.state != .disabled {
                 try connection.endSessions(

@@ -32,6 +32,7 @@ extension SQLiteConnection {
             "UPDATE user SET state = ?, updated_at = ? WHERE id = ?",
             [state.rawValue, now.milliseconds, user.id.rawValue])
         try record(.userUpdated, user: user.id, fields: ["state"], at: now, identifiers: identifiers)
+        try audit(user.state, to: state, of: user.id, reason: cause.rawValue, at: now)
         effects.invalidations.append(.user(user.id))
         if state == .disabled {
             try endSessions(

@@ -68,6 +68,7 @@ extension Database: WebhookDirectory {
                     """, [url])
             }
             if count > 0 { try connection.straightenLines(at: now) }
+            try connection.audit(.command, object: "webhooks retry", at: now)
             return count
         }
     }

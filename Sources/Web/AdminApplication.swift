@@ -1,23 +1,42 @@
+import Coding
 package import HTTP
 import HTTPTypes
 import Instruments
 
+/// One thing the server needs for its work.
+package struct HealthCheck: Hashable, Sendable {
+    package var name: String
+    /// What is wrong with it, in a few words and without secrets; nil when all is well.
+    package var problem: String?
+
+    package init(_ name: String, problem: String? = nil) {
+        self.name = name
+        self.problem = problem
+    }
+}
+
 /// What the operator asks on the admin listener: is the process there, and can it do its work.
 package final class AdminApplication: RequestHandler {
-    /// Why the server is not ready; nil when it is. Probes the database with a write and our own keys.
-    package typealias Readiness = @Sendable () async -> String?
+    /// What was looked at, each with its result. Never asks Apple: a server that waits for Apple serves all sessions.
+    package typealias Examination = @Sendable () async -> [HealthCheck]
 
     /// The metrics, in Prometheus' text format.
     package typealias Metrics = @Sendable () async -> [UInt8]
 
     private let router: Router
 
-    package init(readiness: @escaping Readiness, metrics: @escaping Metrics) {
+    /// - Parameters:
+    ///   - liveness: what only a restart mends.
+    ///   - readiness: what keeps the server from answering as it should. Probes the database with a write.
+    package init(
+        liveness: @escaping Examination, readiness: @escaping Examination, metrics: @escaping Metrics
+    ) {
         var router = Router()
-        router.add(.get, "/healthz") { _, _ in Self.text(.ok, "ok") }
-        router.add(.get, "/readyz") { _, _ in
-            guard let problem = await readiness() else { return Self.text(.ok, "ready") }
-            return Self.text(.serviceUnavailable, "not ready: \(problem)")
+        router.add(.get, "/healthz") { request, _ in
+            Self.answer(await liveness(), good: "ok", bad: "not alive", to: request)
+        }
+        router.add(.get, "/readyz") { request, _ in
+            Self.answer(await readiness(), good: "ready", bad: "not ready", to: request)
         }
         router.add(.get, "/metrics") { _, _ in
             ServerResponse(
@@ -33,9 +52,47 @@ package final class AdminApplication: RequestHandler {
         return response
     }
 
-    private static func text(_ status: HTTPResponse.Status, _ line: String) -> ServerResponse {
-        ServerResponse(
-            status: status, fields: [.contentType: "text/plain; charset=utf-8"],
-            body: .bytes(Array((line + "\n").utf8)))
+    /// The verdict, and below it a line for each check; the same as JSON for who asks for that.
+    private static func answer(
+        _ checks: [HealthCheck], good: String, bad: String, to request: ServerRequest
+    ) -> ServerResponse {
+        let problems = checks.compactMap(\.problem)
+        let status: HTTPResponse.Status = problems.isEmpty ? .ok : .serviceUnavailable
+        if MediaType.accepts(request.fields, "application/json") {
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.member("status", problems.isEmpty ? good : bad)
+            writer.name("checks")
+            writer.beginArray()
+            for check in checks {
+                writer.beginObject()
+                writer.member("name", check.name)
+                writer.member("ok", check.problem == nil)
+                writer.member("problem", check.problem)
+                writer.endObject()
+            }
+            writer.endArray()
+            writer.endObject()
+            return response(status, "application/json", writer.bytes)
+        }
+        let verdict = problems.isEmpty ? good : "\(bad): \(problems.joined(separator: "; "))"
+        let lines = [verdict] + checks.map { "\($0.name): \($0.problem ?? "ok")" }
+        return response(status, "text/plain; charset=utf-8", Array((lines.joined(separator: "\n") + "\n").utf8))
+    }
+
+    private static func response(_ status: HTTPResponse.Status, _ type: String, _ bytes: [UInt8]) -> ServerResponse {
+        ServerResponse(status: status, fields: [.contentType: type], body: .bytes(bytes))
+    }
+}
+
+extension MediaType {
+    /// Whether a client names this type, of any quality but 0; one that takes everything does not.
+    fileprivate static func accepts(_ fields: HTTPFields, _ type: String) -> Bool {
+        fields[values: .accept].flatMap { $0.split(separator: ",") }.contains { range in
+            let parts = range.split(separator: ";").map {
+                $0.lowercased().filter { $0 != " " && $0 != "\t" }
+            }
+            return parts.first == type && !parts.dropFirst().contains { $0.wholeMatch(of: /q=0(\.0*)?/) != nil }
+        }
     }
 }

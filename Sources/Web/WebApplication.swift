@@ -22,12 +22,14 @@ package final class WebApplication: RequestHandler {
         package var logger: Logger
         /// Lets `bramley doctor` ask how requests arrive; nil answers no such question.
         package var keyring: SealingKeyring?
+        /// What no other write tells by itself; nil tells nobody.
+        package var audit: (any AuditLog)?
 
         package init(
             signIn: SignIn, sessions: any SessionStore, users: any UserDirectory, journal: any EventJournal,
             apiKeys: any APIKeyStore, notifications: Notifications, returnTargets: ReturnTargets,
             signingKeys: SigningKeys? = nil, clock: any WallClock, random: any RandomSource, logger: Logger,
-            keyring: SealingKeyring? = nil
+            keyring: SealingKeyring? = nil, audit: (any AuditLog)? = nil
         ) {
             self.signIn = signIn
             self.sessions = sessions
@@ -41,16 +43,22 @@ package final class WebApplication: RequestHandler {
             self.random = random
             self.logger = logger
             self.keyring = keyring
+            self.audit = audit
         }
     }
 
     private let router: MeasuredRouter
     private let policy: ContentSecurityPolicy
     private let inspection: Inspection?
+    private let requestIDs: RequestIDs
+    private let accessLog: AccessLog
+    private let stopwatch = Stopwatch()
 
     package init(configuration: WebConfiguration, pages: Pages, services: Services) {
         let policy = ContentSecurityPolicy(configuration)
         self.policy = policy
+        requestIDs = RequestIDs(random: services.random)
+        accessLog = AccessLog(configuration.accessLog, logger: services.logger)
         let responses = WebResponses(
             configuration: configuration, pages: pages, policy: policy, random: services.random,
             logger: services.logger)
@@ -96,10 +104,27 @@ package final class WebApplication: RequestHandler {
     package var metrics: RequestMetrics { router.metrics }
 
     package func respond(to request: ServerRequest) async -> ServerResponse {
-        if let answer = inspection?.answer(request) { return answer }
-        var response = await router.respond(to: request)
+        let start = stopwatch.milliseconds
+        let id = requestIDs.id(of: request)
+        let (response, pattern) = await RequestID.$current.withValue(id) {
+            let network = ClientDetail.network.text(of: request.client)
+            return await AuditActor.$current.withValue(.visitor(network: network)) { await answer(request, id) }
+        }
+        accessLog.note(
+            request, response, pattern: pattern, id: id, milliseconds: max(0, stopwatch.milliseconds - start))
+        return response
+    }
+
+    private func answer(_ request: ServerRequest, _ id: RequestID) async -> (ServerResponse, pattern: String?) {
+        if let answer = inspection?.answer(request) { return (answer, nil) }
+        let match = router.match(request.method, path: request.path)
+        var response = await router.respond(to: request, match)
         // Whatever made the response, these are on it.
         SecurityHeaders.add(to: &response.fields, policy: policy.nothing, referrer: .noReferrer)
-        return response
+        // The good answers of verify are the same bytes on the fast path, which makes no ids.
+        if match.pattern != VerifyRoute.pattern || response.status != .noContent {
+            response.fields[RequestID.field] = id.text
+        }
+        return (response, match.pattern)
     }
 }

@@ -156,6 +156,7 @@ package struct WebConfiguration: Sendable {
     package var pageOverrides: [String: [UInt8]]
     package var limits: Limits
     package var linking: Linking
+    package var accessLog = AccessLog()
     /// `assertion.audience`: who reads our assertions; nil makes none.
     package var assertionAudience: String?
 

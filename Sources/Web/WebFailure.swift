@@ -91,46 +91,48 @@ enum WebFailure: Error, Sendable {
     }
 
     /// The stable code of problem documents, log lines and, below `errors` in the strings, the error page.
-    var code: String {
+    var code: String { reasonCode.rawValue }
+
+    var reasonCode: ReasonCode {
         switch self {
         // An app knows no state: what it sends back is the nonce.
-        case .nativeSignIn(.invalidState): "invalid_nonce"
-        case .nativeSignIn(.staleState): "nonce_expired"
-        case .nativeSignIn(.replayed): "nonce_used"
-        case .nativeSignIn(.malformedCallback): "invalid_request"
-        case .nativeSignIn(let failure): failure.reason
-        case .nativeNotConfigured: "native_not_configured"
-        case .signUpClosed: "sign_up_closed"
-        case .signIn(let failure, _): failure.reason
-        case .notification(.refused): "notification_refused"
-        case .notification(.keysUnavailable): "keys_unavailable"
-        case .notification(.storage), .store: "unavailable"
-        case .routing(.notFound): "not_found"
-        case .routing(.methodNotAllowed), .routing(.unknownMethod): "method_not_allowed"
-        case .routing(.malformedPath), .badRequest: "bad_request"
-        case .returnToRefused: "return_to_refused"
-        case .crossSite: "cross_site"
-        case .contentTooLarge: "content_too_large"
-        case .unsupportedMediaType: "unsupported_media_type"
-        case .tooManyRequests: "too_many_requests"
-        case .originalRequest: "original_request"
-        case .signedOut: "signed_out"
-        case .userPending: "user_pending"
-        case .userDisabled: "user_disabled"
-        case .notAllowed: "not_allowed"
-        case .assertionNotConfigured: "assertion_not_configured"
-        case .invalidRequest: "invalid_request"
-        case .apiKeyMissing: "api_key_required"
-        case .apiKeyRefused: "invalid_token"
-        case .insufficientScope: "insufficient_scope"
-        case .userNotFound: "user_not_found"
-        case .sessionNotFound: "session_not_found"
-        case .externalIDTaken: "external_id_taken"
-        case .cursorExpired: "cursor_expired"
-        case .freshSignInRequired: "fresh_sign_in_required"
-        case .link(let failure, _): failure.reason
-        case .upgradesNotConfigured: "upgrades_not_configured"
-        case .linkTokenMissing: "token_required"
+        case .nativeSignIn(.invalidState): .invalidNonce
+        case .nativeSignIn(.staleState): .nonceExpired
+        case .nativeSignIn(.replayed): .nonceUsed
+        case .nativeSignIn(.malformedCallback): .invalidRequest
+        case .nativeSignIn(let failure): failure.reasonCode
+        case .nativeNotConfigured: .nativeNotConfigured
+        case .signUpClosed: .signUpClosed
+        case .signIn(let failure, _): failure.reasonCode
+        case .notification(.refused): .notificationRefused
+        case .notification(.keysUnavailable): .keysUnavailable
+        case .notification(.storage), .store: .unavailable
+        case .routing(.notFound): .notFound
+        case .routing(.methodNotAllowed), .routing(.unknownMethod): .methodNotAllowed
+        case .routing(.malformedPath), .badRequest: .badRequest
+        case .returnToRefused: .returnToRefused
+        case .crossSite: .crossSite
+        case .contentTooLarge: .contentTooLarge
+        case .unsupportedMediaType: .unsupportedMediaType
+        case .tooManyRequests: .tooManyRequests
+        case .originalRequest: .originalRequest
+        case .signedOut: .signedOut
+        case .userPending: .userPending
+        case .userDisabled: .userDisabled
+        case .notAllowed: .notAllowed
+        case .assertionNotConfigured: .assertionNotConfigured
+        case .invalidRequest: .invalidRequest
+        case .apiKeyMissing: .apiKeyRequired
+        case .apiKeyRefused: .invalidToken
+        case .insufficientScope: .insufficientScope
+        case .userNotFound: .userNotFound
+        case .sessionNotFound: .sessionNotFound
+        case .externalIDTaken: .externalIDTaken
+        case .cursorExpired: .cursorExpired
+        case .freshSignInRequired: .freshSignInRequired
+        case .link(let failure, _): failure.reasonCode
+        case .upgradesNotConfigured: .upgradesNotConfigured
+        case .linkTokenMissing: .tokenRequired
         }
     }
 

@@ -95,7 +95,7 @@ struct WebResponses: Sendable {
     ) -> ServerResponse {
         guard Navigation.wantsPage(request.fields) else {
             let wantsJSON = (request.fields[.accept] ?? "").lowercased().contains("json")
-            return wantsJSON ? problem(failure, errorID: errorID) : plain(message, failure, locale)
+            return wantsJSON ? problem(failure, errorID: errorID) : plain(message, failure, errorID, locale)
         }
         let page = message.absolute(configuration.publicURL).render(
             pages, locale: locale, errorID: failure.showsErrorID ? errorID : nil, template: "standalone")
@@ -104,12 +104,17 @@ struct WebResponses: Sendable {
             policy: policy.standalone(styleHash: pages.inlineStyle.hash), fields: failure.fields)
     }
 
-    private func plain(_ message: MessagePage, _ failure: WebFailure, _ locale: PageLocale) -> ServerResponse {
+    private func plain(
+        _ message: MessagePage, _ failure: WebFailure, _ errorID: String, _ locale: PageLocale
+    ) -> ServerResponse {
         var fields = failure.fields
         fields[.contentType] = "text/plain; charset=utf-8"
         describe(locale, in: &fields)
         var response = empty(failure.status, fields: fields)
-        let lines = [message.title, "", message.what, message.next]
+        var lines = [message.title, "", message.what, message.next]
+        if failure.showsErrorID {
+            lines.append("\(pages.strings(locale)?["message.errorID"] ?? "Error number") \(errorID)")
+        }
         response.body = .bytes(Array((lines.joined(separator: "\n") + "\n").utf8))
         return response
     }
@@ -126,6 +131,7 @@ struct WebResponses: Sendable {
         writer.member("code", failure.code)
         if let explanation = failure.explanation { writer.member("detail", explanation) }
         writer.member("errorID", errorID)
+        if let id = RequestID.current { writer.member("requestID", id.text) }
         writer.endObject()
         var fields = failure.fields
         fields[.contentType] = "application/problem+json"
@@ -173,4 +179,10 @@ enum LogKey {
     static let route = "route"
     static let errorID = "error_id"
     static let status = "status"
+    static let method = "method"
+    static let milliseconds = "ms"
+    static let bytes = "bytes"
+    static let client = "client"
+    static let protocolVersion = "protocol"
+    static let requestID = "request_id"
 }

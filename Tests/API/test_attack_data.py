@@ -20,7 +20,7 @@ def site(binaries, tmp_path_factory):
     secret = "whsec_" + base64.b64encode(b"canary-of-the-webhooks-32-bytes!").decode()
     write_private(folder / "webhook.secret", secret.encode())
     site = Site(binaries, folder, {
-        "log.level": "debug", "server.trustedProxies": PROXIES, "assertion.audience": "backend",
+        "log.level": "trace", "log.format": "json", "server.trustedProxies": PROXIES, "assertion.audience": "backend",
         # Nobody listens there: failures are logged.
         "webhooks.url": ["http://127.0.0.1:9/canary-path"], "webhooks.secretFile": str(folder / "webhook.secret")})
     yield site.start()
@@ -195,13 +195,30 @@ def test_nothing_secret_is_told(site, inhabited):
         assert not any(secret.encode() in body for secret in secrets[-2:])
         if status >= 400:
             assert not any(text.encode() in body for text in private), (path, status)
+    # The second is answered by the fast path, which has the answer of the first in memory.
+    for _ in range(2):
+        assert call(site, "GET", "/auth/verify", {"Cookie": f"__Host-bramley={token}"}).status == 204
     log = site.server.log.read_text()
     assert "request failed" in log
+    lines = [json.loads(line) for line in log.splitlines()]
+    requests = [line for line in lines if line["message"] == "request"]
+    # Those of the fast path too, and each with nothing but its own few words.
+    assert {"/auth/verify", "/account", "/api/v1/introspect"} <= {line.get("route") for line in requests}
+    assert any("request_id" not in line for line in requests) and len(requests) > len(bodies) / 2
+    words = {"time", "level", "logger", "message", "method", "route", "status", "bytes", "ms", "client", "protocol", "request_id"}
+    assert all(set(line) <= words for line in requests)
+    assert all("?" not in line.get("route", "") and line.get("client", "").endswith(("/24", "/48")) for line in requests)
+    failed = [line for line in lines if line["message"] == "request failed"]
+    assert all(line["request_id"] and line["error_id"] for line in failed)
     for text in [*secrets, *private, "brs_", "brk_", "whsec_", "@mail.example", "eyJ"]:
         assert text not in log, text
     for document in call(site, "GET", "/api/v1/events?limit=200", bearer(key)).body, *inhabited.read("SELECT group_concat(fields) FROM event")[0]:
         text = document if isinstance(document, str) else document.decode()
         assert not any(secret in text for secret in [*secrets, *private])
+    told = str(inhabited.read("SELECT type, actor, reason, object, api_key, network, quote(subject) FROM audit"))
+    assert "sign_in" in told
+    # Nobody's id either.
+    assert not any(text in told for text in [*secrets, *private, person.user, "usr_", "ses_"])
 
 
 @pytest.mark.parametrize("place", ["assets/bramley.css", "strings/en.json", "templates/layout.mustache"])

@@ -233,7 +233,6 @@ GOLDEN = {
         "apple.scopes", "apple.issuers", "apple.endpoint",
     },
     "misspelt": ...,
-    "not-built": ...,
     "secrets": {"apple"},
     "simulated-on-a-real-site": set(),
     "wrong-types": {

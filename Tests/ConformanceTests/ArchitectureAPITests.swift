@@ -96,8 +96,10 @@ struct ArchitectureAPITests {
     @Test func everyCodeOfTheAPIIsDescribedAndNoOther() throws {
         let failures = try #require(repository.files["Sources/Web/WebFailure.swift"])
         let links = try #require(repository.files["Sources/RelyingParty/Linking/LinkFailure.swift"])
-        let codes = DocumentRules.codes(in: failures, after: "var code: String {").subtracting(Self.elsewhere)
-            .union(DocumentRules.codes(in: links, after: "var reason: String {"))
+        let names = try #require(repository.files["Sources/RelyingParty/ReasonCode.swift"])
+        let start = "var reasonCode: ReasonCode {"
+        let codes = DocumentRules.codes(in: failures, after: start, names: names).subtracting(Self.elsewhere)
+            .union(DocumentRules.codes(in: links, after: start, names: names))
         let used = Set(description.operations.flatMap { $0.responses.values.compactMap { $0 } })
         // Answered before there is a route, in one line of text.
         #expect(used == Set(description.codes.keys).union(["URITooLong"]))
@@ -105,7 +107,7 @@ struct ArchitectureAPITests {
         #expect(codes.isSubset(of: described), "\(codes.subtracting(described))")
         // A sign-in from an app is refused for the reasons of any sign-in.
         let signIn = try #require(repository.files["Sources/RelyingParty/Failures.swift"])
-        let reasons = DocumentRules.codes(in: signIn, after: "var reason: String {")
+        let reasons = DocumentRules.codes(in: signIn, after: start, names: names)
         #expect(described.subtracting(codes).isSubset(of: reasons), "\(described.subtracting(codes))")
     }
 

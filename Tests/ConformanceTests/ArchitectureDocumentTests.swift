@@ -150,11 +150,14 @@ enum DocumentRules {
     // MARK: Codes and routes
 
     /// The values of a `switch` in a source that are texts: `case .clock: "clock"`.
-    static func codes(in text: String, after start: String) -> Set<String> {
+    /// - Parameter names: the enumeration the cases are of.
+    static func codes(in text: String, after start: String, names: String) -> Set<String> {
         guard let begin = text.range(of: start) else { return [] }
         let rest = text[begin.upperBound...]
         let body = rest.range(of: "\n    }").map { rest[..<$0.lowerBound] } ?? rest
-        return Set(body.matches(of: /: "([a-z_-]+)"/).map { String($0.1) })
+        let words = names.matches(of: /case (\w+)(?: = "([a-z_-]+)")?\n/).map { (String($0.1), String($0.2 ?? $0.1)) }
+        let spelling = Dictionary(uniqueKeysWithValues: words)
+        return Set(body.matches(of: /: \.(\w+)\b/).compactMap { spelling[String($0.1)] })
     }
 
     /// The first column of the tables below a heading, without its back-ticks.
@@ -237,23 +240,15 @@ enum DocumentRules {
         #expect(DocumentRules.unknownCommands(.real) == [])
     }
 
-    @Test func operatingListsEveryReasonCode() throws {
-        let page = try #require(Repository.real.files["docs/operating.md"])
-        let failures = try #require(Repository.real.files["Sources/RelyingParty/Failures.swift"])
-        let log = try #require(Repository.real.files["Sources/RelyingParty/SignInLog.swift"])
-        let refusals = log.matches(of: /"reason": "([a-z_]+)"/).map { String($0.1) }
-        let codes = DocumentRules.codes(in: failures, after: "var reason: String {").union(refusals)
-        #expect(codes.count > 15)
-        #expect(DocumentRules.firstColumn(of: page, below: "## Reason codes of sign-ins") == codes)
-    }
-
     @Test func theAPIListsEveryErrorCode() throws {
         let page = try #require(Repository.real.files["docs/api.md"])
         let failures = try #require(Repository.real.files["Sources/Web/WebFailure.swift"])
         let links = try #require(Repository.real.files["Sources/RelyingParty/Linking/LinkFailure.swift"])
         // That of a failed sign-in too, which the other page has.
-        let codes = DocumentRules.codes(in: failures, after: "var code: String {")
-            .union(DocumentRules.codes(in: links, after: "var reason: String {")).subtracting(["storage"])
+        let names = try #require(Repository.real.files["Sources/RelyingParty/ReasonCode.swift"])
+        let start = "var reasonCode: ReasonCode {"
+        let codes = DocumentRules.codes(in: failures, after: start, names: names)
+            .union(DocumentRules.codes(in: links, after: start, names: names)).subtracting(["storage"])
         #expect(codes.count > 10)
         #expect(DocumentRules.firstColumn(of: page, below: "## Error codes") == codes)
     }
@@ -335,8 +330,10 @@ enum DocumentRules {
 
     @Test func codesAndColumnsAreRead() {
         let source =
-            "var reason: String {\n        switch self {\n        case .a: \"one\"\n        }\n    }\n  case b: \"two\""
-        #expect(DocumentRules.codes(in: source, after: "var reason: String {") == ["one"])
+            "var reason: R {\n        switch self {\n        case .a: .one\n        case .b: .two\n        }\n    }\n"
+            + "  case c: .three"
+        let names = "    case one\n    case two = \"a_second\"\n    case three\n"
+        #expect(DocumentRules.codes(in: source, after: "var reason: R {", names: names) == ["one", "a_second"])
         #expect(DocumentRules.firstColumn(of: "x\n## H\n| `one` | a |\n\n## I\n| `two` |", below: "## H") == ["one"])
     }
 }

@@ -41,6 +41,20 @@ import Testing
         return process.ending ?? ChildProcess.Ending(code: 0, wasSignalled: true)
     }
 
+    /// Copies the database and its log while the newest rows are in the log alone.
+    private static func leaveLog(_ place: ServerPlace, copiedTo folder: String) throws {
+        let queue = try DatabaseQueue.beside(place.databasePath)
+        defer { try? queue.close() }
+        try queue.writeWithoutTransaction { connection in
+            try connection.execute(sql: "PRAGMA wal_autocheckpoint = 0")
+            try fill(connection, "usr_log", 500)
+        }
+        for suffix in ["", "-wal"] {
+            try FileManager.default.copyItem(
+                atPath: place.databasePath + suffix, toPath: folder + "/present.db" + suffix)
+        }
+    }
+
     @Test func aKillLeavesTheOldFileOrTheNewOne() async throws {
         let environment = ProcessInfo.processInfo.environment
         let rounds = environment["BACKUP_KILL_ROUNDS"].flatMap { Int($0) } ?? 6
@@ -53,7 +67,8 @@ import Testing
         let folder = place.folder.path
 
         try KillTestsDatabase.open(place.databasePath) { try Self.fill($0, "usr_old", Self.users) }
-        let duration = try await place.run("backup old.db").duration
+        // How long it may take before the kill: shorter after one that was done before, longer after one that was cut.
+        var span = try await place.run("backup old.db").duration
         try KillTestsDatabase.open(place.databasePath) {
             try $0.execute(sql: "DELETE FROM user")
             try Self.fill($0, "usr_new", Self.users)
@@ -66,11 +81,12 @@ import Testing
             let comment = "backup, round \(round), seed \(seed)"
             try? files.removeItem(atPath: folder + "/target.db")
             try files.copyItem(atPath: folder + "/old.db", toPath: folder + "/target.db")
-            let delay = duration * Double.random(in: 0.05...1.3, using: &random)
+            let delay = span * Double.random(in: 0.05...1.3, using: &random)
             _ = try await Self.killed(place, ["backup", "target.db", "--force"], after: delay)
             let found = try Self.marks(folder + "/target.db", comment)
             #expect(found == old || found == new, "\(comment): \(found)")
             if found == new { replaced += 1 }
+            span = span * (found == new ? 0.4 : 1.5)
         }
         let after = try await place.run("backup target.db --force")
         #expect(after.code == 0, "\(after.errors)")
@@ -78,15 +94,7 @@ import Testing
         #expect(try Self.marks(folder + "/target.db", "undisturbed") == new)
 
         // Restores in the place of a database whose newest rows are in its log alone, as a killed server leaves it.
-        let queue = try DatabaseQueue.beside(place.databasePath)
-        try queue.writeWithoutTransaction { connection in
-            try connection.execute(sql: "PRAGMA wal_autocheckpoint = 0")
-            try Self.fill(connection, "usr_log", 500)
-        }
-        for suffix in ["", "-wal"] {
-            try files.copyItem(atPath: place.databasePath + suffix, toPath: folder + "/present.db" + suffix)
-        }
-        try queue.close()
+        try Self.leaveLog(place, copiedTo: folder)
         let present = new.merging(["usr_log": 500]) { $1 }
         var restored = 0
         for round in 1...rounds {
@@ -95,7 +103,7 @@ import Testing
             for suffix in ["", "-wal"] {
                 try files.copyItem(atPath: folder + "/present.db" + suffix, toPath: place.databasePath + suffix)
             }
-            let delay = duration * Double.random(in: 0.05...1.5, using: &random)
+            let delay = span * Double.random(in: 0.05...1.5, using: &random)
             _ = try await Self.killed(place, ["restore", "old.db", "--yes"], after: delay)
             let found = try Self.marks(place.databasePath, comment)
             #expect(found == present || found == old, "\(comment): \(found)")
@@ -110,6 +118,7 @@ import Testing
                     #expect(kept == present, "\(comment): \(name)")
                 }
             }
+            span = span * (found == old ? 0.4 : 1.5)
             for name in try files.contentsOfDirectory(atPath: place.dataDirectory)
             where name.hasPrefix("bramley.db.before-") {
                 try files.removeItem(atPath: place.dataDirectory + "/" + name)
@@ -118,6 +127,7 @@ import Testing
         let last = try await place.run("restore old.db --yes")
         #expect(last.code == 0, "\(last.errors)")
         #expect(try Self.marks(place.databasePath, "undisturbed") == old)
+        #expect(replaced + restored < 2 * rounds, "no kill came before the end")
         print("backup kill test: \(replaced) backups and \(restored) restores were done before the kill, of \(rounds)")
     }
 }

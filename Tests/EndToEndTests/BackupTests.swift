@@ -144,7 +144,8 @@ import Testing
         #expect(empty.code == 0, "\(empty.errors)")
         #expect(try empty.json["keptAs"]?.stringValue == nil)
         try await withLoops { group in
-            #expect(await (try place.start(on: group)).stop() == StartAndStopTests.clean)
+            let server = try await place.start(on: group)
+            #expect(await server.stop() == StartAndStopTests.clean)
         }
         let damage = [UInt8](repeating: 0x5A, count: 8192)
         try Data(damage).write(to: URL(filePath: place.databasePath))
@@ -153,7 +154,8 @@ import Testing
         let keptAs = try #require(try damaged.json["keptAs"]?.stringValue)
         #expect(try Data(contentsOf: URL(filePath: keptAs)) == Data(damage))
         try await withLoops { group in
-            #expect(await (try place.start(on: group)).stop() == StartAndStopTests.clean)
+            let server = try await place.start(on: group)
+            #expect(await server.stop() == StartAndStopTests.clean)
         }
     }
 }

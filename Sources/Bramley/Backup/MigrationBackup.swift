@@ -56,6 +56,8 @@ enum MigrationBackup {
     /// Nil where the file system does not tell.
     private static func freeBytes(in directory: String) -> Int? {
         let value = try? FileManager.default.attributesOfFileSystem(forPath: directory)[.systemFreeSize]
+        // With all of Foundation in the process this is an NSNumber, which is no BinaryInteger.
+        if let value = value as? Int { return value }
         return (value as? any BinaryInteger).flatMap { Int(exactly: $0) }
     }
 

@@ -266,12 +266,24 @@ package struct Configuration: Sendable {
     package struct Log: Hashable, Sendable {
         package var level: LogLevel
         package var format: LogFormat
+        package var requests: LogRequests
+        package var clients: LogClients
     }
 }
 
 /// `log.level`, in swift-log's words.
 package enum LogLevel: String, Sendable, CaseIterable {
     case trace, debug, info, notice, warning, error, critical
+}
+
+/// `log.requests`: which requests have a line.
+package enum LogRequests: String, Sendable, CaseIterable {
+    case all, failures, none
+}
+
+/// `log.clients`: what the line of a request says of who asked.
+package enum LogClients: String, Sendable, CaseIterable {
+    case network, address, none
 }
 
 /// `log.format`.

@@ -202,7 +202,9 @@ struct ConfigurationBuilder {
     private func log() -> Configuration.Log? {
         let level = values.choice("log.level", LogLevel.self)
         let format = values.choice("log.format", LogFormat.self)
-        guard let level, let format else { return nil }
-        return Configuration.Log(level: level, format: format)
+        let requests = values.choice("log.requests", LogRequests.self)
+        let clients = values.choice("log.clients", LogClients.self)
+        guard let level, let format, let requests, let clients else { return nil }
+        return Configuration.Log(level: level, format: format, requests: requests, clients: clients)
     }
 }

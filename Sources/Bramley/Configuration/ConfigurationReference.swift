@@ -57,6 +57,7 @@ package enum ConfigurationReference {
         ("Sessions", ["sessions"]),
         ("The API", ["api"]),
         ("Storage and keys", ["storage", "secrets"]),
+        ("What is kept how long", ["retention"]),
         ("Signed assertions", ["assertion"]),
         ("Events to applications", ["webhooks"]),
         ("Passwords that become Sign in with Apple", ["upgrade"]),

@@ -133,6 +133,18 @@ extension ConfigurationTable {
         ConfigurationKey(
             name: "log.format", type: .choice(["json", "text"]), presence: .text("json"),
             meaning: "One JSON object a line, or plain text for people."),
+        ConfigurationKey(
+            name: "log.requests", type: .choice(["all", "failures", "none"]), presence: .text("all"),
+            meaning: """
+                Which requests have a line of their own: all, those answered from 400 on, or none. Good answers of \
+                `/auth/verify` and `/assets` have theirs at the level debug.
+                """),
+        ConfigurationKey(
+            name: "log.clients", type: .choice(["network", "address", "none"]), presence: .text("network"),
+            meaning: """
+                What that line says of who asked: the network (/24 of an IPv4 address, /48 of an IPv6 address), the \
+                whole address, or nothing.
+                """),
     ]
 
     private static func limit(
@@ -141,14 +153,5 @@ extension ConfigurationTable {
         ConfigurationKey(
             name: "server.limits.\(name)", type: .integer(range, unit: unit), presence: .integer(value),
             meaning: meaning)
-    }
-
-    /// A documented key whose feature is not built yet.
-    static func later(
-        _ name: String, _ type: KeyType, isSecret: Bool = false, twin: String? = nil, meaning: String, advice: String
-    ) -> ConfigurationKey {
-        ConfigurationKey(
-            name: name, type: type, presence: .optional, isSecret: isSecret, twin: twin,
-            status: .notBuilt(advice: advice), meaning: meaning)
     }
 }

@@ -132,11 +132,12 @@ extension ConfigurationTable {
                 How long the payloads of Apple's notifications are kept, 30 days by default; without its payload one cannot \
                 be replayed. That it came is remembered for 30 days at least, so that a repetition has no effect.
                 """),
-    ]
-
-    static let laterKeys: [ConfigurationKey] = [
-        later(
-            "retention.audit", .integer(1...315_360_000, unit: "seconds"), meaning: "How long the audit trail is kept.",
-            advice: "Remove it; the audit trail is not built yet.")
+        ConfigurationKey(
+            name: "retention.audit", type: .integer(86_400...315_360_000, unit: "seconds"),
+            presence: .integer(400 * 86_400),
+            meaning: """
+                How long the lines of the [audit log](operating.md#audit-log) are kept, a day at least. They outlive the \
+                people they are about, whom they do not name.
+                """),
     ]
 }

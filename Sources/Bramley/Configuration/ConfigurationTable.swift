@@ -3,7 +3,7 @@ package enum ConfigurationTable {
     package static let keys: [ConfigurationKey] = [
         outerKeys, serverKeys, limitKeys, adminKeys, appleKeys, loginKeys, forwardAuthKeys, buttonKeys, siteKeys,
         pagesKeys,
-        sessionKeys, apiKeys, storageKeys, assertionKeys, webhookKeys, upgradeKeys, retentionKeys, laterKeys, logKeys,
+        sessionKeys, apiKeys, storageKeys, assertionKeys, webhookKeys, upgradeKeys, retentionKeys, logKeys,
     ].flatMap { $0 }
 
     /// The member of the file that names its JSON Schema for editors. It is no key: it sets nothing, and neither the

@@ -29,7 +29,7 @@ struct ServerExamination: Sendable {
                 .serverNotRunning, "Nobody answers on admin.host and admin.port, \(place): \(error.words).",
                 next: "Start bramley serve with this configuration, or run bramley doctor on the machine it runs on.")
         }
-        let text = String(decoding: response.body.prefix(200), as: UTF8.self).filter { $0 != "\n" }
+        let text = String(decoding: response.body.prefix { $0 != UInt8(ascii: "\n") }.prefix(300), as: UTF8.self)
         guard response.status.code == 200, text.isExactly("ready") else {
             return .wrong(
                 .serverNotReady, "The server on \(place) says: \(text) (status \(response.status.code)).",

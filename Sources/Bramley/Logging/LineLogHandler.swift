@@ -1,4 +1,5 @@
 package import Coding
+internal import HTTP
 package import Logging
 
 /// Takes whole lines, line end included. One call is one line: an implementation must not mix two of them.
@@ -25,6 +26,9 @@ package struct LineLogHandler: LogHandler {
         self.format = format
         self.sink = sink
         self.now = now
+        metadataProvider = Logger.MetadataProvider {
+            RequestID.current.map { ["request_id": .string($0.text)] } ?? [:]
+        }
     }
 
     package subscript(metadataKey key: String) -> Logger.MetadataValue? {

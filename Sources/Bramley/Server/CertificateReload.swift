@@ -109,6 +109,16 @@ final class CertificateReload: Sendable {
         if Self.stamps(settings) != state.withLock({ $0.judged }) { read(settings) }
     }
 
+    /// What keeps browsers from taking the certificate in use; nil when its time has come and is not over.
+    func fault(at now: Timestamp) -> String? {
+        guard let leaf = state.withLock({ $0.leaf }) else { return nil }
+        if now.seconds > leaf.notAfter {
+            return "the certificate has expired, on \(Timestamp(seconds: leaf.notAfter).rfc3339)"
+        }
+        guard now.seconds < leaf.notBefore else { return nil }
+        return "the certificate is not valid before \(Timestamp(seconds: leaf.notBefore).rfc3339)"
+    }
+
     // MARK: Reading
 
     private static func stamps(_ settings: Configuration.TLS) -> [FileStamp?] {

@@ -10,7 +10,7 @@ extension ServerParts {
     static func metricsPage(
         _ configuration: Configuration, requests: RequestMetrics, admission: AdmissionControl,
         acceptor: TLSAcceptor?, certificate: CertificateReload?, signIn: SignIn, notifications: Notifications,
-        provider: AppleIdentityProvider, database: Database, readiness: @escaping AdminApplication.Readiness,
+        provider: AppleIdentityProvider, database: Database, readiness: @escaping AdminApplication.Examination,
         clock: any WallClock
     ) -> MetricsPage {
         let scope = configuration.checkScope
@@ -23,7 +23,7 @@ extension ServerParts {
             requests: requests, admission: admission, acceptor: acceptor,
             certificateEnd: { certificate?.notAfter }, signIns: signIn.metrics,
             notifications: notifications.metrics, calls: provider.calls, database: database, counts: counts,
-            path: Database.path(in: configuration.storage.directory), isReady: { await readiness() == nil },
+            path: Database.path(in: configuration.storage.directory), isReady: { await readiness().allSatisfy { $0.problem == nil } },
             clock: clock, startedAt: clock.now())
     }
 }

@@ -152,6 +152,7 @@ final class ServerService: ServiceLifecycle.Service {
                     redirects, on: loop, admission: parts.admission, service: Server.Service.redirects,
                     firstByteTimeout: redirectLoop.firstByteTimeout)
             }
+            parts.pulse.start(on: loop)
             if loop.index == 0 {
                 for _ in admin.share(of: 0, among: 1) {
                     _ = try Listener.start(

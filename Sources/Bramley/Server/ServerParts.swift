@@ -16,6 +16,7 @@ final class ServerParts: Sendable {
     let admission: AdmissionControl
     let adminAdmission = AdmissionControl(maximum: 64, maximumPerAddress: 64)
     let draining = DrainingFlag()
+    let pulse: LoopPulse
     let reload: OperatorReload
     private let provider: AppleIdentityProvider
     private let revocations: AppleRevocations
@@ -105,17 +106,22 @@ final class ServerParts: Sendable {
             services: WebApplication.Services(
                 signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
                 notifications: notifications, returnTargets: targets, signingKeys: signingKeys, clock: clock,
-                random: random, logger: logger, keyring: keyring))
+                random: random, logger: logger, keyring: keyring, audit: database))
         httpConfiguration = configuration.http(
             refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
         redirectConfiguration = configuration.http(refusalFields: RedirectHandler.fields, tls: nil)
         redirectHandler = RedirectHandler(origin: configuration.publicURL.origin)
-        let readiness = Self.readiness(database, draining, clock)
+        let readiness = Readiness(
+            database: database, draining: draining, signingKeys: signingKeys, secrets: provider.secrets,
+            client: ClientID(configuration.apple.servicesID), certificate: reload.certificate, clock: clock)
+        pulse = LoopPulse(loops: group.loops.count)
         let metrics = Self.metricsPage(
             configuration, requests: application.metrics, admission: admission, acceptor: acceptor,
             certificate: reload.certificate, signIn: signIn, notifications: notifications, provider: provider,
-            database: database, readiness: readiness, clock: clock)
-        admin = AdminApplication(readiness: readiness, metrics: { await metrics.render() })
+            database: database, readiness: readiness.examine, clock: clock)
+        admin = AdminApplication(
+            liveness: { [pulse] in [pulse.examine(at: Deadline.now)] }, readiness: readiness.examine,
+            metrics: { await metrics.render() })
     }
 
     static func provider(
@@ -165,6 +171,19 @@ final class ServerParts: Sendable {
 
     // MARK: What each loop serves
 
+    /// Tells of what has happened already: a line that cannot be written is no reason to undo it.
+    private static func note(
+        _ kind: AuditEntry.Kind, _ object: String, _ database: Database, _ clock: any WallClock, _ logger: Logger
+    ) async {
+        do throws(StoreError) {
+            try await database.note(kind, user: nil, object: object, at: clock.now())
+        } catch {
+            logger.error(
+                "a line of the audit log cannot be written",
+                metadata: ["type": "\(kind.rawValue)", "object": "\(object)", "cause": "\(error.text)"])
+        }
+    }
+
     /// On the loop it is for.
     func makeVisitorLoop(_ loop: EventLoop) throws -> HTTPLoop {
         let fastPath = try VerifyFastPath(
@@ -173,7 +192,8 @@ final class ServerParts: Sendable {
             loop: loop, configuration: httpConfiguration, handler: application,
             immediate: VerifyResponder(
                 fastPath, trustedProxies: httpConfiguration.trustedProxies, on: loop,
-                metrics: application.metrics.makeImmediate("/auth/verify")),
+                metrics: application.metrics.makeImmediate("/auth/verify"),
+                log: AccessLog(webConfiguration.accessLog, logger: logger)),
             wallClock: { [clock] in clock.now().milliseconds }, logger: logger, metrics: application.metrics)
     }
 
@@ -187,20 +207,6 @@ final class ServerParts: Sendable {
         HTTPLoop(
             loop: loop, configuration: HTTPServerConfiguration(), handler: admin,
             wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
-    }
-
-    private static func readiness(
-        _ database: Database, _ draining: DrainingFlag, _ clock: any WallClock
-    ) -> AdminApplication.Readiness {
-        {
-            if draining.isSet { return "draining" }
-            do {
-                try await database.ready(at: clock.now())
-                return nil
-            } catch {
-                return "the database does not take writes: \(error)"
-            }
-        }
     }
 
     // MARK: Jobs
@@ -239,9 +245,11 @@ final class ServerParts: Sendable {
         let certificate = reload.certificate
         let tickets = httpConfiguration.tls?.ticketKeys
         if !secrets.isEmpty || certificate != nil {
-            loop.spawn {
+            loop.spawn { [database, clock, logger] in
                 while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval)) {
-                    for file in secrets { file.look() }
+                    for file in secrets where file.look() {
+                        await Self.note(.webhookSecretChanged, file.key, database, clock, logger)
+                    }
                     certificate?.look()
                     // Handshakes drop them by the way; where none come, the oldest would stay in memory.
                     tickets?.dropExpired()
@@ -281,12 +289,18 @@ private final class VerifyResponder: ImmediateResponder {
     private let trustedProxies: TrustedProxies
     private let loop: EventLoop
     private let metrics: ImmediateMetrics
+    /// Nil without lines of answers as frequent as these.
+    private let log: AccessLog?
 
-    init(_ fastPath: VerifyFastPath, trustedProxies: TrustedProxies, on loop: EventLoop, metrics: ImmediateMetrics) {
+    init(
+        _ fastPath: VerifyFastPath, trustedProxies: TrustedProxies, on loop: EventLoop, metrics: ImmediateMetrics,
+        log: AccessLog
+    ) {
         self.fastPath = fastPath
         self.trustedProxies = trustedProxies
         self.loop = loop
         self.metrics = metrics
+        self.log = log.hasFrequentLines ? log : nil
     }
 
     func respond(
@@ -296,7 +310,9 @@ private final class VerifyResponder: ImmediateResponder {
         let isAnswered = fastPath.answer(
             head: head, bytes: bytes, peerIsTrusted: trustedProxies.contains(peer.normalized),
             now: Timestamp(milliseconds: now), date: date, into: &output)
-        if isAnswered { metrics.count(since: loop.now) }
-        return isAnswered
+        guard isAnswered else { return false }
+        metrics.count(since: loop.now)
+        if let log { log.noteFastAnswer(client: log.clients.text(of: peer.normalized)) }
+        return true
     }
 }

@@ -9,7 +9,7 @@ internal import Web
 extension Configuration {
     var web: WebConfiguration? {
         guard let publicURL = Web.PublicURL(publicURL.text) else { return nil }
-        return WebConfiguration(
+        var web = WebConfiguration(
             publicURL: publicURL,
             site: WebConfiguration.Site(
                 name: site.name, logo: site.logo, privacyURL: site.privacyURL, termsURL: site.termsURL),
@@ -30,6 +30,8 @@ extension Configuration {
                 callbackBody: server.limits.body, upgradesPerMinute: server.limits.upgradesPerMinute),
             linking: WebConfiguration.Linking(changePassword: upgrade?.changePassword == true),
             assertionAudience: assertion.audience)
+        web.accessLog = log.web
+        return web
     }
 
     func appleID() throws(AppleConfigurationError) -> AppleConfiguration {
@@ -53,6 +55,24 @@ extension Configuration {
                 write: Int64(limits.writeTimeout) * 1000, idle: Int64(limits.idleTimeout) * 1000),
             trustedProxies: TrustedProxies(server.trustedProxies), proxyProtocol: server.proxyProtocol,
             refusalFields: refusalFields, tls: tls)
+    }
+}
+
+extension Configuration.Log {
+    fileprivate var web: WebConfiguration.AccessLog {
+        let requests: WebConfiguration.AccessLog.Requests =
+            switch requests {
+            case .all: .all
+            case .failures: .failures
+            case .none: .none
+            }
+        let clients: ClientDetail =
+            switch clients {
+            case .network: .network
+            case .address: .address
+            case .none: .none
+            }
+        return WebConfiguration.AccessLog(requests: requests, clients: clients)
     }
 }
 

@@ -15,7 +15,7 @@ final class WebhookSecretFile: Sendable {
     }
 
     /// The key of the configuration that names the file.
-    private let key: String
+    let key: String
     private let path: String?
     private let logger: Logger
     private let state: Mutex<State>
@@ -47,24 +47,31 @@ final class WebhookSecretFile: Sendable {
 
     /// Looks at the file. What is not usable, such as a file half written, leaves the secrets as they are and is said
     /// once.
-    func look() {
-        guard let path else { return }
+    /// - Returns: whether other secrets are live from now on.
+    @discardableResult
+    func look() -> Bool {
+        guard let path else { return false }
         do throws(Refusal) {
             let bytes = try Self.bytes(of: path)
             let digest = SHA256.hash(bytes)
-            guard state.withLock({ $0.isRefused || $0.digest != digest }) else { return }
+            guard state.withLock({ $0.isRefused || $0.digest != digest }) else { return false }
             let secrets = try Self.parse(bytes)
-            state.withLock { $0 = State(secrets: secrets, digest: digest) }
+            let isChanged = state.withLock { state in
+                defer { state = State(secrets: secrets, digest: digest) }
+                return state.digest != digest
+            }
             logger.info("\(key) was read again", metadata: ["secrets": "\(secrets.all.count)"])
+            return isChanged
         } catch {
             let isFirst = state.withLock { state in
                 defer { state.isRefused = true }
                 return !state.isRefused
             }
-            guard isFirst else { return }
+            guard isFirst else { return false }
             logger.error(
                 "\(key) is not usable; the secrets read before go on",
                 metadata: ["detail": .string(error.fault)])
+            return false
         }
     }
 

@@ -192,10 +192,17 @@ package struct MeasuredRouter: RequestHandler {
         metrics = RequestMetrics(router.routes)
     }
 
+    package func match(_ method: HTTPRequest.Method, path: String) -> RouteMatch { router.match(method, path: path) }
+
     package func respond(to request: ServerRequest) async -> ServerResponse {
+        await respond(to: request, match(request.method, path: request.path))
+    }
+
+    /// - Parameter match: what this router found for the request.
+    package func respond(to request: ServerRequest, _ match: RouteMatch) async -> ServerResponse {
         let start = ContinuousClock.now
-        let (response, route) = await router.answer(request)
-        metrics.count(route, request.method, response.status, since: start)
+        let response = await router.respond(to: request, match)
+        metrics.count(match.route, request.method, response.status, since: start)
         return response
     }
 }

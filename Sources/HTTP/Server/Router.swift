@@ -55,6 +55,16 @@ package enum RouteMatch: Sendable {
     /// An OPTIONS nobody registered: 204 with this `Allow`.
     case options(allow: String)
     case failure(RoutingFailure)
+
+    /// Nil where none answers.
+    package var route: Route? {
+        if case .route(let route, _) = self { route } else { nil }
+    }
+
+    /// What logs call the route; nil where none answers.
+    package var pattern: String? {
+        if case .route(let route, _) = self { route.pattern } else { nil }
+    }
 }
 
 /// Finds the handler for a method and a path. Built once at start, then only read.
@@ -216,18 +226,18 @@ package struct Router: Sendable {
 
 extension Router: RequestHandler {
     package func respond(to request: ServerRequest) async -> ServerResponse {
-        await answer(request).response
+        await respond(to: request, match(request.method, path: request.path))
     }
 
-    /// The response, and the route that made it; nil when none did.
-    func answer(_ request: ServerRequest) async -> (response: ServerResponse, route: Route?) {
-        switch match(request.method, path: request.path) {
+    /// - Parameter match: what this router found for the request.
+    package func respond(to request: ServerRequest, _ match: RouteMatch) async -> ServerResponse {
+        switch match {
         case .route(let route, let parameters):
-            return (await route.handler(request, parameters), route)
+            return await route.handler(request, parameters)
         case .options(let allow):
-            return (ServerResponse(status: .noContent, fields: [.allow: allow]), nil)
+            return ServerResponse(status: .noContent, fields: [.allow: allow])
         case .failure(let reason):
-            return (await failure(request, reason), nil)
+            return await failure(request, reason)
         }
     }
 }

@@ -35,27 +35,28 @@ package enum LinkFailure: Error, Hashable, Sendable {
     case signIn(SignInFailure)
     case storage(String)
 
-    /// A stable code. The three with hyphens are named by Apple's extension's guide of ours.
-    package var reason: String {
+    package var reason: String { reasonCode.rawValue }
+
+    package var reasonCode: ReasonCode {
         switch self {
-        case .invalid: "invalid_request"
-        case .unknown: "link_unknown"
-        case .expired: "link_expired"
-        case .ended: "link_ended"
-        case .completed: "link_completed"
-        case .codeInvalid: "code_invalid"
-        case .secondFactorRequired: "second_factor_required"
-        case .upgradeEnded: "upgrade_ended"
-        case .identityLinkedElsewhere: "identity-linked-elsewhere"
-        case .accountAlreadyLinked: "account-already-linked"
-        case .conversionFailed: "conversion-failed"
-        case .verifierUnavailable: "verifier_unavailable"
-        case .notConfigured: "upgrades_not_configured"
-        case .tooMany: "too_many_requests"
-        case .userPending: "user_pending"
-        case .userDisabled: "user_disabled"
-        case .signIn(let failure): failure.reason
-        case .storage: "storage"
+        case .invalid: .invalidRequest
+        case .unknown: .linkUnknown
+        case .expired: .linkExpired
+        case .ended: .linkEnded
+        case .completed: .linkCompleted
+        case .codeInvalid: .codeInvalid
+        case .secondFactorRequired: .secondFactorRequired
+        case .upgradeEnded: .upgradeEnded
+        case .identityLinkedElsewhere: .identityLinkedElsewhere
+        case .accountAlreadyLinked: .accountAlreadyLinked
+        case .conversionFailed: .conversionFailed
+        case .verifierUnavailable: .verifierUnavailable
+        case .notConfigured: .upgradesNotConfigured
+        case .tooMany: .tooManyRequests
+        case .userPending: .userPending
+        case .userDisabled: .userDisabled
+        case .signIn(let failure): failure.reasonCode
+        case .storage: .storage
         }
     }
 

@@ -96,7 +96,9 @@ extension Database: LinkReports {
                 UPDATE account_link SET next_attempt_at = min(next_attempt_at, ?1) WHERE state = 'converting'
                 AND (is_asking = 0 OR next_attempt_at <= ?1) AND (?2 IS NULL OR id = ?2)
                 """, [now.milliseconds, key?.rawValue])
-            return connection.changesCount
+            let count = connection.changesCount
+            try connection.audit(.command, object: "links retry", at: now)
+            return count
         }
     }
 }

@@ -11,6 +11,8 @@ import GRDBSQLite
     // Safe: open until `GRDB.DatabaseQueue` closes it; whoever does that calls `close` first, and then it is nil.
     private var database: OpaquePointer?
     private var statements: [StatementText: SQLiteStatement] = [:]
+    /// Present on the connection that writes.
+    var auditContext: AuditContext?
 
     /// - Throws: when the connection is closed.
     init(_ connection: GRDB.Database) throws {

@@ -42,7 +42,15 @@ struct BackendGate: Sendable {
         { request, parameters throws(WebFailure) in
             let key = try await key(of: request)
             guard key.scopes.contains(scope) else { throw .insufficientScope(scope) }
-            return try await handle(request, parameters, key)
+            let answer = await AuditActor.$current.withValue(.application(key.id)) {
+                () -> Result<ServerResponse, WebFailure> in
+                do throws(WebFailure) {
+                    return .success(try await handle(request, parameters, key))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            return try answer.get()
         }
     }
 

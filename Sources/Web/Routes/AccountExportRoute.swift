@@ -7,6 +7,7 @@ struct AccountExportRoute: Sendable {
     let responses: WebResponses
     let access: AccountAccess
     let users: any UserDirectory
+    let audit: (any AuditLog)?
     let clock: any WallClock
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
@@ -22,6 +23,11 @@ struct AccountExportRoute: Sendable {
         }
         // Deleted between the two look-ups.
         guard let record else { return access.login(returningTo: "/account", locale: responses.locale(of: request)) }
+        do {
+            try await audit?.note(.userExported, user: signedIn.user.id, object: nil, at: now)
+        } catch {
+            throw .store(error)
+        }
         var response = responses.json(AccountExport.encode(record, at: now))
         response.fields[.contentDisposition] = "attachment; filename=\"bramley-account.json\""
         return response

@@ -140,7 +140,8 @@ struct RouteTable: Sendable {
         let sessions = AccountSessionRoutes(
             configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
             bounces: bounces, clock: clock)
-        let export = AccountExportRoute(responses: responses, access: access, users: users, clock: clock)
+        let export = AccountExportRoute(
+            responses: responses, access: access, users: users, audit: services.audit, clock: clock)
         let deletion = AccountDeletionRoutes(
             configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
             bounces: bounces, clock: clock, random: services.random)

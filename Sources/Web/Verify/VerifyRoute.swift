@@ -6,6 +6,8 @@ import RelyingParty
 /// `GET /auth/verify`, in full: asked by a reverse proxy before it serves a page. `VerifyFastPath` answers the usual
 /// request from prepared bytes; what it leaves comes here. Never rate-limited.
 struct VerifyRoute: Sendable {
+    /// What the fast path answers too.
+    static let pattern = "/auth/verify"
     /// Where a proxy asks: what goes wrong there is shown to a visitor on another site, or to a program.
     static let patterns: Set<String> = ["/auth/verify", "/auth/forbidden", "/oauth2/auth"]
 

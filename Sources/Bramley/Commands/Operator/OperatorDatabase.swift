@@ -21,6 +21,11 @@ package struct OperatorDatabase: Sendable {
     package var identifiers: RandomIdentifier { RandomIdentifier(random: random) }
     package var team: TeamID { TeamID(configuration.apple.teamID) }
 
+    /// Tells the audit log of a command whose writes do not tell of it themselves.
+    package func note(_ command: String) async throws(StoreError) {
+        try await database.note(.command, user: nil, object: command, at: now)
+    }
+
     /// Opens the database for `body` and closes it; every failure is one line on standard error and an exit code.
     package static func with(
         _ options: OperatorOptions, _ body: (OperatorDatabase) async throws -> Void

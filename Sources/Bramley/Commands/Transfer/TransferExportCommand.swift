@@ -35,7 +35,10 @@ package struct TransferExportCommand: AsyncParsableCommand {
                 throw CommandFailure.usage("--json and - both want standard output.")
             }
             let client = try transfer.client(of: place.configuration)
-            try await TransferLock.holding("export", place) { try await export(place, client) }
+            try await TransferLock.holding("export", place) {
+                try await place.note("transfer export")
+                try await export(place, client)
+            }
         }
     }
 

@@ -1,0 +1,136 @@
+package import ArgumentParser
+package import Coding
+package import RelyingParty
+internal import Storage
+internal import Web
+
+/// `bramley audit`
+package struct AuditCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "audit", abstract: "What happened that matters for security, and on whose behalf.",
+        subcommands: [AuditListCommand.self])
+
+    package init() {}
+}
+
+/// `bramley audit list`
+package struct AuditListCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "The audit log, newest first.",
+        discussion: """
+            No line names a person. Those about one are found by the person's id, also after they were deleted, as long as \
+            the sealing key they were written under is listed.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+    @OptionGroup package var page: PageOptions
+
+    @Option(help: ArgumentHelp("Only about this person, deleted or not.", valueName: "id"))
+    package var user: UserID?
+
+    @Option(help: ArgumentHelp("Only of this type; may be given several times.", valueName: "type"))
+    package var type: [AuditEntry.Kind] = []
+
+    @Option(
+        help: ArgumentHelp("From then on: 2026-01-02, 2026-01-02T03:04:05Z, or so long ago: 7d.", valueName: "time"))
+    package var since: MomentArgument?
+
+    @Option(help: ArgumentHelp("Before then.", valueName: "time"))
+    package var until: MomentArgument?
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let filter = AuditFilter(
+                kinds: Set(type), user: user, since: since?.moment(at: place.now), until: until?.moment(at: place.now))
+            let found = try await place.database.auditLog(
+                filter, before: page.place.flatMap { Int64($0.id) }, limit: page.limit)
+            let last = found.items.last
+            let next = found.next.map { CommandCursor.encode(last?.time ?? place.now, String($0)) }
+            if output.json {
+                try CommandOutput.jsonList(found.items, next: next) { AuditDocument.write($0, to: &$1) }
+                return
+            }
+            let style = CommandOutput.tableStyle
+            try CommandOutput.table(
+                TextTable(
+                    [
+                        .init("TIME"), .init("TYPE"), .init("BY"), .init("REASON", flexible: true),
+                        .init("OBJECT", flexible: true), .init("FROM", optional: true),
+                        .init("SUBJECT", optional: true),
+                    ],
+                    rows: found.items.map { line in
+                        [
+                            line.time.shown(style), line.kind.rawValue, line.apiKey?.rawValue ?? line.actor.rawValue,
+                            line.reason, line.object, line.network, line.subject.map(Hexadecimal.encode),
+                        ]
+                    }))
+            if found.items.isEmpty { CommandOutput.hint("None.") }
+            page.hint(next: next)
+        }
+    }
+}
+
+/// A line of the audit log as JSON.
+enum AuditDocument {
+    static func write(_ line: AuditEntry, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("time", line.time)
+        writer.member("type", line.kind.rawValue)
+        writer.member("actor", line.actor.rawValue)
+        writer.member("apiKey", line.apiKey?.rawValue)
+        writer.member("network", line.network)
+        writer.member("subject", line.subject.map(Hexadecimal.encode))
+        writer.member("reason", line.reason)
+        writer.member("object", line.object)
+        writer.endObject()
+    }
+}
+
+extension AuditEntry.Kind: ExpressibleByArgument {}
+
+/// A moment on a command line: a day or a second of UTC, or how long ago it was.
+package struct MomentArgument: Hashable, Sendable, ExpressibleByArgument {
+    private enum Form: Hashable, Sendable {
+        case at(Timestamp)
+        case ago(seconds: Int64)
+    }
+
+    private let form: Form
+
+    package init?(argument: String) {
+        if let ago = argument.wholeMatch(of: /([0-9]{1,6})([mhd])/) {
+            let unit: Int64 = ["m": 60, "h": 3_600, "d": 86_400][ago.2] ?? 0
+            guard let count = Int64(ago.1) else { return nil }
+            form = .ago(seconds: count * unit)
+            return
+        }
+        let pattern = /([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]{1,9})?Z)?/
+        guard let date = argument.wholeMatch(of: pattern) else { return nil }
+        let numbers = [date.1, date.2, date.3, date.4 ?? "0", date.5 ?? "0", date.6 ?? "0"].compactMap { Int64($0) }
+        guard numbers.count == 6, (1...12).contains(numbers[1]), (1...31).contains(numbers[2]),
+            numbers[3] < 24, numbers[4] < 60, numbers[5] < 60
+        else { return nil }
+        let time = numbers[3] * 3_600 + numbers[4] * 60 + numbers[5]
+        let moment = Timestamp(seconds: Self.days(numbers[0], numbers[1], numbers[2]) * 86_400 + time)
+        // The 30th of February is another day's name.
+        guard moment.rfc3339.prefix(10) == argument.prefix(10) else { return nil }
+        form = .at(moment)
+    }
+
+    package func moment(at now: Timestamp) -> Timestamp {
+        switch form {
+        case .at(let moment): moment
+        case .ago(let seconds): now.adding(seconds: -seconds)
+        }
+    }
+
+    /// Days since 1970 in the Gregorian calendar. Years begin in March here, so that the leap day is the last.
+    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+        let year = month <= 2 ? year - 1 : year
+        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
+        return 365 * year + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
+    }
+}
