@@ -52,11 +52,11 @@ struct Bench {
 
     func options(
         directory: String? = nil, origin: DatabaseOrigin = .real, onAccountDeleted: AccountDeletionPolicy = .erase,
-        busyTimeout: Int = 20_000
+        busyTimeout: Int = 20_000, retention: RetentionPolicy = RetentionPolicy()
     ) -> DatabaseOptions {
         DatabaseOptions(
             directory: directory ?? folder.path, origin: origin, sessionLimits: Self.limits,
-            onAccountDeleted: onAccountDeleted, busyTimeout: busyTimeout)
+            retention: retention, onAccountDeleted: onAccountDeleted, busyTimeout: busyTimeout)
     }
 
     func open(_ options: DatabaseOptions? = nil) throws(StorageOpenError) -> Storage.Database {

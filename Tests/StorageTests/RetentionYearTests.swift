@@ -67,7 +67,8 @@ import Testing
     @Test("in the last quarter of a year the file is no larger than after the first")
     func stopsGrowing() async throws {
         let bench = try Bench()
-        let database = try bench.open()
+        // Lines of the audit log would otherwise be kept for longer than the year has days.
+        let database = try bench.open(bench.options(retention: RetentionPolicy(audit: 90 * 86_400)))
         defer { database.close() }
         var sizes: [(used: Int, all: Int)] = []
         for number in 0..<365 {
@@ -75,7 +76,7 @@ import Testing
             bench.clock.advance(seconds: 86_400)
             sizes.append(try pages(bench))
         }
-        // The journal and the deletions are kept longest, 90 days.
+        // The journal, the audit log and the deletions are kept longest, 90 days.
         let first = sizes[95..<105].map(\.all).max() ?? 0
         let last = sizes[273...].map(\.all).max() ?? 0
         let used = (sizes[95..<105].map(\.used).max() ?? 0, sizes[273...].map(\.used).max() ?? 0)

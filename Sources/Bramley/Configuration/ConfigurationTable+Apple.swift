@@ -6,8 +6,10 @@ extension ConfigurationTable {
             meaning: "The Services ID: the client ID of the web sign-in, such as `com.example.web`."),
         ConfigurationKey(
             name: "apple.bundleIDs", type: .list, presence: .list([]),
-            meaning: "Bundle IDs of the team's [apps](native.md) that people may sign in from. List the primary App ID's "
-                + "also when there is no app: Apple addresses its notifications to it, and others are refused."),
+            meaning: """
+                Bundle IDs of the team's [apps](native.md) that people may sign in from. List the primary App ID's also \
+                when there is no app: Apple addresses its notifications to it, and others are refused.
+                """),
         ConfigurationKey(
             name: "apple.teamID", type: .text, presence: .required, example: "\"A1B2C3D4E5\"",
             pattern: "^[A-Z0-9]{10}$",

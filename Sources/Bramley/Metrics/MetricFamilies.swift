@@ -15,7 +15,7 @@ enum MetricFamilies {
         "bramley_build_info", .gauge, "1; the labels say which build runs.",
         labels: [
             Label("version", described: "of this build"),
-            Label("commit", described: "of the sources; empty when the build was not told"),
+            Label("commit", described: "of the sources; `unknown` when the build was not told"),
             Label("swift", described: "the compiler's version"),
         ])
     static let start = Family(

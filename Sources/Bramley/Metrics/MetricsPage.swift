@@ -41,7 +41,7 @@ struct MetricsPage: Sendable {
 
     private func writeProcess(isReady: Bool, to text: inout MetricsText) {
         text.begin(Families.build)
-        text.sample(Families.build, [BramleyVersion.current, BuildFacts.commit, BuildFacts.swift], 1)
+        text.sample(Families.build, [BramleyVersion.current, Build.commit, Build.swift], 1)
         let usage = ProcessUsage.now
         text.one(Families.start, Double(startedAt.milliseconds) / 1000)
         text.one(Families.processor, Double(usage.processorTime) / 1e9)
@@ -153,23 +153,5 @@ struct MetricsPage: Sendable {
             guard let stamp = FileStamp(of: path + suffix) else { continue }
             text.sample(Families.files, [file], Int(stamp.size))
         }
-    }
-}
-
-/// What is known of how this program was built.
-enum BuildFacts {
-    /// Empty: a build is not told.
-    static let commit = ""
-
-    static var swift: String {
-        #if compiler(>=6.5)
-            return "6.5"
-        #elseif compiler(>=6.4)
-            return "6.4"
-        #elseif compiler(>=6.3)
-            return "6.3"
-        #else
-            return "6.2"
-        #endif
     }
 }
