@@ -8,6 +8,9 @@ WORKDIR /source
 COPY Package.swift ./
 RUN swift package resolve
 COPY . .
+# What `--version` says it was built from: docker build --build-arg SOURCE_COMMIT=$(git rev-parse HEAD)
+ARG SOURCE_COMMIT=
+ENV SOURCE_COMMIT=$SOURCE_COMMIT
 # Swift's own libraries go into the programs, so that the second stage needs none of them.
 RUN swift build -c release --static-swift-stdlib --product bramley \
     && swift build -c release --static-swift-stdlib --product apple-simulator \
@@ -32,5 +35,7 @@ EXPOSE 8080
 VOLUME ["/var/lib/bramley/data"]
 # SIGTERM drains; see server.drainTimeout.
 STOPSIGNAL SIGTERM
+# An answer from every event loop; /readyz says more.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9090 && printf 'GET /healthz HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && head -n 1 <&3 | grep -q ' 200 '"]
 ENTRYPOINT ["bramley"]
 CMD ["serve"]
