@@ -5,17 +5,26 @@ import Testing
 @testable import Sockets
 
 @Suite struct InheritedDescriptorsTests {
-    /// Descriptors in a row, as a service manager leaves them; closed by whoever takes them.
+    /// No descriptor ever has this number.
+    private static let neverOpen: Int32 = 1 << 30
+
+    /// Descriptors in a row, as a service manager leaves them; closed by whoever takes them. At the upper end of what there
+    /// may be, since the kernel gives the lowest numbers to everybody else in this process.
     private static func row(_ count: Int32) throws -> Int32 {
-        for first in stride(from: Int32(700), to: 900, by: 10) {
-            guard (first..<first + count).allSatisfy({ fcntl($0, F_GETFD) < 0 }) else { continue }
-            let number = unsafe open("/dev/null", O_RDONLY)
-            try #require(number >= 0)
-            defer { close(number) }
-            for place in first..<first + count { try #require(dup2(number, place) == place) }
-            return first
+        var limit = rlimit()
+        // Writes one `rlimit` and keeps no pointer.
+        try #require(unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+        let number = unsafe open("/dev/null", O_RDONLY)
+        try #require(number >= 0)
+        defer { close(number) }
+        let end = Int32(clamping: min(limit.rlim_cur, 1 << 20))
+        for start in stride(from: end - 8, to: end - 200, by: -8) {
+            // Taken in one step each, so that it is nobody else's.
+            let taken = (0..<count).map { _ in fcntl(number, F_DUPFD, start) }
+            if taken == Array(start..<start + count) { return start }
+            for other in taken where other >= 0 { close(other) }
         }
-        throw SystemError(call: "dup2", code: EMFILE)
+        throw SystemError(call: "fcntl", code: EMFILE)
     }
 
     @Test func descriptorsAreTakenByName_AndKeptFromOtherPrograms() throws {
@@ -62,7 +71,7 @@ import Testing
         ])
     func contradictionsAreRefused(environment: [String: String]) {
         #expect(throws: InheritedDescriptors.Refusal.self) {
-            _ = try InheritedDescriptors(environment: environment, process: 7, first: 990)
+            _ = try InheritedDescriptors(environment: environment, process: 7, first: Self.neverOpen)
         }
     }
 
