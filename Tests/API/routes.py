@@ -128,6 +128,7 @@ TABLE = {
     ("GET", "/api/v1/events"): Route("events:read", once=("user", "after", "limit"), **API),
     ("GET", "/assets/{path...}"): Route(),
     ("GET", "/healthz"): Route(),
+    ("GET", "/metrics"): Route(),
     ("GET", "/readyz"): Route(),
 }
-ADMIN = {"/healthz", "/readyz"}
+ADMIN = {"/healthz", "/metrics", "/readyz"}
