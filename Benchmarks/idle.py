@@ -9,6 +9,7 @@ import os
 import statistics
 import subprocess
 import tempfile
+import threading
 import time
 
 import measuring
@@ -17,6 +18,8 @@ from measuring import LOAD_CORE, SERVER_CORE
 
 COUNT = int(os.environ.get("BENCH_IDLE", "10000"))
 RUNS = 3
+# Seconds for all connections to get their answers.
+PATIENCE = 60
 
 
 class NotAnswered(Exception):
@@ -30,7 +33,11 @@ def held(server, count, secure, request):
     holder = subprocess.Popen(
         ["taskset", "-c", LOAD_CORE, os.path.join(measuring.PROGRAMS, "idle"), str(server.port), str(count),
          "tls" if secure else "plain", request], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    if holder.stdout.readline().strip() != "ready":
+    patience = threading.Timer(PATIENCE, holder.kill)
+    patience.start()
+    is_ready = holder.stdout.readline().strip() == "ready"
+    patience.cancel()
+    if not is_ready:
         holder.kill()
         raise NotAnswered("the idle connections did not get their answers")
     time.sleep(3)
