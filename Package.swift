@@ -12,6 +12,12 @@ let house: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+// Swift's own link line exports each symbol of a program. Nothing looks them up: without, what is unused is dropped, and
+// 1.4 MiB less are resident (docs/performance.md).
+let programs: [LinkerSetting] = [
+    .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(platforms: [.linux], configuration: .release))
+]
+
 func library(
     _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil, path: String? = nil
 ) -> Target {
@@ -83,7 +89,7 @@ let package = Package(
                 "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Instruments",
                 "Public", arguments, configuration, lifecycle, signals, httpTypes, logging,
             ],
-            swiftSettings: house),
+            swiftSettings: house, linkerSettings: programs),
         .executableTarget(
             name: "AppleSimulator",
             dependencies: ["HTTP", "Sockets", "COpenSSL", httpTypes, arguments, logging],
@@ -91,7 +97,7 @@ let package = Package(
                 .embedInCode("Assets/appleid.auth.js"), .embedInCode("Assets/control.js"),
                 .embedInCode("Assets/deliver.js"), .embedInCode("Assets/simulator.css"),
             ],
-            swiftSettings: house),
+            swiftSettings: house, linkerSettings: programs),
 
         .executableTarget(
             name: "HTTPEcho",
