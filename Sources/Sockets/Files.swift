@@ -94,12 +94,17 @@ package enum Files {
     }
 
     /// Writes one line to standard error: one write(2), so that lines of several threads, and of processes that share
-    /// the pipe, stay whole (POSIX keeps writes up to PIPE_BUF together). Failures have nowhere to go.
-    package static func writeToStandardError(_ line: [UInt8]) {
-        _ = write(line, to: STDERR_FILENO)
+    /// the pipe, stay whole (POSIX keeps writes up to PIPE_BUF together).
+    /// - Returns: how many bytes were written: all of them, unless it failed.
+    @discardableResult package static func writeToStandardError(_ line: [UInt8]) -> Int {
+        writeUntilFailure(line, to: STDERR_FILENO)
     }
 
     fileprivate static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        writeUntilFailure(bytes, to: descriptor) == bytes.count
+    }
+
+    private static func writeUntilFailure(_ bytes: [UInt8], to descriptor: Int32) -> Int {
         var written = 0
         while written < bytes.count {
             // Invariant: `bytes` outlives the call, and write(2) reads at most the count it is given.
@@ -110,10 +115,10 @@ package enum Files {
             if count > 0 {
                 written += count
             } else if count < 0 && errno != EINTR {
-                return false
+                return written
             }
         }
-        return true
+        return written
     }
 }
 

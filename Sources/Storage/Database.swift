@@ -105,15 +105,23 @@ package final class Database: Sendable {
         if foreignChanges.look(at: now) { erasures.store(true, ordering: .releasing) }
     }
 
-    /// For `/readyz`: the database takes a durable write.
+    /// For `/readyz`: the database takes a durable write. While there is trouble, one of the size of a sign-in.
     package func ready(at now: Timestamp) async throws(StoreError) {
+        let known = commits.trouble
+        var content = Array(String(now.milliseconds).utf8)
+        if known != nil { content += [UInt8](repeating: 0, count: GroupCommit.probeSize) }
+        let value = content
         try await commits.write { connection, _ in
             try connection.run(
                 """
                 INSERT INTO meta (key, value) VALUES ('ready', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value
-                """, [Array(String(now.milliseconds).utf8)])
+                """, [value])
         }
+        if let known { commits.endTrouble(known) }
     }
+
+    /// Why writes fail now, as far as this process knows; nil while they succeed.
+    package var trouble: StoreTrouble? { commits.trouble }
 
     /// For `/readyz`: what other processes seal now, this one opens.
     package func sealingKeyFits() async throws(StoreError) -> Bool {

@@ -49,6 +49,13 @@ final class GroupCommit: Sendable {
         var isLed = false
         var isClosed = false
         var statistics = WriteStatistics()
+        var trouble: StoreTrouble?
+
+        mutating func fail(_ error: StoreError, writes: Int) {
+            guard StoreTrouble.isMeant(by: error) else { return }
+            trouble = StoreTrouble(
+                error: error, failures: (trouble?.failures ?? 0) + writes, since: trouble?.since ?? .now)
+        }
     }
 
     /// What became of a batch.
@@ -116,6 +123,16 @@ final class GroupCommit: Sendable {
             var statistics = state.statistics
             statistics.pending = state.pending.count
             return statistics
+        }
+    }
+
+    /// Nil while writes succeed.
+    var trouble: StoreTrouble? { state.withLock { $0.trouble } }
+
+    /// A probe has succeeded that began while there was `known`; nothing has failed since.
+    func endTrouble(_ known: StoreTrouble) {
+        state.withLock { state in
+            if state.trouble == known { state.trouble = nil }
         }
     }
 
@@ -190,6 +207,7 @@ final class GroupCommit: Sendable {
         } catch {
             let failure = StoreError(error)
             metrics.failures.increment()
+            state.withLock { $0.fail(failure, writes: batch.count) }
             return .answers(batch.map { write in { write.fail(failure) } })
         }
         var effects = WriteEffects()
@@ -217,6 +235,7 @@ final class GroupCommit: Sendable {
         state.withLock { state in
             state.statistics.transactions += 1
             state.statistics.writes += batch.count
+            if state.trouble?.isLock == true { state.trouble = nil }
         }
         metrics.commits.record(since: start)
         metrics.batches.record(Int64(batch.count))
@@ -232,6 +251,7 @@ final class GroupCommit: Sendable {
         }
         guard batch.count == 1 else { return isLost ? .lost : .spoiled }
         let failure = StoreError(error)
+        state.withLock { $0.fail(failure, writes: 1) }
         return .answers([{ batch[0].fail(failure) }])
     }
 

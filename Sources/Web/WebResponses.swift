@@ -12,6 +12,7 @@ struct WebResponses: Sendable {
     let policy: ContentSecurityPolicy
     let random: any RandomSource
     let logger: Logger
+    let failureLines = FailureLines()
 
     /// The language of the page that answers this request: `ui_locales` of its query, then `Accept-Language`.
     func locale(of request: ServerRequest) -> PageLocale {
@@ -158,6 +159,10 @@ struct WebResponses: Sendable {
             LogKey.status: "\(failure.status.code)",
         ]
         if let detail = failure.detail { metadata[LogKey.detail] = "\(detail)" }
+        if failure.level >= .warning {
+            guard let unlogged = failureLines.take(failure.code, at: .now) else { return }
+            if unlogged > 0 { metadata[LogKey.unlogged] = "\(unlogged)" }
+        }
         logger.log(level: failure.level, "request failed", metadata: metadata)
     }
 
@@ -185,4 +190,5 @@ enum LogKey {
     static let client = "client"
     static let protocolVersion = "protocol"
     static let requestID = "request_id"
+    static let unlogged = "unlogged"
 }

@@ -18,9 +18,14 @@ package struct ServeCommand: AsyncParsableCommand {
             throw error.report()
         }
         let log = loaded.configuration.log
+        let sink = StandardError(notice: { lost in
+            LineLogHandler.line(
+                .warning, "lines of the log could not be written", ["count": "\(lost)"], label: "bramley",
+                format: log.format, at: SystemClock().now())
+        })
         let logger = Logger(label: "bramley") { label in
             LineLogHandler(
-                label: label, level: log.level, format: log.format, sink: StandardError(), now: { SystemClock().now() })
+                label: label, level: log.level, format: log.format, sink: sink, now: { SystemClock().now() })
         }
         for warning in loaded.warnings {
             logger.warning("configuration", metadata: ["detail": .string(warning.description)])

@@ -41,10 +41,19 @@ package struct LineLogHandler: LogHandler {
         if let provided = metadataProvider?.get() { all.merge(provided) { _, new in new } }
         if let given = event.metadata { all.merge(given) { _, new in new } }
         if let error = event.error, all["error"] == nil { all["error"] = .string("\(error)") }
+        sink.write(
+            Self.line(event.level, event.message.description, all, label: label, format: format, at: now()))
+    }
+
+    /// One line, its end included.
+    static func line(
+        _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, label: String, format: LogFormat,
+        at time: Timestamp
+    ) -> [UInt8] {
         var line = LogLine(format: format)
-        line.begin(time: now(), level: event.level, label: label, message: event.message.description)
-        for (name, value) in all.sorted(by: { $0.key < $1.key }) { line.add(name, value) }
-        sink.write(line.finish())
+        line.begin(time: time, level: level, label: label, message: message)
+        for (name, value) in metadata.sorted(by: { $0.key < $1.key }) { line.add(name, value) }
+        return line.finish()
     }
 }
 

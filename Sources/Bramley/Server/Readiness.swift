@@ -29,12 +29,19 @@ struct Readiness: Sendable {
     }
 
     private func storage(at now: Timestamp) async -> HealthCheck {
+        // A probe would wait as long for the lock as every write does; the report of the store's trouble goes on trying.
+        if let trouble = database.trouble, trouble.isLock { return Self.storage(trouble.error) }
         do {
             try await database.ready(at: now)
             return HealthCheck("storage")
         } catch {
-            return HealthCheck("storage", problem: "the database does not take writes: \(error)")
+            return Self.storage(error)
         }
+    }
+
+    private static func storage(_ error: StoreError) -> HealthCheck {
+        HealthCheck(
+            "storage", problem: "the database does not take writes: \(error.text); \(StoreReport.advice(for: error))")
     }
 
     private func sealingKey() async -> HealthCheck {

@@ -211,9 +211,8 @@ final class ServerParts: Sendable {
 
     // MARK: Jobs
 
-    /// How often other processes' writes are looked for, and expired rows deleted, in milliseconds.
+    /// How often other processes' writes are looked for, in milliseconds.
     private static let tickInterval: Int64 = 250
-    private static let maintenanceInterval: Int64 = 60_000
     /// How often the files of secrets that sign, and of the certificate, are looked at, in milliseconds.
     private static let secretInterval: Int64 = 1_000
 
@@ -224,15 +223,7 @@ final class ServerParts: Sendable {
                 database.tick(at: clock.now())
             } while await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval))
         }
-        loop.spawn { [database, clock, logger] in
-            while await loop.sleep(until: loop.now.adding(milliseconds: Self.maintenanceInterval)) {
-                do {
-                    _ = try await database.maintain(at: clock.now())
-                } catch {
-                    logger.error("expired rows cannot be deleted", metadata: ["cause": "\(error)"])
-                }
-            }
-        }
+        MaintenanceJob(database: database, clock: clock, logger: logger).start(on: loop)
         if let signingKeys { SigningKeyJobs(keys: signingKeys, logger: logger).start(on: loop) }
         if let webhooks {
             loop.spawn {
@@ -263,6 +254,7 @@ final class ServerParts: Sendable {
                 await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval)) && !draining.isSet
             }
         }
+        StoreReportJob(database: database, clock: clock, logger: logger).start(on: loop)
         loop.spawn { [admission, logger] in
             var report = AdmissionReport(logger: logger)
             repeat {

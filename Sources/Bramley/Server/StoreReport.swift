@@ -1,0 +1,76 @@
+internal import Logging
+internal import RelyingParty
+internal import Sockets
+internal import Storage
+
+/// Tells the operator that the database takes no writes, what to do, and that it takes them again: at once, then at most
+/// once a minute with the numbers so far. Each visitor whose sign-in failed has a line of their own besides.
+struct StoreReport {
+    /// Between two lines of one trouble, in milliseconds.
+    static let pause: Int64 = 60_000
+
+    private var known: StoreTrouble?
+    private var nextLine = Deadline(nanoseconds: .min)
+    private let logger: Logger
+
+    init(logger: Logger) {
+        self.logger = logger
+    }
+
+    /// - Parameters:
+    ///   - instant: compared with when the trouble began.
+    ///   - now: for the time between two lines.
+    mutating func look(at trouble: StoreTrouble?, instant: ContinuousClock.Instant, now: Deadline) {
+        defer { known = trouble }
+        guard let trouble else {
+            guard let known else { return }
+            logger.notice(
+                "the database takes writes again",
+                metadata: ["seconds": "\((instant - known.since).components.seconds)", "failed": "\(known.failures)"])
+            nextLine = Deadline(nanoseconds: .min)
+            return
+        }
+        guard now >= nextLine else { return }
+        logger.error(
+            "the database takes no writes: nobody can sign in; sessions go on",
+            metadata: [
+                "cause": "\(trouble.error.text)", "do": "\(Self.advice(for: trouble.error))",
+                "failed": "\(trouble.failures)",
+            ])
+        nextLine = now.adding(milliseconds: Self.pause)
+    }
+
+    /// What the operator can do, in the words of the log and of `/readyz`.
+    static func advice(for error: StoreError) -> String {
+        switch error {
+        case .unavailable(let detail) where detail.hasPrefix("13 "):
+            "make room on the file system of storage.directory"
+        case .unavailable: "look at the file system of storage.directory: is it full, read-only or failing?"
+        case .busy: "end what holds a lock on bramley.db: fuser shows who has it open"
+        case .corrupt: "stop the server, keep a copy of storage.directory, and restore a backup"
+        case .inconsistent: "report it"
+        }
+    }
+}
+
+/// Looks once a second. While there is trouble it tries a write, so that its end is found when nobody asks for one.
+struct StoreReportJob: Sendable {
+    /// Milliseconds.
+    private static let interval: Int64 = 1_000
+
+    let database: Database
+    let clock: any WallClock
+    let logger: Logger
+
+    func start(on loop: EventLoop) {
+        loop.spawn { [self] in
+            var report = StoreReport(logger: logger)
+            repeat {
+                report.look(at: database.trouble, instant: .now, now: loop.now)
+                guard database.trouble != nil else { continue }
+                try? await database.ready(at: clock.now())
+                report.look(at: database.trouble, instant: .now, now: loop.now)
+            } while await loop.sleep(until: loop.now.adding(milliseconds: Self.interval))
+        }
+    }
+}

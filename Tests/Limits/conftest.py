@@ -1,0 +1,44 @@
+import json
+
+import pytest
+
+from crowd import Crowd
+from namespace import enter
+from place import Place
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_mounts():
+    """What is mounted here is seen by this run and what it starts alone, and goes with it."""
+    enter()
+
+
+@pytest.fixture
+def make_place(binaries, tmp_path):
+    """A configured server that is not started, with a data directory where the test wants it, and an Apple."""
+    made = []
+
+    def make(settings: dict | None = None, **options) -> Place:
+        folder = tmp_path / f"place{len(made)}"
+        folder.mkdir()
+        made.append(Place(binaries, folder, settings or {}, **options))
+        return made[-1]
+
+    yield make
+    for place in made:
+        place.end()
+
+
+@pytest.fixture
+def make_crowd():
+    """People and proxies at a server, who stop when the test ends."""
+    made = []
+
+    def make(place: Place, **numbers) -> Crowd:
+        made.append(Crowd(place, **numbers))
+        made[-1].start()
+        return made[-1]
+
+    yield make
+    for crowd in made:
+        crowd.stop()

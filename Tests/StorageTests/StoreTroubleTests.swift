@@ -1,0 +1,79 @@
+import Coding
+import Crypto
+import GRDB
+import RelyingParty
+import Testing
+
+@testable import Storage
+
+/// What the store knows of a machine that takes no writes.
+@Suite struct StoreTroubleTests {
+    private func save(_ database: Storage.Database, _ subject: String, size: Int = 3) async -> StoreError? {
+        do throws(StoreError) {
+            try await database.saveFirstConsent(
+                team: Bench.team, subject: AppleSubject(subject),
+                name: PersonName(given: String(repeating: "x", count: size)), at: Timestamp(seconds: 1))
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("a full disk is known until a write as large as a sign-in succeeds: a small one that does proves nothing")
+    func aSmallWriteDoesNotEndAFullDisk() async throws {
+        let bench = try Bench()
+        let database = try bench.open(bench.options(busyTimeout: 20_000))
+        let now = bench.clock.now()
+        try await database.ready(at: now)
+        #expect(database.trouble == nil)
+        let pages = try await bench.stranger().read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 }
+        // Room for a page or two.
+        try database.executeOnWriter("PRAGMA max_page_count = \(pages + 3)")
+        guard case .unavailable = await save(database, "large", size: 60_000) else {
+            Issue.record("the disk did not fill")
+            return
+        }
+        let trouble = try #require(database.trouble)
+        #expect(trouble.failures == 1 && !trouble.isLock)
+        #expect(await save(database, "small") == nil)
+        #expect(database.trouble == trouble)
+        await #expect(throws: StoreError.self) { try await database.ready(at: now) }
+        #expect(database.trouble?.failures == 2)
+        #expect(database.trouble?.since == trouble.since)
+
+        try database.executeOnWriter("PRAGMA max_page_count = 1073741823")
+        try await database.ready(at: now)
+        #expect(database.trouble == nil)
+        database.close()
+    }
+
+    @Test("another process's lock is over with any write that succeeds")
+    func anyWriteEndsALock() async throws {
+        let bench = try Bench()
+        let database = try bench.open(bench.options(busyTimeout: 20))
+        let stranger = try bench.stranger()
+        try await stranger.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        guard case .busy = await save(database, "s") else {
+            Issue.record("not busy")
+            return
+        }
+        #expect(database.trouble?.isLock == true)
+        try await stranger.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+        #expect(await save(database, "s") == nil)
+        #expect(database.trouble == nil)
+        database.close()
+    }
+
+    @Test("a write that breaks a rule of its own says nothing of the machine")
+    func aConstraintIsNoTrouble() async throws {
+        let bench = try Bench()
+        let database = try bench.open(bench.options(busyTimeout: 20))
+        await #expect(throws: StoreError.self) {
+            try await database.commits.write { connection, _ in
+                try connection.run("INSERT INTO meta (key, value) VALUES ('x', NULL)")
+            }
+        }
+        #expect(database.trouble == nil)
+        database.close()
+    }
+}
