@@ -54,6 +54,11 @@ package final class AppleKeySet: Sendable {
         }
     }
 
+    /// The key of this `kid` in the set that is held, if one is.
+    func heldKey(for kid: String) -> RSAPublicKey? {
+        state.withLock { $0.heldKey(for: kid, policy: policy, at: clock.now()) }
+    }
+
     /// Fetches when the set is due for renewal and nobody does already; otherwise returns at once. To be run beside
     /// other work that waits for Apple, so that no visitor waits for it alone. Failing is silent but for the log.
     package func renewIfDue() async {

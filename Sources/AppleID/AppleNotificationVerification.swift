@@ -19,7 +19,7 @@ struct AppleNotificationVerifier: Sendable {
         let token = try UnverifiedAppleToken.parse(try Self.payload(of: body))
         let claims = token.claims
         _ = try ClaimRules.validateIssuer(claims, issuers: issuers)
-        let audience = try ClaimRules.validateAudience(claims, allowed: clientIDs.map(\.rawValue))
+        let audience = try validateAudience(of: token)
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
         // An identity token is signed by the same keys; it must never end a session (RFC 8725 §3.11).
         guard claims["nonce"] == nil else { throw .refused("nonce: an identity token is no notification") }
@@ -31,6 +31,25 @@ struct AppleNotificationVerifier: Sendable {
             id: id, kind: event.kind, type: event.type, clientID: ClientID(audience), subject: event.subject,
             eventTime: event.time, email: event.email,
             payload: String(decoding: JSONWriter.encode(.object(verified)), as: UTF8.self))
+    }
+
+    /// One that Apple signed for another app is most often the primary App ID's, which nobody named here: that is told
+    /// apart from what strangers post.
+    private func validateAudience(of token: UnverifiedAppleToken) throws(TokenRefusal) -> String {
+        let allowed = clientIDs.map(\.rawValue)
+        do throws(TokenRefusal) {
+            return try ClaimRules.validateAudience(token.claims, allowed: allowed)
+        } catch {
+            guard let other = ClaimRules.otherAudience(token.claims, than: allowed),
+                isCurrentNotification(token.claims), signatures.isSignedByHeldKey(token)
+            else { throw error }
+            throw .otherAudience(other)
+        }
+    }
+
+    private func isCurrentNotification(_ claims: JSONObject) -> Bool {
+        claims["events"] != nil && claims["nonce"] == nil
+            && (try? ClaimRules.validateTimes(claims, at: clock.now())) != nil
     }
 
     private static func payload(of body: [UInt8]) throws(TokenRefusal) -> String {

@@ -8,6 +8,8 @@ enum TokenRefusal: Error, Hashable, Sendable {
     case refused(String)
     /// A time claim is outside the tolerance.
     case clock(String)
+    /// A notification of Apple's for a client that is none of ours, by its ID.
+    case otherAudience(String)
     case keys(KeySetFailure)
 }
 
@@ -17,6 +19,7 @@ extension TokenRefusal {
         switch self {
         case .refused(let text): .identityToken(text)
         case .clock(let text): .clock(text)
+        case .otherAudience: .identityToken("aud is not ours")
         // Absent from a set fetched just now: the token is not Apple's, and waiting would not make it so.
         case .keys(.unknownKey): .identityToken("unknown kid")
         case .keys(let failure): .keysUnavailable(failure.cause)
@@ -27,6 +30,7 @@ extension TokenRefusal {
     var notificationFailure: NotificationFailure {
         switch self {
         case .refused(let text), .clock(let text): .refused(text)
+        case .otherAudience(let audience): .otherAudience(audience)
         case .keys(.unknownKey): .refused("unknown kid")
         case .keys(let failure): .keysUnavailable(failure.cause)
         }
@@ -76,13 +80,31 @@ struct AppleTokenVerifier: Sendable {
 
     /// Rule for an absent kid: refused, however many keys there are. Apple always sends one.
     func verifySignature(of token: UnverifiedAppleToken) async throws(TokenRefusal) -> AppleTokenClaims {
-        guard let kid = token.jws.keyID, !kid.isEmpty, kid.utf8.count <= 128 else { throw .refused("kid is missing") }
+        let kid = try Self.keyID(of: token)
         let key: RSAPublicKey
         do throws(KeySetFailure) {
             key = try await keys.key(for: kid)
         } catch {
             throw .keys(error)
         }
+        return try Self.verify(token, with: key)
+    }
+
+    /// By the keys at hand alone: for what is refused anyway, nobody asks Apple.
+    /// - Returns: whether one of them is the token's and the signature is right.
+    func isSignedByHeldKey(_ token: UnverifiedAppleToken) -> Bool {
+        guard let key = (try? Self.keyID(of: token)).flatMap(keys.heldKey) else { return false }
+        return (try? Self.verify(token, with: key)) != nil
+    }
+
+    private static func keyID(of token: UnverifiedAppleToken) throws(TokenRefusal) -> String {
+        guard let kid = token.jws.keyID, !kid.isEmpty, kid.utf8.count <= 128 else { throw .refused("kid is missing") }
+        return kid
+    }
+
+    private static func verify(
+        _ token: UnverifiedAppleToken, with key: RSAPublicKey
+    ) throws(TokenRefusal) -> AppleTokenClaims {
         do throws(JOSEError) {
             try RS256.verify(token.jws, with: key)
         } catch {

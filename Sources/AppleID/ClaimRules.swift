@@ -36,6 +36,18 @@ enum ClaimRules {
         return audience
     }
 
+    /// The one client of a token that is meant for nobody of `allowed`; nil when `aud` is ours, several or unusable.
+    static func otherAudience(_ claims: JSONObject, than allowed: [String]) -> String? {
+        let audience =
+            switch claims["aud"] {
+            case .string(let audience): audience
+            case .array(let values): values.count == 1 ? values[0].stringValue : nil
+            default: nil as String?
+            }
+        guard let audience, isIdentifier(audience), !allowed.contains(where: audience.isExactly) else { return nil }
+        return audience
+    }
+
     /// `exp` and `iat` are required, `nbf` is honoured; each within the tolerance.
     static func validateTimes(_ claims: JSONObject, at now: Timestamp) throws(TokenRefusal) -> Timestamp {
         let times = JWTClaims(claims)

@@ -83,6 +83,11 @@ struct KeySetState {
         return .lead
     }
 
+    mutating func heldKey(for kid: String, policy: KeySetPolicy, at now: Timestamp) -> RSAPublicKey? {
+        dropExpired(policy: policy, at: now)
+        return keys?.key(for: kid)
+    }
+
     /// Whether the caller is to fetch, because the set is old enough.
     mutating func beginRenewal(policy: KeySetPolicy, at now: Timestamp) -> Bool {
         guard isArchiveLoaded, keys != nil, flight == nil, hasElapsed(policy.renewalAge, since: fetchedAt, at: now),

@@ -84,6 +84,7 @@ struct TokenCheck: Sendable {
         } catch {
             switch error {
             case .refused(let text), .clock(let text): throw .unverified(text)
+            case .otherAudience: throw .unverified("aud is not ours")
             case .keys(.unknownKey): throw .unverified("unknown kid")
             case .keys(let failure): throw .unavailable(failure.cause, mayHaveChecked: true)
             }

@@ -87,6 +87,8 @@ package enum SignInFailure: Error, Hashable, Sendable {
 package enum NotificationFailure: Error, Hashable, Sendable {
     /// Not Apple's, or not a notification: 400.
     case refused(String)
+    /// Apple's, and addressed to an app that is not configured: 400. At most 255 printable ASCII characters.
+    case otherAudience(String)
     /// The key set is unavailable, or the kid is unknown within the cool-down: 503, so that Apple may retry.
     case keysUnavailable(String)
     /// The durable write failed: 503.

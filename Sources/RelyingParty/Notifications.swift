@@ -1,13 +1,15 @@
 import Coding
 package import Logging
+internal import Synchronization
 
 /// Receives Apple's server-to-server notifications: verified, then recorded and applied in one durable transaction.
-/// Only what verified is stored. 200 for every outcome returned, 400 for `.refused`, 503 for the other failures.
+/// Only what verified is stored. 200 for every outcome returned, 400 for `.refused` and `.otherAudience`, 503 for the other failures.
 package final class Notifications: Sendable {
     private let provider: any IdentityProvider
     private let store: any NotificationStore
     private let clock: any WallClock
     private let logger: Logger
+    private let otherAudiences = Mutex(OtherAudienceReport())
     /// What became of posts.
     package let metrics = NotificationMetrics()
 
@@ -62,6 +64,14 @@ package final class Notifications: Sendable {
         case .refused(let detail):
             // Anyone can post here; at most a debug line and the caller's counter.
             logger.debug("notification refused", metadata: metadata(.notificationRefused, detail))
+        case .otherAudience(let audience):
+            guard let count = otherAudiences.withLock({ $0.count(at: clock.now()) }) else { break }
+            var metadata = metadata(
+                .notificationRefused,
+                "aud is not in apple.bundleIDs: if it is your primary App ID, or grouped with it, add it there")
+            metadata["aud"] = "\(audience)"
+            metadata["count"] = "\(count)"
+            logger.warning("notification for another app", metadata: metadata)
         case .keysUnavailable(let detail):
             logger.warning("notification not verified", metadata: metadata(.keysUnavailable, detail))
         case .storage(let detail):
@@ -71,6 +81,26 @@ package final class Notifications: Sendable {
 
     private func metadata(_ reason: ReasonCode, _ detail: String) -> Logger.Metadata {
         ["reason": "\(reason.rawValue)", "detail": "\(detail)"]
+    }
+}
+
+/// When the operator is told of notifications for other apps: of the first at once, then at most once a minute.
+struct OtherAudienceReport: Sendable {
+    /// Between two lines, in seconds.
+    private static let pause: Int64 = 60
+
+    private var toldAt: Timestamp?
+    private var untold = 0
+
+    /// Counts one.
+    /// - Returns: how many have come since the last line, when it is time for another.
+    mutating func count(at now: Timestamp) -> Int? {
+        untold += 1
+        // A clock that was set back does not keep the line away.
+        if let toldAt, now >= toldAt, now < toldAt.adding(seconds: Self.pause) { return nil }
+        toldAt = now
+        defer { untold = 0 }
+        return untold
     }
 }
 

@@ -116,7 +116,7 @@ package final class NotificationMetrics: Sendable {
         case applied, duplicate, stale
         case unknownSubject = "unknown_subject"
         case unknownType = "unknown_type"
-        /// Not Apple's: 400.
+        /// Not Apple's, or not for this site: 400.
         case refused
         case keysUnavailable = "keys_unavailable"
         /// The durable write failed: 503.
@@ -136,7 +136,7 @@ package final class NotificationMetrics: Sendable {
         init(_ failure: NotificationFailure) {
             self =
                 switch failure {
-                case .refused: .refused
+                case .refused, .otherAudience: .refused
                 case .keysUnavailable: .keysUnavailable
                 case .storage: .storage
                 }

@@ -44,6 +44,10 @@ package enum StandardStream: Int32, Sendable {
     /// Whether the reader of this pipe has gone, told before anything is written to it.
     package var hasLostItsReader: Bool { events(0, timeout: 0) & Int16(POLLERR) != 0 }
 
+    /// Waits until something can be read, be it the end.
+    /// - Returns: whether it can, after so many milliseconds at the latest.
+    package func hasSomething(within milliseconds: Int32) -> Bool { events(POLLIN, timeout: milliseconds) != 0 }
+
     private func events(_ wanted: Int32, timeout: Int32) -> Int16 {
         var poll = pollfd(fd: rawValue, events: Int16(wanted), revents: 0)
         // Invariant: one descriptor is asked for, and one is given.

@@ -59,7 +59,7 @@ enum WebFailure: Error, Sendable {
         switch self {
         case .signIn(let failure, _), .nativeSignIn(let failure):
             failure.isTemporary ? .serviceUnavailable : .badRequest
-        case .notification(.refused): .badRequest
+        case .notification(.refused), .notification(.otherAudience): .badRequest
         case .notification, .store: .serviceUnavailable
         case .routing(let failure): failure.status
         case .badRequest, .returnToRefused, .invalidRequest: .badRequest
@@ -104,7 +104,7 @@ enum WebFailure: Error, Sendable {
         case .nativeNotConfigured: .nativeNotConfigured
         case .signUpClosed: .signUpClosed
         case .signIn(let failure, _): failure.reasonCode
-        case .notification(.refused): .notificationRefused
+        case .notification(.refused), .notification(.otherAudience): .notificationRefused
         case .notification(.keysUnavailable): .keysUnavailable
         case .notification(.storage), .store: .unavailable
         case .routing(.notFound): .notFound

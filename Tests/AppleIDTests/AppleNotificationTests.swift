@@ -143,6 +143,45 @@ struct AppleNotificationTests {
         }
     }
 
+    @Test(
+        "What Apple signed for another app is told apart, by the keys at hand",
+        arguments: [
+            ("com.example.primary", "com.example.primary"), (["com.example.primary"], "com.example.primary"),
+        ] as [(JSONValue, String)])
+    func tellsAnotherApps(audience: JSONValue, name: String) async throws {
+        await apple.provider.keys.prepare()
+        let claims = Claims.notification().setting("aud", audience)
+        await #expect(throws: NotificationFailure.otherAudience(name)) { try await receive(claims) }
+        #expect(apple.keyFetches == 1)
+    }
+
+    @Test(
+        "What may be anybody's is not",
+        arguments: [
+            ("aud", ["com.example.primary", "com.example.other"]), ("aud", .string(String(repeating: "a", count: 256))),
+            ("aud", "com.example\u{1B}[31m"), ("aud", ""), ("aud", []), ("aud", [1]), ("events", nil), ("nonce", "n"),
+            ("iss", "https://example.com"), ("exp", .integer(TestClock.start.seconds - 3600)),
+        ] as [(String, JSONValue?)])
+    func tellsNoStrangers(name: String, value: JSONValue?) async throws {
+        await apple.provider.keys.prepare()
+        let claims = Claims.notification().setting("aud", "com.example.primary").setting(name, value)
+        #expect(try await refusal(of: claims) != nil)
+    }
+
+    @Test func anotherKeysSignatureTellsNothingOfAnotherApp() async throws {
+        await apple.provider.keys.prepare()
+        let claims = Claims.notification().setting("aud", "com.example.primary")
+        let forged = try apple.signer.sign(
+            header: #"{"kid":"T8tIJ1zSrO","alg":"RS256"}"#, payload: claims.json, key: IndependentSigner.strangersKey)
+        let unknown = try apple.signer.token(claims, kid: IndependentSigner.strangersKey)
+        for token in [forged, unknown] {
+            await #expect(throws: NotificationFailure.refused("aud is not ours")) {
+                try await receive(payload: token)
+            }
+        }
+        #expect(apple.keyFetches == 1, "no key is fetched for what is refused anyway")
+    }
+
     @Test func refusesAnotherKeysSignature() async throws {
         let token = try apple.signer.sign(
             header: #"{"kid":"T8tIJ1zSrO","alg":"RS256"}"#, payload: Claims.notification().json,

@@ -191,9 +191,17 @@ import Testing
     func theBarSaysHowFar(
         lines: Int, bytes: Int, total: Int?, seconds: Int, columns: Int, shown: String
     ) {
-        let text = ImportProgress.text(
-            lines: lines, bytes: bytes, total: total, elapsed: .seconds(seconds), columns: columns)
+        let text = ProgressLine.text(
+            count: lines, done: bytes, total: total, elapsed: .seconds(seconds), columns: columns)
         #expect(text == shown)
         #expect(text.utf8.count < columns)
+    }
+
+    @Test(arguments: [
+        ("reading", 0, 80, "reading  0:00"), ("reading", 65, 80, "reading  1:05"),
+        ("reading", 3_600, 80, "reading  60:00"), ("reading", 5, 10, "reading  "),
+    ])
+    func theLineSaysForHowLong(words: String, seconds: Int, columns: Int, shown: String) {
+        #expect(ProgressLine.text(words, elapsed: .seconds(seconds), columns: columns) == shown)
     }
 }

@@ -44,6 +44,34 @@ import Testing
         }
     }
 
+    @Test("the operator is told of another app's at once, then once a minute with their number")
+    func tellsOfOtherAudiences() async {
+        let bench = SignInBench()
+        let log = LogRecorder()
+        let notifications = Notifications(
+            provider: bench.apple, store: bench.store, clock: bench.clock, logger: log.logger)
+        func receive(_ audience: String, after seconds: Int64) async -> [String] {
+            let before = log.lines.count
+            bench.clock.advance(seconds: seconds)
+            bench.apple.set { $0.notificationResult = .failure(.otherAudience(audience)) }
+            await #expect(throws: NotificationFailure.otherAudience(audience)) { try await notifications.receive([]) }
+            return Array(log.lines.dropFirst(before))
+        }
+        let first = await receive("com.example.primary", after: 0)
+        #expect(first.count == 1)
+        #expect(first[0].hasPrefix("warning notification for another app"))
+        for part in ["com.example.primary", "apple.bundleIDs", #""count": 1"#, "notification_refused"] {
+            #expect(first[0].contains(part), "\(first[0])")
+        }
+        #expect(await receive("com.example.primary", after: 59).isEmpty)
+        #expect(await receive("com.example.other", after: 0).isEmpty)
+        let later = await receive("com.example.other", after: 1)
+        #expect(later.count == 1 && later[0].contains("com.example.other") && later[0].contains(#""count": 3"#))
+        #expect(await receive("com.example.other", after: 30).isEmpty)
+        // A clock set back by a day.
+        #expect(await receive("com.example.other", after: -86_400).count == 1)
+    }
+
     @Test(
         "an end takes the person's authorization only when no sign-in is later; ties are included",
         arguments: [

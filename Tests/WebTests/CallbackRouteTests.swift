@@ -234,7 +234,8 @@ import Web
     @Test(
         "Status by outcome",
         arguments: [
-            (nil, 200), (NotificationFailure.refused("x"), 400), (.keysUnavailable("x"), 503), (.storage("x"), 503),
+            (nil, 200), (NotificationFailure.refused("x"), 400), (.otherAudience("x"), 400),
+            (.keysUnavailable("x"), 503), (.storage("x"), 503),
         ] as [(NotificationFailure?, Int)])
     func status(_ failure: NotificationFailure?, code: Int) async throws {
         let site = try Site()
@@ -253,6 +254,8 @@ import Web
     @Test func onlyFailedVerificationsAreCharged() async throws {
         let site = try Site(adjust: { $0.limits.failedNotificationsPerMinute = 2 })
         for _ in 0..<10 { #expect(await site.send(.post, "/apple/notifications", body: "{}").status == .ok) }
+        site.apple.notificationFailure.withLock { $0 = .otherAudience("x") }
+        for _ in 0..<10 { #expect(await site.send(.post, "/apple/notifications", body: "{}").status == .badRequest) }
         site.apple.notificationFailure.withLock { $0 = .refused("x") }
         for _ in 0..<2 { #expect(await site.send(.post, "/apple/notifications", body: "{}").status == .badRequest) }
         let refused = await site.send(.post, "/apple/notifications", body: "{}")

@@ -30,7 +30,7 @@ enum MigrationBackup {
         let target = source + ".before-" + pending.name
         do {
             let copy = try StagedCopy(for: target)
-            try DatabaseCopy.write(source, to: copy.path)
+            try CheckedCopy.copyShowingProgress(source, to: copy.path)
             _ = try DatabaseExamination.examine(copy.path, at: clock.now())
             // One of that name is of a start that ended before it changed anything.
             try copy.land(replacing: true)

@@ -24,7 +24,7 @@ struct Restore {
     /// - Throws: `CommandFailure` with one line.
     static func prepare(
         _ file: String, _ configuration: Configuration, clock: any WallClock, random: any RandomSource
-    ) throws(CommandFailure) -> Restore {
+    ) async throws(CommandFailure) -> Restore {
         let directory = configuration.storage.directory
         do {
             try Database.prepareDirectory(directory)
@@ -50,15 +50,10 @@ struct Restore {
             throw CommandFailure(error.description)
         }
         let staging = try Staging(in: directory)
-        try CopyProgress.copy(file, to: staging.path)
-        let contents: DatabaseExamination
-        do {
-            contents = try DatabaseExamination.examine(
-                staging.path, keyring: keyring, origin: configuration.databaseOptions(for: .command).origin,
-                at: clock.now())
-        } catch {
-            throw CommandFailure("\(file) is not restored. Of its copy: \(error)")
-        }
+        try CheckedCopy.copy(file, to: staging.path)
+        let contents = try await CheckedCopy.examine(
+            staging.path, keyring: keyring, origin: configuration.databaseOptions(for: .command).origin, clock: clock,
+            orSay: "\(file) is not restored. Of its copy:")
         return Restore(
             contents: contents, configuration: configuration, keyring: keyring, random: random, clock: clock,
             locks: locks, staging: staging)

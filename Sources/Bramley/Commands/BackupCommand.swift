@@ -29,7 +29,7 @@ package struct BackupCommand: AsyncParsableCommand {
             let directory = try ConfigurationLoader.load(options.input).configuration.storage.directory
             let (file, force) = (file, force)
             let report = try await Interruption.cancelling {
-                try Self.backup(directory, to: file, replacing: force, clock: SystemClock())
+                try await Self.backup(directory, to: file, replacing: force, clock: SystemClock())
             }
             if output.json {
                 try CommandOutput.json { report.write(to: &$0) }
@@ -41,7 +41,7 @@ package struct BackupCommand: AsyncParsableCommand {
 
     private static func backup(
         _ directory: String, to file: String, replacing: Bool, clock: any WallClock
-    ) throws(CommandFailure) -> BackupReport {
+    ) async throws(CommandFailure) -> BackupReport {
         guard Database.exists(in: directory) else {
             throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
         }
@@ -51,14 +51,10 @@ package struct BackupCommand: AsyncParsableCommand {
         try checkTarget(file, source: source, replacing: replacing)
         let (start, now) = (ContinuousClock.now, clock.now())
         let copy = try StagedCopy(for: file)
-        try CopyProgress.copy(source, to: copy.path)
-        let contents: DatabaseExamination
-        do throws(StorageOpenError) {
-            contents = try DatabaseExamination.examine(copy.path, at: now)
-        } catch {
-            throw CommandFailure("The copy is not good, and was thrown away. \(error)")
-        }
-        guard !Task.isCancelled else { throw CommandFailure("Interrupted. Nothing was written.") }
+        try CheckedCopy.copy(source, to: copy.path)
+        let contents = try await CheckedCopy.examine(
+            copy.path, clock: clock, orSay: "The copy is not good, and was thrown away.")
+        guard !Task.isCancelled else { throw CheckedCopy.interrupted }
         try copy.land(replacing: replacing)
         return BackupReport(
             file: file, contents: contents, takenAt: now,

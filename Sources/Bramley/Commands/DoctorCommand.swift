@@ -18,7 +18,9 @@ package struct DoctorCommand: AsyncParsableCommand {
 
     package func run() async throws {
         try await CommandRun.reporting {
-            let diagnoses = try await Doctor.examine(options.input)
+            let diagnoses = try await ProgressLine.during("asking Apple and the server") {
+                try await Doctor.examine(options.input)
+            }
             if output.json { try printJSON(diagnoses) } else { try printText(diagnoses) }
             if diagnoses.contains(where: { $0.state == .wrong }) { throw ExitCode(1) }
         }

@@ -1,6 +1,7 @@
 package import ArgumentParser
 internal import Coding
 package import RelyingParty
+internal import Sockets
 internal import Storage
 internal import Web
 
@@ -119,7 +120,11 @@ package struct NotificationsReplayCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let ids = unknownSubjects ? try await withUnknownSubject(place) : jtis
             var failed = 0
-            for id in ids {
+            // On a terminal the lines themselves say how far it is.
+            var bar = StandardStream.output.isTerminal ? nil : ProgressLine(total: ids.count, unit: "notifications")
+            defer { bar?.clear() }
+            for (index, id) in ids.enumerated() {
+                bar?.update(count: index, done: index)
                 let replay = try await place.database.replayNotification(id, team: place.team, at: place.now)
                 if !isDone(replay) { failed += 1 }
                 try report(id, replay)

@@ -33,10 +33,13 @@ package struct RestoreCommand: AsyncParsableCommand {
             let file = file
             let start = ContinuousClock.now
             let restore = try await Interruption.cancelling {
-                try Restore.prepare(file, configuration, clock: SystemClock(), random: SystemRandom())
+                let restore = try await Restore.prepare(
+                    file, configuration, clock: SystemClock(), random: SystemRandom())
+                try confirmation.confirm(question(restore.contents, in: configuration.storage.directory))
+                return restore
             }
-            try confirmation.confirm(question(restore.contents, in: configuration.storage.directory))
-            let ended = endSessions ? try await restore.endSessions() : nil
+            let ended =
+                endSessions ? try await ProgressLine.during("signing everybody out", restore.endSessions) : nil
             let kept = try restore.commit()
             let milliseconds = Int64((ContinuousClock.now - start) / .milliseconds(1))
             let report = RestoreReport(

@@ -124,7 +124,10 @@ package struct SessionsRevokeCommand: AsyncParsableCommand {
         let cause = SessionEndCause.revokedByOperator
         if all {
             try confirmation.confirm("Everybody will be signed out.")
-            return (try await place.database.endAllSessions(cause: cause, at: place.now), 0)
+            let count = try await ProgressLine.during("signing everybody out") {
+                try await place.database.endAllSessions(cause: cause, at: place.now)
+            }
+            return (count, 0)
         }
         if let user {
             guard try await place.database.user(user) != nil else { throw CommandFailure("There is no user \(user).") }

@@ -16,7 +16,7 @@ struct ImportRun {
     let isRehearsal: Bool
     private var report = ImportReport()
     private var rehearsed = RehearsedKeys()
-    private var progress: ImportProgress
+    private var progress: ProgressLine
     private var pending: [(line: Int, entry: Entry)] = []
     private let reader: LineReader
     private let clientIDs: [String]
@@ -31,7 +31,7 @@ struct ImportRun {
         self.place = place
         self.isRehearsal = isRehearsal
         reader = LineReader(file)
-        progress = ImportProgress(total: file.size)
+        progress = ProgressLine(total: file.size)
         clientIDs = [place.configuration.apple.servicesID] + place.configuration.apple.bundleIDs
         report.isRehearsal = isRehearsal
     }
@@ -42,7 +42,7 @@ struct ImportRun {
             while !Task.isCancelled, let line = try reader.next() {
                 read(line)
                 if pending.count == Self.batch { try await write() }
-                progress.update(lines: report.lines + pending.count, bytes: reader.bytesRead)
+                progress.update(count: report.lines + pending.count, done: reader.bytesRead)
             }
             report.isComplete = !Task.isCancelled
             if report.isComplete { try await write() }

@@ -11,10 +11,9 @@ enum TransferProgress {
             try? await Task.sleep(for: .milliseconds(milliseconds))
             return !Task.isCancelled
         }
-        var bar = ImportProgress(total: total, unit: "people")
+        var bar = ProgressLine(total: total, unit: "people")
         defer { bar.clear() }
-        bar.update(lines: 0, bytes: 0)
-        return try await run.run { asked in bar.update(lines: asked, bytes: asked) }
+        return try await run.run { asked in bar.update(count: asked, done: asked) }
     }
 }
 

@@ -24,29 +24,55 @@ package struct DatabaseExamination: Hashable, Sendable {
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
     ) throws(StorageOpenError) -> DatabaseExamination {
         do {
-            let queue = try SQLiteQueue(try DatabaseCopy.open(path, isReadOnly: true))
-            defer { try? queue.close() }
-            return try queue.sync { connection in
-                let schema = SchemaCheck(path: path, steps: Schema.steps)
-                guard try schema.isOurs(connection) else { throw StorageOpenError.foreign(path) }
-                if let keyring, let origin {
-                    try Migrations(path: path, steps: Schema.steps, origin: origin, keyring: keyring)
-                        .inspect(connection)
-                }
-                let pending = try schema.pendingSteps(connection)
-                try checkWhole(connection, path)
-                return DatabaseExamination(
-                    bytes: try connection.size(),
-                    schema: try connection.firstRow("SELECT max(name) FROM migration")?[0] as String? ?? "",
-                    isOlder: !pending.isEmpty, users: try connection.count("SELECT count(*) FROM user"),
-                    sessions: try connection.count(
-                        "SELECT count(*) FROM session WHERE expires_at > ?", [now.milliseconds]),
-                    sealingKeyID: try connection.firstRow(
-                        "SELECT value FROM meta WHERE key = ?", [Migrations.sealingKeyID]
-                    ).map { String(decoding: try $0.bytes(0), as: UTF8.self) })
-            }
+            return try examine(
+                try DatabaseCopy.open(path, isReadOnly: true), path, keyring: keyring, origin: origin, at: now)
         } catch {
             throw StorageOpenError(error, path: path)
+        }
+    }
+
+    /// The same, on the calling thread too, for who may have had enough of it.
+    /// - Throws: `CancellationError` soon after the task is cancelled; `StorageOpenError` else.
+    package static func examineUntilCancelled(
+        _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
+    ) async throws -> DatabaseExamination {
+        do {
+            let database = try DatabaseCopy.open(path, isReadOnly: true)
+            return try await withTaskCancellationHandler {
+                try Task.checkCancellation()
+                return try examine(database, path, keyring: keyring, origin: origin, at: now)
+            } onCancel: {
+                database.interrupt()
+            }
+        } catch {
+            // The statement it came in says only that it was interrupted.
+            try Task.checkCancellation()
+            throw StorageOpenError(error, path: path)
+        }
+    }
+
+    private static func examine(
+        _ database: DatabaseQueue, _ path: String, keyring: SealingKeyring?, origin: DatabaseOrigin?, at now: Timestamp
+    ) throws -> DatabaseExamination {
+        let queue = try SQLiteQueue(database)
+        defer { try? queue.close() }
+        return try queue.sync { connection in
+            let schema = SchemaCheck(path: path, steps: Schema.steps)
+            guard try schema.isOurs(connection) else { throw StorageOpenError.foreign(path) }
+            if let keyring, let origin {
+                try Migrations(path: path, steps: Schema.steps, origin: origin, keyring: keyring).inspect(connection)
+            }
+            let pending = try schema.pendingSteps(connection)
+            try checkWhole(connection, path)
+            return DatabaseExamination(
+                bytes: try connection.size(),
+                schema: try connection.firstRow("SELECT max(name) FROM migration")?[0] as String? ?? "",
+                isOlder: !pending.isEmpty, users: try connection.count("SELECT count(*) FROM user"),
+                sessions: try connection.count(
+                    "SELECT count(*) FROM session WHERE expires_at > ?", [now.milliseconds]),
+                sealingKeyID: try connection.firstRow(
+                    "SELECT value FROM meta WHERE key = ?", [Migrations.sealingKeyID]
+                ).map { String(decoding: try $0.bytes(0), as: UTF8.self) })
         }
     }
 

@@ -22,7 +22,11 @@ struct NotificationRoute: Sendable {
         } catch {
             // What could not be verified is charged too: a made-up kid is told from a new one only by the next fetch,
             // and each costs a warning in the log.
-            if case .storage = error {} else { _ = failures.take(request.client, now: now) }
+            switch error {
+            case .refused, .keysUnavailable: _ = failures.take(request.client, now: now)
+            // Apple's own: those for an app nobody named must not crowd out the others.
+            case .otherAudience, .storage: break
+            }
             throw .notification(error)
         }
         return responses.empty(.ok)

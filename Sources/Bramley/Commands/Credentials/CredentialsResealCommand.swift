@@ -36,11 +36,11 @@ package struct CredentialsResealCommand: AsyncParsableCommand {
 
     private static func reseal(_ place: OperatorDatabase) async throws -> ResealReport {
         let resealing = Resealing(store: place.database, keyring: place.keyring, clock: SystemClock())
-        var bar: ImportProgress?
+        var bar: ProgressLine?
         do throws(Resealing.Refusal) {
             let report = try await resealing.run { progress in
-                if bar == nil { bar = ImportProgress(total: progress.total, unit: "tokens") }
-                bar?.update(lines: progress.looked, bytes: progress.looked)
+                if bar == nil { bar = ProgressLine(total: progress.total, unit: "tokens") }
+                bar?.update(count: progress.looked, done: progress.looked)
             }
             bar?.clear()
             return report

@@ -35,7 +35,9 @@ package struct CredentialsResumeCommand: AsyncParsableCommand {
                     all sessions, and for 24 hours no wave is stopped.
                     """)
             }
-            let done = try await place.database.resumeChecks(accepting: accept, at: place.now)
+            let done = try await ProgressLine.during("resuming the checks") {
+                try await place.database.resumeChecks(accepting: accept, at: place.now)
+            }
             if output.json {
                 try CommandOutput.json { writer in
                     writer.beginObject()

@@ -3,6 +3,9 @@ internal import Sockets
 
 /// Asks before what cannot be taken back.
 package struct ConfirmationOptions: ParsableArguments {
+    /// Milliseconds between two looks whether a signal came instead of an answer.
+    private static let look: Int32 = 100
+
     @Flag(help: "Do not ask. For scripts.")
     package var yes = false
 
@@ -21,6 +24,11 @@ package struct ConfirmationOptions: ParsableArguments {
         let words = id == nil ? "yes" : "yes, or the id,"
         let prompt = "\(TerminalText.safe(question))\nType \(words) to go on: "
         StandardError().write(Array(prompt.utf8))
+        while !StandardStream.input.hasSomething(within: Self.look) {
+            guard Task.isCancelled else { continue }
+            StandardError().write([UInt8(ascii: "\n")])
+            throw CommandFailure("Interrupted. Nothing was done.")
+        }
         let answer = readLine() ?? ""
         guard Self.agrees(answer, id: id) else { throw CommandFailure("Nothing was done.") }
     }

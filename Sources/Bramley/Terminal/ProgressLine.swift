@@ -1,0 +1,103 @@
+internal import Sockets
+
+/// How far a command is that takes longer than a second: one line on standard error, on a terminal alone, written over in
+/// place and gone at the end. Into a file or a pipe nothing is written.
+struct ProgressLine {
+    /// Before the line is shown.
+    private static let patience = Duration.seconds(1)
+    /// Between two looks of it.
+    private static let interval = Duration.milliseconds(100)
+
+    private enum Form {
+        /// What is counted, and of how many.
+        case count(unit: String, total: Int?)
+        /// What is done, where nobody knows how far it is.
+        case words(String)
+    }
+
+    private let isShown = StandardStream.error.isTerminal
+    private let form: Form
+    private let startedAt = ContinuousClock.now
+    private var drawnAt: ContinuousClock.Instant?
+
+    /// - Parameters:
+    ///   - total: bytes of the input, or of whatever is counted; nil when it is not known.
+    ///   - unit: what is counted in words.
+    init(total: Int?, unit: String = "lines") {
+        form = .count(unit: unit, total: total)
+    }
+
+    /// - Parameter words: what is done, as in `reading the copy back`.
+    init(_ words: String) {
+        form = .words(words)
+    }
+
+    /// - Parameters:
+    ///   - count: how many of the unit are done.
+    ///   - done: how much of the total that is.
+    mutating func update(count: Int = 0, done: Int = 0) {
+        let now = ContinuousClock.now
+        guard isShown, now - startedAt >= Self.patience, drawnAt.map({ now - $0 >= Self.interval }) ?? true else {
+            return
+        }
+        drawnAt = now
+        let (elapsed, columns) = (now - startedAt, StandardStream.error.columns ?? 80)
+        let text =
+            switch form {
+            case .count(let unit, let total):
+                Self.text(count: count, done: done, total: total, unit: unit, elapsed: elapsed, columns: columns)
+            case .words(let words): Self.text(words, elapsed: elapsed, columns: columns)
+            }
+        StandardError().write(Array("\r\(text)\u{1B}[K".utf8))
+    }
+
+    /// Takes the line away, so that something else can be written in its place.
+    mutating func clear() {
+        guard isShown, drawnAt != nil else { return }
+        drawnAt = nil
+        StandardError().write(Array("\r\u{1B}[K".utf8))
+    }
+
+    /// Shows `words`, and for how long already, until `body` has ended: for what cannot say how far it is.
+    static func during<Value: Sendable>(_ words: String, _ body: () async throws -> Value) async throws -> Value {
+        // Ended and waited for where this returns, before anything else is written.
+        async let _: Void = show(words)
+        return try await body()
+    }
+
+    private static func show(_ words: String) async {
+        guard StandardStream.error.isTerminal else { return }
+        var line = ProgressLine(words)
+        while (try? await Task.sleep(for: interval)) != nil { line.update() }
+        line.clear()
+    }
+
+    /// `[#####     ]  50 %  1000 lines  500/s  0:02 left`, at most `columns - 1` wide.
+    static func text(
+        count: Int, done: Int, total: Int?, unit: String = "lines", elapsed: Duration, columns: Int
+    ) -> String {
+        let milliseconds = max(1, Int(elapsed / .milliseconds(1)))
+        var words = "\(count) \(unit)  \(count * 1000 / milliseconds)/s"
+        guard let total, total > 0 else { return String(words.prefix(columns - 1)) }
+        let done = min(done, total)
+        if done > 0, milliseconds > 1000 {
+            words += "  \(Self.clock(milliseconds / 1000 * (total - done) / done)) left"
+        }
+        let percent = done * 100 / total
+        let padding = String(repeating: " ", count: percent < 10 ? 2 : percent < 100 ? 1 : 0)
+        words = "\(padding)\(percent) %  \(words)"
+        let width = min(40, columns - words.count - 4)
+        guard width >= 5 else { return String(words.prefix(columns - 1)) }
+        let filled = width * done / total
+        return "[\(String(repeating: "#", count: filled))\(String(repeating: " ", count: width - filled))] \(words)"
+    }
+
+    /// `reading the copy back  0:02`, at most `columns - 1` wide.
+    static func text(_ words: String, elapsed: Duration, columns: Int) -> String {
+        String("\(words)  \(clock(Int(elapsed / .seconds(1))))".prefix(columns - 1))
+    }
+
+    private static func clock(_ seconds: Int) -> String {
+        "\(seconds / 60):\(seconds % 60 < 10 ? "0" : "")\(seconds % 60)"
+    }
+}
