@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
 # `make run`: Bramley and a simulated Apple on this machine, until Ctrl-C. What people did is kept in .build/demo.
+#
+# The tests set DEMO_BIN (programs that are built), DEMO_DATA (another folder) and DEMO_PORT (another first port).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/demo-parts.sh
 
 need_linux
-build_programs
+if [ -n "${DEMO_BIN:-}" ]; then bin=$DEMO_BIN; else build_programs; fi
 
-demo=.build/demo
+demo=${DEMO_DATA:-.build/demo}
 key=$demo/AuthKey_$key_id.p8
 umask 077
 mkdir -p "$demo"
 make_key "$key"
 
-port=$(choose_port 8080)
-admin_port=$(choose_port 9090)
-apple_port=$(choose_port 9700)
+usual=${DEMO_PORT:-8080}
+port=$(choose_port "$usual")
+admin_port=$(choose_port $((usual + 1010)))
+apple_port=$(choose_port $((usual + 1620)))
 url=http://localhost:$port
 apple=http://127.0.0.1:$apple_port
 
@@ -57,7 +60,7 @@ cat <<TEXT
   Simulated Apple and its control page: $apple/
   Stop with Ctrl-C. Start again with \`make run\`: whoever was signed in still is.
 TEXT
-[ "$port" = 8080 ] || echo "  (Port 8080 was taken, so it is $port.)"
+[ "$port" = "$usual" ] || echo "  (Port $usual was taken, so it is $port.)"
 echo
 
 # Until one of them ends by itself; a signal ends the wait through its trap.

@@ -19,7 +19,7 @@ if ! swift test --skip-build 2>&1 | tee "$swift_log"; then
     exit 1
 fi
 
-echo "== tests in Python: deployment, commands, API, webhooks, apps, linking, a second Apple, chaos, limits, browser, proxies, examples, TLS, http-echo, HTTP/2 =="
+echo "== tests in Python: deployment, commands, API, webhooks, apps, linking, a second Apple, chaos, limits, browser, proxies, examples, TLS, documents, http-echo, HTTP/2 =="
 python=$(scripts/venv.sh)
 
 # run_line NUMBER FOLDER...: one suite after another. What they printed is shown when all are done.
@@ -37,7 +37,7 @@ exec 3>&1
 
 # Most of them wait for a browser or a server, so that two at once take little more than half the time.
 failed=0
-run_line 1 Browser Commands Linking Chaos TLS Limits &
+run_line 1 Browser Commands Linking Chaos TLS Limits Documents &
 first=$!
 run_line 2 Deployment API Webhooks Native Apple Proxies Examples Echo HTTP2 || failed=1
 wait "$first" || failed=1
