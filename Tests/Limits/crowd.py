@@ -55,7 +55,9 @@ class Crowd:
     def stop(self) -> None:
         self.stopping.set()
         for thread in self.threads:
-            thread.join(timeout=60)
+            # Nobody has begun when the first sign-in failed.
+            if thread.ident:
+                thread.join(timeout=60)
 
     def run(self, work, index: int) -> None:
         try:
