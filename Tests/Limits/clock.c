@@ -1,5 +1,6 @@
-// The machine's wall clock, set while a program runs. Preloaded (LD_PRELOAD) into the server: what the file CLOCK_OFFSET
-// holds, in seconds, is added to the time of day. The clock that only counts is left as it is, as by settimeofday(2).
+// The machine's wall clock, set while a program runs. Preloaded (LD_PRELOAD) into the server: what the file
+// CLOCK_OFFSET holds, in seconds, is added to the time of day. The clock that only counts is left as it is, as by
+// settimeofday(2).
 //
 // libfaketime changes the environment before `main`, and Swift's runtime then no longer finds the program's arguments.
 #define _GNU_SOURCE

@@ -53,9 +53,9 @@ def make_crowd():
     """People and proxies at a server, who stop when the test ends."""
     made = []
 
-    def make(place: Place, **numbers) -> Crowd:
+    def make(place: Place, patience: float = 0, **numbers) -> Crowd:
         made.append(Crowd(place, **numbers))
-        made[-1].start()
+        made[-1].start(patience)
         return made[-1]
 
     yield make

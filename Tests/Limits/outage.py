@@ -30,7 +30,8 @@ def endure(place, crowd, begin, end, cause: str, advice: str, refusals: int = 20
     assert status == 503 and text.startswith("not ready: the database does not take writes: ") and cause in text
     assert place.health("/healthz")[0] == 200
     assert place.metric("bramley_ready") == 0
-    tell_apple(place, 503)
+    # Or no answer, when the write waits for longer than Apple does.
+    tell_apple(place, 503, None)
 
     within(RECOVERY, lambda: place.lines(WRITES_FAIL, after=size), "the operator's line")
     lines, seconds = place.lines(after=size), time.monotonic() - start
@@ -88,9 +89,9 @@ def check_page(
     assert numbers & {line.get("error_id") for line in lines}
 
 
-def tell_apple(place, status: int) -> None:
+def tell_apple(place, *statuses: int | None) -> None:
     """A notification is acknowledged when it is durable, and never otherwise."""
     place.site.apple.call("POST", "people", {
         "id": "told", "givenName": "Ada", "familyName": "Orchard", "email": "told@example.com"})
     told = place.site.apple.call("POST", "notifications", {"type": "email-disabled", "person": "told"})
-    assert [delivery.get("status") for delivery in told["deliveries"]] == [status], told
+    assert [delivery.get("status") in statuses for delivery in told["deliveries"]] == [True], told

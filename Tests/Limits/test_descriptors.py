@@ -61,12 +61,12 @@ class Flood:
 def test_more_visitors_than_descriptors(make_place, make_crowd, begin):
     place = make_place({
         "server.trustedProxies": ["127.0.0.1/32"], "server.limits.connections": 500, "server.limits.bodyTimeout": 60,
-        "server.limits.connectionsPerAddress": 6})
+        "server.limits.connectionsPerAddress": 4})
     begin(place)
     within(RECOVERY, lambda: place.lines(FEW), "the operator's line", place.text)
     told = place.lines(FEW)
     assert len(told) == 1 and told[0]["descriptors"] == "64" and "LimitNOFILE" in told[0]["do"], told
-    crowd = make_crowd(place)
+    crowd = make_crowd(place, signers=1, kept=1)
     within(RECOVERY, lambda: crowd.statuses(0, "sign-in")[303] >= 20, "twenty sign-ins before", place.text)
 
     # One address cannot have them all.
@@ -105,7 +105,7 @@ def test_more_visitors_than_descriptors(make_place, make_crowd, begin):
     assert place.lives
 
     flood.end()
-    after = make_crowd(place)
+    after = make_crowd(place, patience=RECOVERY)
     mark = after.mark()
     within(RECOVERY, lambda: after.statuses(mark, "sign-in")[303] >= 20, "sign-ins again", place.text)
     assert set(after.statuses(mark, "fresh")) == {204}

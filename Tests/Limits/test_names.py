@@ -76,17 +76,7 @@ def test_names_that_do_not_resolve_fail_sign_ins_clearly_and_nothing_else(names,
     within(RECOVERY, lambda: place.lines("Apple's keys are unavailable"), "the operator's line", place.text)
     assert APPLE in place.lines("Apple's keys are unavailable")[0]["cause"]
     names.know(True)
-    crowd = None
-
-    def is_back() -> bool:
-        nonlocal crowd
-        try:
-            crowd = make_crowd(place)
-            return True
-        except AssertionError:
-            return False
-
-    within(RECOVERY, is_back, "the first sign-in", place.text)
+    crowd = make_crowd(place, patience=RECOVERY)
     within(RECOVERY, lambda: crowd.statuses(0, "sign-in")[303] >= 20, "twenty sign-ins before", place.text)
 
     # Gone while it runs. Connections that are open go on: they are closed as any network does now and then.
