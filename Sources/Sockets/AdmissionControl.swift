@@ -8,7 +8,7 @@ package struct AdmissionTally: Hashable, Sendable {
     package var refusedByAddress = 0
     /// Closed while they waited for a request, to make room for others.
     package var shed = 0
-    /// Closed at accept: the process has no descriptor left for them.
+    /// Closed at accept: the process has no descriptor left for them, or none to spare.
     package var withoutDescriptor = 0
 
     package init() {}
@@ -21,6 +21,8 @@ package final class AdmissionControl: Sendable {
         var perAddress: [IPAddress: Int] = [:]
         var admitted = 0
         var tally = AdmissionTally()
+        /// How many there are descriptors for, where that is fewer than the maximum.
+        var room = Int.max
     }
 
     private let counts = Mutex(Counts())
@@ -40,6 +42,14 @@ package final class AdmissionControl: Sendable {
         self.exempt = exempt
     }
 
+    /// - Parameter count: as many connections as the process has descriptors for.
+    package func setRoom(_ count: Int) {
+        counts.withLock { $0.room = count }
+    }
+
+    /// As many connections are open as there are descriptors for.
+    var isWithoutRoom: Bool { counts.withLock { $0.total >= $0.room } }
+
     package var total: Int { counts.withLock { $0.total } }
     /// Connections let in since the start.
     package var admitted: Int { counts.withLock { $0.admitted } }
@@ -49,6 +59,7 @@ package final class AdmissionControl: Sendable {
     /// sake of whoever sends none: those beyond seven eighths of the most there may be, and a few more, since looking
     /// for one costs as much as looking for many. 0 below that.
     var crowd: Int {
+        let (total, maximum) = counts.withLock { ($0.total, min(self.maximum, $0.room)) }
         let excess = total - (maximum - max(1, maximum / 8))
         return excess > 0 ? excess + min(32, maximum / 16) : 0
     }
@@ -69,6 +80,10 @@ package final class AdmissionControl: Sendable {
             let here = counts.perAddress[key, default: 0]
             guard counts.total < maximum else {
                 counts.tally.refused += 1
+                return false
+            }
+            guard counts.total < counts.room else {
+                counts.tally.withoutDescriptor += 1
                 return false
             }
             guard isExempt || here < maximumPerAddress else {

@@ -51,7 +51,7 @@ package class Channel: @unchecked Sendable {
     func retire() {}
     func abort() {}
     /// Whether closing it now costs nobody an answer, as far as is known without asking the kernel.
-    var isExpendable: Bool { false }
+    func isExpendable(among admission: AdmissionControl) -> Bool { false }
     /// Closes it to make room, unless there is a reason not to; whether it did.
     func giveWay() -> Bool { false }
 }

@@ -354,11 +354,12 @@ internal import Synchronization
         }
     }
 
-    /// Closes up to `count` connections that wait for a request, those first whose time is up first.
+    /// Closes up to `count` connections that wait for a request, those first whose time is up first. Only of those that
+    /// count together: a crowd of visitors closes none of the operator's.
     /// - Returns: how many were closed.
-    func shed(_ count: Int) -> Int {
+    func shed(_ count: Int, of admission: AdmissionControl) -> Int {
         assertOnLoop()
-        var candidates = slots.compactMap { slot in slot.channel.flatMap { $0.isExpendable ? $0 : nil } }
+        var candidates = slots.compactMap { slot in slot.channel.flatMap { $0.isExpendable(among: admission) ? $0 : nil } }
         if candidates.count > count { candidates.sort { $0.deadline < $1.deadline } }
         var closed = 0
         for channel in candidates where closed < count && channel.giveWay() { closed += 1 }

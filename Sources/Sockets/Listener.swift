@@ -92,7 +92,7 @@ package final class Listener: Channel, @unchecked Sendable {
     }
 
     @discardableResult private func shed(_ wanted: Int) -> Int {
-        let count = loop.shed(wanted)
+        let count = loop.shed(wanted, of: admission)
         if count < wanted { nextShedding = loop.now.adding(milliseconds: Self.pause) }
         admission.note(shed: count)
         return count
@@ -101,7 +101,8 @@ package final class Listener: Channel, @unchecked Sendable {
     private func acceptBatch(_ limit: Int) {
         var mayShed = loop.now >= nextShedding
         for _ in 0..<limit {
-            switch accept(descriptor) {
+            // What is left is not for visitors: as if there were none.
+            switch admission.isWithoutRoom ? .exhausted(EMFILE) : accept(descriptor) {
             case .connection(let descriptor, let peer):
                 admit(descriptor, peer)
             case .none: return

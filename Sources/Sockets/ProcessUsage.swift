@@ -16,13 +16,30 @@ package struct ProcessUsage: Sendable {
         var usage = rusage()
         // Safe: getrusage(2) writes one `rusage` and keeps no pointer. It cannot fail for the process itself.
         _ = unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        var limit = rlimit()
-        // Safe: getrlimit(2) writes one `rlimit` and keeps no pointer.
-        let hasLimit = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0
         return ProcessUsage(
             processorTime: nanoseconds(usage.ru_utime) &+ nanoseconds(usage.ru_stime),
-            residentMemory: readResidentMemory(), openDescriptors: countDescriptors(),
-            maximumDescriptors: hasLimit ? Int(clamping: limit.rlim_cur) : nil)
+            residentMemory: readResidentMemory(), openDescriptors: openDescriptorCount,
+            maximumDescriptors: descriptorLimit)
+    }
+
+    /// The most descriptors there may be, now.
+    package static var descriptorLimit: Int? {
+        var limit = rlimit()
+        // Safe: getrlimit(2) writes one `rlimit` and keeps no pointer.
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return nil }
+        return Int(clamping: limit.rlim_cur)
+    }
+
+    /// Raises the soft limit to `count` descriptors, or as near as the hard one allows. What the system refuses stays.
+    package static func raiseDescriptorLimit(to count: Int) {
+        var limit = rlimit()
+        let wanted = rlim_t(clamping: count)
+        // Safe: getrlimit(2) writes one `rlimit`, setrlimit(2) reads one, and neither keeps a pointer.
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < wanted else {
+            return
+        }
+        limit.rlim_cur = min(wanted, limit.rlim_max)
+        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     private static func nanoseconds(_ time: timeval) -> Int64 {
@@ -41,7 +58,7 @@ package struct ProcessUsage: Sendable {
     }
 
     /// The kernel gives the directory of descriptors their number as its size since Linux 6.2.
-    private static func countDescriptors() -> Int? {
+    package static var openDescriptorCount: Int? {
         var status = stat()
         // Safe: stat(2) writes one `stat` and keeps no pointer.
         if unsafe stat("/proc/self/fd", &status) == 0, status.st_size > 0 { return Int(status.st_size) }

@@ -313,11 +313,13 @@ internal import Glibc
         abandon()
     }
 
-    override var isExpendable: Bool { (isParked || waitsForHead) && admission != nil }
+    override func isExpendable(among admission: AdmissionControl) -> Bool {
+        (isParked || waitsForHead) && self.admission === admission
+    }
 
     override func giveWay() -> Bool {
         // A request may have come of which epoll has not told yet.
-        guard isExpendable, !SystemCalls.hasInput(descriptor) else { return false }
+        guard isParked || waitsForHead, !SystemCalls.hasInput(descriptor) else { return false }
         abandon()
         return true
     }

@@ -1,4 +1,6 @@
-import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,23 @@ from place import Place
 def own_mounts():
     """What is mounted here is seen by this run and what it starts alone, and goes with it."""
     enter()
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory):
+    """Compiles a file of this folder to what can be preloaded."""
+    folder = tmp_path_factory.mktemp("libraries")
+
+    def make(name: str) -> Path:
+        file = folder / f"{name}.so"
+        # Swift brings one along.
+        compiler = shutil.which("clang") or "cc"
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", str(file),
+             str(Path(__file__).with_name(f"{name}.c")), "-ldl"], check=True)
+        return file
+
+    return make
 
 
 @pytest.fixture
@@ -34,9 +53,9 @@ def make_crowd():
     """People and proxies at a server, who stop when the test ends."""
     made = []
 
-    def make(place: Place, **numbers) -> Crowd:
+    def make(place: Place, patience: float = 0, **numbers) -> Crowd:
         made.append(Crowd(place, **numbers))
-        made[-1].start()
+        made[-1].start(patience)
         return made[-1]
 
     yield make

@@ -44,10 +44,15 @@ class Crowd:
             *((self.ask_on_one_connection, index) for index in range(kept)),
             *((self.ask_on_fresh_connections, index) for index in range(fresh))]]
 
-    def start(self) -> None:
-        # Somebody whom the proxies can ask for.
-        token, answer = self.sign_in(self.name(), "10.1.0.1")
-        assert token, answer
+    def start(self, patience: float) -> None:
+        """Begins with somebody whom the proxies can ask for, and who may try for so many seconds."""
+        begun, count = time.monotonic(), 0
+        while True:
+            count += 1
+            token, answer = self.sign_in(self.name(), f"10.1.0.{count % 250 + 1}")
+            if token:
+                break
+            assert time.monotonic() - begun < patience, answer
         self.signed_in.append(token)
         for thread in self.threads:
             thread.start()
@@ -55,7 +60,9 @@ class Crowd:
     def stop(self) -> None:
         self.stopping.set()
         for thread in self.threads:
-            thread.join(timeout=60)
+            # Nobody has begun when the first sign-in failed.
+            if thread.ident:
+                thread.join(timeout=60)
 
     def run(self, work, index: int) -> None:
         try:

@@ -30,7 +30,8 @@ def endure(place, crowd, begin, end, cause: str, advice: str, refusals: int = 20
     assert status == 503 and text.startswith("not ready: the database does not take writes: ") and cause in text
     assert place.health("/healthz")[0] == 200
     assert place.metric("bramley_ready") == 0
-    tell_apple(place, 503)
+    # Or no answer, when the write waits for longer than Apple does.
+    tell_apple(place, 503, None)
 
     within(RECOVERY, lambda: place.lines(WRITES_FAIL, after=size), "the operator's line")
     lines, seconds = place.lines(after=size), time.monotonic() - start
@@ -72,22 +73,25 @@ def finish(place, crowd) -> None:
     place.check_kept(crowd.tokens())
 
 
-def check_page(crowd, mark: int, lines: list[dict], statuses: tuple[int, ...] = (503,)) -> None:
-    """A page says what happened, what to do next, and a number that the log knows."""
+def check_page(
+        crowd, mark: int, lines: list[dict], statuses: tuple[int, ...] = (503,), words: str = "nobody was signed in",
+) -> None:
+    """A page says what happened in these words, offers another try, and has a number that the log knows."""
     refused = [answer for answer in crowd.since(mark, "sign-in") if answer.status in statuses]
     numbers = set()
     for answer in refused:
         assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-        assert 0 < int(answer.headers["Retry-After"]) <= 120 or answer.status != 503
-        assert "nobody was signed in" in answer.text and "Try again" in answer.text
+        if answer.status == 503:
+            assert 0 < int(answer.headers["Retry-After"]) <= 120
+        assert words in answer.text and "Try again" in answer.text, answer.text
         numbers |= set(re.findall(r"Error number <code>([0-9A-F-]{11})</code>", answer.text))
     assert refused and len(numbers) == len(refused)
     assert numbers & {line.get("error_id") for line in lines}
 
 
-def tell_apple(place, status: int) -> None:
+def tell_apple(place, *statuses: int | None) -> None:
     """A notification is acknowledged when it is durable, and never otherwise."""
     place.site.apple.call("POST", "people", {
         "id": "told", "givenName": "Ada", "familyName": "Orchard", "email": "told@example.com"})
     told = place.site.apple.call("POST", "notifications", {"type": "email-disabled", "person": "told"})
-    assert [delivery.get("status") for delivery in told["deliveries"]] == [status], told
+    assert [delivery.get("status") in statuses for delivery in told["deliveries"]] == [True], told

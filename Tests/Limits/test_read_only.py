@@ -1,30 +1,16 @@
 """The file system of the data directory becomes read-only under the server, or is so from the start."""
 
-import shutil
 import subprocess
-
-import pytest
 
 from namespace import mount
 from outage import endure
-
-
-@pytest.fixture
-def library(tmp_path_factory):
-    file = tmp_path_factory.mktemp("library") / "readonly.so"
-    source = __file__.rsplit("/", 1)[0] + "/readonly.c"
-    # Swift brings one along.
-    compiler = shutil.which("clang") or "cc"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror", "-o", file, source, "-ldl"], check=True)
-    return file
 
 
 def test_a_disk_that_becomes_read_only_is_told_and_loses_nothing(make_place, make_crowd, library):
     place = make_place()
     switch = place.folder / "read-only"
     place.start(environment={
-        "LD_PRELOAD": str(library), "READ_ONLY_SWITCH": str(switch), "READ_ONLY_FOLDER": str(place.data)})
+        "LD_PRELOAD": str(library("readonly")), "READ_ONLY_SWITCH": str(switch), "READ_ONLY_FOLDER": str(place.data)})
     endure(place, make_crowd(place), switch.touch, switch.unlink, "disk I/O error", "read-only")
 
 

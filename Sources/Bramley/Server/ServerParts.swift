@@ -34,6 +34,8 @@ final class ServerParts: Sendable {
     private let verifierSecrets: WebhookSecretFile?
     private let clock: any WallClock
     private let logger: Logger
+    /// `server.limits.connections`.
+    private let connections: Int
 
     /// Events on their way to applications.
     private struct Webhooks: Sendable {
@@ -52,6 +54,7 @@ final class ServerParts: Sendable {
         self.webConfiguration = webConfiguration
         self.clock = clock
         self.logger = logger
+        connections = configuration.server.limits.connections
         let pages = try Pages(configuration: webConfiguration)
         group = try EventLoopGroup(count: configuration.server.threads)
         database = try Database(
@@ -255,9 +258,13 @@ final class ServerParts: Sendable {
             }
         }
         StoreReportJob(database: database, clock: clock, logger: logger).start(on: loop)
-        loop.spawn { [admission, logger] in
+        let room = DescriptorRoom(wanted: connections, logger: logger)
+        room.prepare()
+        loop.spawn { [admission, adminAdmission, logger, room] in
             var report = AdmissionReport(logger: logger)
+            var room = room
             repeat {
+                room.look(at: admission, beside: adminAdmission.total)
                 report.look(at: admission.tally, now: loop.now)
             } while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval))
         }

@@ -54,7 +54,8 @@ extension Configuration {
                 body: Int64(limits.bodyTimeout) * 1000,
                 write: Int64(limits.writeTimeout) * 1000, idle: Int64(limits.idleTimeout) * 1000),
             trustedProxies: TrustedProxies(server.trustedProxies), proxyProtocol: server.proxyProtocol,
-            refusalFields: refusalFields, tls: tls)
+            refusalFields: refusalFields, tls: tls,
+            contents: ContentBudget(bytes: max(ContentBudget.standard, 8 * limits.body)))
     }
 }
 

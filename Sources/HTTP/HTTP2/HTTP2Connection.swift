@@ -211,7 +211,7 @@ final class HTTP2Connection: @unchecked Sendable {
             idleSince = stream.loop.now
             if let stream = streams.removeValue(forKey: id) { close(stream) }
         case .answeredEarly(let id):
-            discardRest(of: streams[id] ?? HTTP2Stream(id: id, request: nil))
+            discardRest(of: streams[id] ?? HTTP2Stream(id: id, request: nil, contents: server.configuration.contents))
         case .drained(let id):
             streams[id]?.wake()
         case .pingAcknowledged:

@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import Sockets
 
 /// What arrives on streams: heads, content and trailers, until a handler has the whole request.
@@ -50,7 +51,8 @@ extension HTTP2Connection {
             return nil
         }
         let request = server.makeRequest(workspace.parser.head, in: head, from: stream, version: .http2)
-        let stream = HTTP2Stream(id: id, request: request, expected: expected)
+        let stream = HTTP2Stream(
+            id: id, request: request, expected: expected, contents: server.configuration.contents)
         streams[id] = stream
         guard !ends else { return stream }
         // RFC 9110 §10.1.1: the parser lets no other expectation pass.
@@ -115,6 +117,12 @@ extension HTTP2Connection {
             return malformed(id, "more content than announced")
         }
         stream.body.append(contentsOf: input[range])
+        guard stream.reservation.cover(stream.body.capacity) else {
+            session.creditConnection(range.count)
+            stream.body.wipe()
+            stream.reservation.give()
+            return refuse(stream, status: .serviceUnavailable, reason: "too many contents at once")
+        }
         stream.held += range.count
         // What a body may be is bounded, and the connection's window bounds them all.
         if server.configuration.limits.body >= limits.streamWindow { session.creditStream(id, range.count) }

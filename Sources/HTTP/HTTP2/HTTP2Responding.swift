@@ -142,6 +142,7 @@ extension HTTP2Connection {
         server.metrics?.countRefusal(status)
         var fields = server.configuration.refusalFields
         fields[.contentType] = "text/plain; charset=utf-8"
+        if status == .serviceUnavailable { fields[.retryAfter] = "30" }
         let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
         makeList(status, fields, length: text.count)
         session.respond(to: id, workspace.list, content: OutgoingContent(text, isFinished: true))

@@ -8,6 +8,8 @@ final class HTTP2Stream {
     /// Until a handler has it.
     var request: ServerRequest?
     var body: [UInt8] = []
+    /// Of what the contents of all requests may have together.
+    let reservation: ContentReservation
     /// What `Content-Length` announced (RFC 9113 §8.1.1).
     let expected: Int?
     /// Bytes of content the connection's window is short of for it.
@@ -28,8 +30,9 @@ final class HTTP2Stream {
     /// Answered, and still sending: how much more of that is thrown away.
     var leftToDiscard: Int?
 
-    init(id: Int32, request: ServerRequest?, expected: Int? = nil) {
+    init(id: Int32, request: ServerRequest?, expected: Int? = nil, contents: ContentBudget) {
         self.id = id
+        reservation = ContentReservation(contents)
         self.request = request
         self.expected = expected
         isHead = request?.method == .head

@@ -50,13 +50,16 @@ package struct HTTPServerConfiguration: Sendable {
     package var refusalFields: HTTPFields
     /// What every connection begins with; nil for plain HTTP.
     package var tls: TLSAcceptor?
+    /// Shared by all loops that are given this configuration.
+    package var contents: ContentBudget
 
     package init(
         limits: WireLimits = WireLimits(), timeouts: ServerTimeouts = ServerTimeouts(),
         trustedProxies: TrustedProxies = TrustedProxies(), proxyProtocol: Bool = false, waitingTasks: Int = 256,
-        refusalFields: HTTPFields = HTTPFields(), tls: TLSAcceptor? = nil
+        refusalFields: HTTPFields = HTTPFields(), tls: TLSAcceptor? = nil, contents: ContentBudget = ContentBudget()
     ) {
         self.tls = tls
+        self.contents = contents
         self.limits = limits
         self.timeouts = timeouts
         self.trustedProxies = trustedProxies

@@ -139,6 +139,7 @@ final class ServerConnection {
                 switch error {
                 case .wire(let error): _ = try await refuse(error)
                 case .late: _ = try await refuse(status: .requestTimeout, reason: "the content came too slowly")
+                case .noRoom: _ = try await refuse(status: .serviceUnavailable, reason: "too many contents at once")
                 case .stream(let error): throw error
                 }
                 return false
@@ -231,6 +232,8 @@ final class ServerConnection {
     private enum BodyFailure: Error {
         case wire(WireError)
         case late
+        /// The contents that are coming in have all the memory there is for them.
+        case noRoom
         case stream(StreamError)
     }
 
@@ -244,6 +247,7 @@ final class ServerConnection {
         // RFC 9110 §10.1.1: refused by its length before the client has sent it.
         if case .length(let count) = framing, count > limits.body { throw .wire(.bodyTooLarge) }
         var decoder = BodyDecoder(framing: framing, limits: limits)
+        let reservation = ContentReservation(server.configuration.contents)
         var body: [UInt8] = []
         // What is short is never copied by growing: a copy that is left behind may be of a password.
         if case .length(let count) = framing {
@@ -259,6 +263,7 @@ final class ServerConnection {
             } catch {
                 throw .wire(error)
             }
+            guard reservation.cover(body.capacity) else { throw .noRoom }
             if decoder.isComplete { return (body, decoder.makeTrailers()) }
             try await fillBody(until: until)
         }
@@ -352,6 +357,7 @@ final class ServerConnection {
         server.metrics?.countRefusal(status)
         var fields = server.configuration.refusalFields
         fields[.contentType] = "text/plain; charset=utf-8"
+        if status == .serviceUnavailable { fields[.retryAfter] = "30" }
         let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
         let response = ServerResponse(status: status, fields: fields, body: .bytes(text))
         // RFC 9110 §9.3.2: no content for a HEAD, once the line that says so has been read.
