@@ -100,6 +100,30 @@ import Testing
         #expect(apples.contains { $0.kind == .sessionEnded && $0.reason == "consent_revoked" })
     }
 
+    @Test func whatChangesBesideTheDatabaseIsToldOnceAlsoAcrossARestart() async throws {
+        func note(_ state: UInt8, _ object: String, in database: Storage.Database) async throws {
+            try await AuditActor.$current.withValue(.operator) {
+                try await database.noteChange(
+                    .appleKeyChanged, to: [state], object: object, at: bench.clock.now())
+            }
+        }
+        try await note(1, "KEY1", in: database)
+        try await note(1, "KEY1", in: database)
+        let filter = AuditFilter(kinds: [.appleKeyChanged])
+        #expect(try await lines(filter) == [], "there was nothing to change from")
+        try await note(2, "KEY2", in: database)
+        try await note(2, "KEY2", in: database)
+        // Another thing with the same state is another thing.
+        try await database.noteChange(.certificateChanged, to: [1], object: "c", at: bench.clock.now())
+        let later = try bench.open()
+        try await note(2, "KEY2", in: later)
+        try await note(1, "KEY1", in: later)
+        later.close()
+        #expect(try await lines(filter).map(\.object) == ["KEY2", "KEY1"])
+        #expect(try await lines(filter).allSatisfy { $0.actor == .operator && $0.subject == nil })
+        #expect(try await lines(AuditFilter(kinds: [.certificateChanged])) == [])
+    }
+
     @Test func theEndOfASessionWhoseTimeIsOverIsNotTold() async throws {
         let first = try #require(try await signIn().session)
         _ = try await database.completeSignIn(record("ann", replacing: first.id, at: bench.clock.now()))
