@@ -41,6 +41,15 @@ package struct ClientSecretKeys: Sendable {
         self.next = next
     }
 
+    /// Tells them from others: of their IDs and public keys.
+    package var fingerprint: Digest256 {
+        let parts = [current, next].compactMap(\.self).map { key in
+            let coordinates = key.key.publicKey.coordinates
+            return "\(key.id) \(Hexadecimal.encode((coordinates?.x ?? []) + (coordinates?.y ?? [])))"
+        }
+        return SHA256.hash(utf8: parts.joined(separator: "\n"))
+    }
+
     subscript(role: Role) -> ClientSecretKey? {
         switch role {
         case .current: current

@@ -17,11 +17,14 @@ package struct AccountRecord: Hashable, Sendable {
         package var hasMoved: Bool
         /// A name given at a consent whose sign-in was never finished.
         package var unfinishedName: PersonName?
+        /// When that was; nil without one.
+        package var unfinishedSince: Timestamp?
 
         package init(
             team: TeamID, subject: AppleSubject, transferSubject: String? = nil,
             credential: CredentialStatus, lastSignInAt: Timestamp, createdAt: Timestamp,
-            credentials: [Credential] = [], hasMoved: Bool = false, unfinishedName: PersonName? = nil
+            credentials: [Credential] = [], hasMoved: Bool = false, unfinishedName: PersonName? = nil,
+            unfinishedSince: Timestamp? = nil
         ) {
             self.team = team
             self.subject = subject
@@ -32,6 +35,7 @@ package struct AccountRecord: Hashable, Sendable {
             self.credentials = credentials
             self.hasMoved = hasMoved
             self.unfinishedName = unfinishedName
+            self.unfinishedSince = unfinishedSince
         }
     }
 
@@ -58,13 +62,18 @@ package struct AccountRecord: Hashable, Sendable {
     /// That Apple told something about the person; never what.
     package struct Notification: Hashable, Sendable {
         package var type: String
+        /// The app or site it was about; nil where that is not kept.
+        package var clientID: ClientID?
         /// Apple's clock.
         package var eventTime: Timestamp
         package var receivedAt: Timestamp
         package var outcome: String
 
-        package init(type: String, eventTime: Timestamp, receivedAt: Timestamp, outcome: String) {
+        package init(
+            type: String, clientID: ClientID? = nil, eventTime: Timestamp, receivedAt: Timestamp, outcome: String
+        ) {
             self.type = type
+            self.clientID = clientID
             self.eventTime = eventTime
             self.receivedAt = receivedAt
             self.outcome = outcome
@@ -75,6 +84,10 @@ package struct AccountRecord: Hashable, Sendable {
     package static let limit = 10_000
 
     package var user: User
+    /// When anything of the user last changed; nil where that is not kept.
+    package var updatedAt: Timestamp?
+    /// Apple's last word on whether mail is forwarded, Apple's clock; nil before there was one.
+    package var emailForwardingChangedAt: Timestamp?
     package var identities: [Identity]
     /// Live ones, newest first.
     package var sessions: [Session]
@@ -86,10 +99,12 @@ package struct AccountRecord: Hashable, Sendable {
     package var isComplete: Bool
 
     package init(
-        user: User, identities: [Identity], sessions: [Session], notifications: [Notification], events: [JournalEntry],
-        isComplete: Bool = true
+        user: User, updatedAt: Timestamp? = nil, emailForwardingChangedAt: Timestamp? = nil, identities: [Identity],
+        sessions: [Session], notifications: [Notification], events: [JournalEntry], isComplete: Bool = true
     ) {
         self.user = user
+        self.updatedAt = updatedAt
+        self.emailForwardingChangedAt = emailForwardingChangedAt
         self.identities = identities
         self.sessions = sessions
         self.notifications = notifications

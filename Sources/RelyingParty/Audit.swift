@@ -57,6 +57,10 @@ package struct AuditEntry: Hashable, Sendable {
         case consentRevoked = "consent.revoked"
         case apiKeyCreated = "api_key.created"
         case apiKeyRevoked = "api_key.revoked"
+        /// The keys Apple knows us by are others; `object` has their IDs.
+        case appleKeyChanged = "apple_key.changed"
+        /// Of the visitors' listener; `object` is the SHA-256 of the certificate.
+        case certificateChanged = "certificate.changed"
         case sealingKeyChanged = "sealing_key.changed"
         case signingKeyMade = "signing_key.made"
         case signingKeyRemoved = "signing_key.removed"
@@ -74,7 +78,7 @@ package struct AuditEntry: Hashable, Sendable {
     package var subject: [UInt8]?
     /// A reason code, or why a session ended.
     package var reason: String?
-    /// The id of a key, the name of a command, or names of changed fields.
+    /// The id of a key, the fingerprint of a certificate, the name of a command, or names of changed fields.
     package var object: String?
     /// Of the key the actor came with, when it is an application.
     package var apiKey: APIKeyID?

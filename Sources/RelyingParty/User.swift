@@ -76,6 +76,16 @@ package struct EmailAddress: Hashable, Sendable {
         self.isVerified = isVerified
         self.isPrivate = isPrivate
     }
+
+    /// Domains under which Apple's private relay gives out addresses and nobody has one of their own, as far as Apple has
+    /// told. Only for where Apple's flag cannot be had: it may name another any day.
+    package static let relayDomains: Set<String> = ["privaterelay.appleid.com", "private.icloud.com"]
+
+    /// Whether the domain of an address is one of those.
+    package static func isAtKnownRelay(_ address: String) -> Bool {
+        guard let at = address.lastIndex(of: "@") else { return false }
+        return relayDomains.contains(address[address.index(after: at)...].lowercased())
+    }
 }
 
 extension EmailAddress {

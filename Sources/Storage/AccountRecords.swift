@@ -6,13 +6,17 @@ extension Database {
         let limits = options.sessionLimits
         return try await read { connection in
             guard let user = try connection.user(id) else { return nil }
+            let changes = try connection.firstRow(
+                "SELECT updated_at, email_event_at FROM user WHERE id = ?", [id.rawValue])
             let identities = try connection.identities(of: id)
             let sessions = try connection.sessions(of: id, limits: limits, at: now)
             // One more than is shown tells whether that is all.
             let notifications = try connection.notifications(of: id, limit: AccountRecord.limit + 1)
             let events = try connection.events(of: id, limit: AccountRecord.limit + 1)
             return AccountRecord(
-                user: user, identities: identities, sessions: sessions,
+                user: user, updatedAt: (changes?[0] as Int64?).map { Timestamp(milliseconds: $0) },
+                emailForwardingChangedAt: (changes?[1] as Int64?).map { Timestamp(milliseconds: $0) },
+                identities: identities, sessions: sessions,
                 notifications: notifications.suffix(AccountRecord.limit), events: events.suffix(AccountRecord.limit),
                 isComplete: notifications.count <= AccountRecord.limit && events.count <= AccountRecord.limit)
         }
@@ -46,7 +50,8 @@ extension SQLiteConnection {
                 transferSubject: row[3] as String?, credential: try CredentialStatus(row: row, from: 4),
                 lastSignInAt: try row.moment(7), createdAt: try row.moment(8),
                 credentials: try credentials(of: row[0] as Int64? ?? 0), hasMoved: row[12] as Bool? ?? false,
-                unfinishedName: unfinishedName)
+                unfinishedName: unfinishedName,
+                unfinishedSince: row.hasNull(atIndex: 9) ? nil : try row.moment(9))
         }
     }
 
@@ -66,14 +71,14 @@ extension SQLiteConnection {
     fileprivate func notifications(of user: UserID, limit: Int) throws -> [AccountRecord.Notification] {
         try rows(
             """
-            SELECT type, event_time, received_at, outcome FROM notification
+            SELECT type, client_id, event_time, received_at, outcome FROM notification
             WHERE subject IN (SELECT subject FROM apple_identity WHERE user = ?)
             ORDER BY received_at DESC, jti DESC LIMIT ?
             """, [user.rawValue, limit]
         ).reversed().map { row in
             AccountRecord.Notification(
-                type: try row.text(0), eventTime: try row.moment(1), receivedAt: try row.moment(2),
-                outcome: try row.text(3))
+                type: try row.text(0), clientID: ClientID(try row.text(1)), eventTime: try row.moment(2),
+                receivedAt: try row.moment(3), outcome: try row.text(4))
         }
     }
 

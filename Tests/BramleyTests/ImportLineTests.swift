@@ -25,6 +25,20 @@ import Testing
         #expect(line.credential?.token.value == "r.1")
     }
 
+    @Test(
+        "The domain tells a relay address only where no flag does",
+        arguments: [
+            ("a@privaterelay.appleid.com", nil, true), ("a@Private.iCloud.com", nil, true),
+            ("a@icloud.com", nil, false), ("privaterelay.appleid.com@example.com", nil, false),
+            ("a@x.private.icloud.com", nil, false),
+            ("a@private.icloud.com", false, false), ("a@example.com", true, true),
+        ] as [(String, Bool?, Bool)])
+    func relayAddresses(address: String, flag: Bool?, isPrivate: Bool) throws {
+        let member = flag.map { #","isPrivateEmail":\#($0)"# } ?? ""
+        let line = try Self.parse(#"{"appleSubject":"a","email":"\#(address)"\#(member)}"#)
+        #expect(line.email?.isPrivate == isPrivate)
+    }
+
     /// null, and what an export leaves empty in a name, is absent.
     @Test(arguments: [
         #"{"appleSubject":"a"}"#,
@@ -153,5 +167,24 @@ import Testing
     @Test func aFolderIsNoFile() {
         #expect(throws: SystemError.self) { _ = try InputFile(path: "/tmp") }
         #expect(throws: SystemError.self) { _ = try InputFile(path: "/nonexistent") }
+    }
+}
+
+/// One place knows the domains of Apple's relay.
+@Suite struct RelayDomainTests {
+    @Test func noOtherFileOfTheServerNamesOne() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let files = try #require(
+            FileManager.default.enumerator(at: root.appending(path: "Sources"), includingPropertiesForKeys: nil))
+        var naming: Set<String> = []
+        for case let file as URL in files where file.pathExtension == "swift" {
+            // The simulated Apple is no part of the server; the samples are pages' contents.
+            let isOfTheServer = !file.path.contains("/AppleSimulator/")
+            guard isOfTheServer, file.lastPathComponent != "PageSamples.swift" else { continue }
+            let text = try String(contentsOf: file, encoding: .utf8)
+            if EmailAddress.relayDomains.contains(where: text.contains) { naming.insert(file.lastPathComponent) }
+        }
+        #expect(naming == ["User.swift"])
     }
 }

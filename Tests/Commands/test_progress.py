@@ -25,7 +25,7 @@ def house(binaries, tmp_path_factory):
     site = Site(binaries, tmp_path_factory.mktemp("crowd"), {})
     site.start()
     eventually(lambda: "listening" in site.server.text(), "the server", site.server.text)
-    assert site.stop() == 0
+    site.stop()
     operator = Operator(binaries, site.folder)
     operator.database(
         "INSERT INTO user (id, state, given_name, created_at, updated_at) WITH RECURSIVE n (x) AS "
@@ -213,3 +213,19 @@ def test_nothing_is_shown_where_there_is_no_terminal(house, target):
         if was_there:
             return
     raise AssertionError("the moment was never met")
+
+
+@pytest.mark.parametrize("command, line, ending", [
+    (["users", "import", "-"], '{"appleSubject":"%s"}', "4 lines: 4 imported"),
+    (["transfer", "import", "-"], "%s", "4 of 4 lines are refused")])
+def test_lines_that_come_slowly_are_counted(start, house, command, line, ending):
+    terminal = start(*command, columns=120)
+    for number in range(3):
+        terminal.type(line % f"{command[0]}{number}" + "\n")
+        terminal.read(0.5)
+    # The next look at the input is that after this line; the number of them is not known.
+    terminal.type(line % f"{command[0]}3" + "\n")
+    terminal.wait_for(" lines  ")
+    terminal.type("\x04")
+    terminal.end()
+    assert ending in terminal.screen and not re.search(r"lines  \d+/s", terminal.screen), terminal.screen

@@ -34,6 +34,8 @@ class Load:
         self.stopping.set()
         for thread in self.threads:
             thread.join(timeout=60)
+        if any(thread.is_alive() for thread in self.threads):
+            self.failures.append("a request has neither an answer nor an end")
 
     def begin(self, name: str, ask) -> None:
         def run() -> None:

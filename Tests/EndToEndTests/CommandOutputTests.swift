@@ -98,7 +98,10 @@ import Testing
             let export = try await place.run("users export \(ids[0])").json
             #expect(
                 export.names
-                    == ["exportedAt", "complete", "user", "appleIdentities", "sessions", "notifications", "events"])
+                    == [
+                        "exportedAt", "complete", "user", "updatedAt", "emailForwardingChangedAt", "appleIdentities",
+                        "sessions", "notifications", "events",
+                    ])
             #expect(export["user"]?.objectValue?.names == Self.user)
             #expect(try await place.run("sessions list --json").json.names == ["items", "next"])
             #expect(try await place.run("notifications list --json").json.names == ["items", "next"])

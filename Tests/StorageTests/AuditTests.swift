@@ -100,6 +100,30 @@ import Testing
         #expect(apples.contains { $0.kind == .sessionEnded && $0.reason == "consent_revoked" })
     }
 
+    @Test func whatChangesBesideTheDatabaseIsToldOnceAlsoAcrossARestart() async throws {
+        func note(_ state: UInt8, _ object: String, in database: Storage.Database) async throws {
+            try await AuditActor.$current.withValue(.operator) {
+                try await database.noteChange(
+                    .appleKeyChanged, to: [state], object: object, at: bench.clock.now())
+            }
+        }
+        try await note(1, "KEY1", in: database)
+        try await note(1, "KEY1", in: database)
+        let filter = AuditFilter(kinds: [.appleKeyChanged])
+        #expect(try await lines(filter) == [], "there was nothing to change from")
+        try await note(2, "KEY2", in: database)
+        try await note(2, "KEY2", in: database)
+        // Another thing with the same state is another thing.
+        try await database.noteChange(.certificateChanged, to: [1], object: "c", at: bench.clock.now())
+        let later = try bench.open()
+        try await note(2, "KEY2", in: later)
+        try await note(1, "KEY1", in: later)
+        later.close()
+        #expect(try await lines(filter).map(\.object) == ["KEY2", "KEY1"])
+        #expect(try await lines(filter).allSatisfy { $0.actor == .operator && $0.subject == nil })
+        #expect(try await lines(AuditFilter(kinds: [.certificateChanged])) == [])
+    }
+
     @Test func theEndOfASessionWhoseTimeIsOverIsNotTold() async throws {
         let first = try #require(try await signIn().session)
         _ = try await database.completeSignIn(record("ann", replacing: first.id, at: bench.clock.now()))
@@ -137,6 +161,9 @@ import Testing
     func erasure() async throws {
         let ann = try #require(try await signIn("001.canary-subject").user)
         _ = try await signIn("bob")
+        let named = ["001.canary-subject", "001.canary-subject@example.com", ann.id.rawValue]
+        let full = try String(decoding: bench.databaseBytes(), as: UTF8.self)
+        for text in named { #expect(full.contains(text), "\(text) was never there") }
         bench.clock.advance(seconds: 100 * 86_400)
         _ = try await database.deleteUser(ann.id, at: bench.clock.now())
         let before = try await kinds(ann.id)
@@ -153,9 +180,7 @@ import Testing
         #expect(!audit.contains { $0.subject.map { Array(hash.bytes.prefix(16)) == $0 } ?? false }, "not keyed")
         database.close()
         let file = try String(decoding: bench.databaseBytes(), as: UTF8.self)
-        for text in ["001.canary-subject", "@example.com\u{0}ann", ann.id.rawValue] {
-            #expect(!file.contains(text), "\(text) is left")
-        }
+        for text in named { #expect(!file.contains(text), "\(text) is left") }
     }
 
     @Test("lines from before a change of the sealing key are found while the old one is listed, and not without")

@@ -88,6 +88,8 @@ import Testing
         try await database.saveFirstConsent(
             team: Bench.team, subject: AppleSubject("ann"), name: PersonName(given: name), at: bench.clock.now())
         _ = try await database.completeSignIn(record(at: bench.clock.now()))
+        let full = try String(decoding: bench.databaseBytes(), as: UTF8.self)
+        #expect(full.contains(name) && full.contains("ann@example.com"), "it was never there")
         _ = try await database.apply(
             notification(.accountDeleted, time: bench.clock.now()), team: Bench.team, at: bench.clock.now())
         database.close()

@@ -90,6 +90,7 @@ import Web
             ("allow.emailDomains", "{\"emailDomains\": [\"*.example.com\"]}"),
             ("allow.emailDomains", "{\"emailDomains\": [\"com\"]}"),
             ("allow.emailDomains", "{\"emailDomains\": [\"PrivateRelay.AppleID.com\"]}"),
+            ("allow.emailDomains", "{\"emailDomains\": [\"private.icloud.com\"]}"),
             ("allow.emailDomains", "{\"emailDomains\": [\"\u{212A}.example\"]}"),
         ])
     func value(_ place: String, json: String) {

@@ -178,7 +178,8 @@ import Web
         let document = try #require(response.json)
         #expect(
             document.members.map(\.name) == [
-                "exportedAt", "complete", "user", "appleIdentities", "sessions", "notifications", "events",
+                "exportedAt", "complete", "user", "updatedAt", "emailForwardingChangedAt", "appleIdentities",
+                "sessions", "notifications", "events",
             ])
         let name = document["user"]?.objectValue?["name"]?.objectValue
         #expect(name?["given"]?.stringValue == "\u{202E}<script>")
@@ -192,6 +193,7 @@ import Web
         let user = UserID(unchecked: "usr_00000000000000000000000001")
         let record = AccountRecord(
             user: User(id: user, state: .active, appleSubject: AppleSubject("001.sub"), createdAt: moment),
+            updatedAt: moment,
             identities: [
                 AccountRecord.Identity(
                     team: TeamID("TEAM123456"), subject: AppleSubject("001.sub"), transferSubject: "002",
@@ -201,11 +203,12 @@ import Web
                         AccountRecord.Credential(
                             clientID: ClientID("com.example.web"), state: "revoked", cause: "consent_revoked",
                             issuedAt: moment, holdsToken: false)
-                    ], unfinishedName: PersonName(given: "Ann"))
+                    ], unfinishedName: PersonName(given: "Ann"), unfinishedSince: moment)
             ], sessions: [],
             notifications: [
                 AccountRecord.Notification(
-                    type: "consent-revoked", eventTime: moment, receivedAt: moment, outcome: "applied")
+                    type: "consent-revoked", clientID: ClientID("com.example.app"), eventTime: moment,
+                    receivedAt: moment, outcome: "applied")
             ],
             events: [
                 JournalEntry(
@@ -219,14 +222,14 @@ import Web
             "name":{"given":null,"family":null},"realUserStatus":null,\
             "credentialState":"authorized","credentialChangedAt":"\(time)",\
             "credentialCause":"sign_in","groups":[],\
-            "createdAt":"\(time)"},"appleIdentities":[{"teamID":"TEAM123456","subject":"001.sub",\
+            "createdAt":"\(time)"},"updatedAt":"\(time)","emailForwardingChangedAt":null,"appleIdentities":[{"teamID":"TEAM123456","subject":"001.sub",\
             "transferSubject":"002","credentialState":"revoked","credentialChangedAt":"\(time)",\
             "credentialCause":"token_dead","lastSignInAt":"\(time)","createdAt":"\(time)",\
             "credentials":[{"clientID":"com.example.web",\
             "state":"revoked","cause":"consent_revoked","issuedAt":"\(time)","refreshTokenStored":false}],\
-            "unfinishedName":{"given":"Ann","family":null}}],\
-            "sessions":[],"notifications":[{"type":"consent-revoked","eventTime":"\(time)","receivedAt":"\(time)",\
-            "outcome":"applied"}],"events":[{"id":"evt_00000000000000000000000001","type":"session.ended",\
+            "unfinishedName":{"given":"Ann","family":null,"savedAt":"\(time)"}}],\
+            "sessions":[],"notifications":[{"type":"consent-revoked","clientID":"com.example.app",\
+            "eventTime":"\(time)","receivedAt":"\(time)","outcome":"applied"}],"events":[{"id":"evt_00000000000000000000000001","type":"session.ended",\
             "time":"\(time)","data":{"user":"\(user)","cause":"consent_revoked"}}]}
             """
         #expect(String(decoding: AccountExport.encode(record, at: moment), as: UTF8.self) == expected)

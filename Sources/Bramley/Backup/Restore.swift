@@ -97,6 +97,9 @@ struct Restore {
         }
     }
 
+    /// Removes what is left of the copy. Whoever holds the value may outlive the command; this does not wait for them.
+    func discard() { staging.discard() }
+
     /// Gives the present database a second name, with all it holds.
     private func keepPresent() throws -> String? {
         guard FileStamp(of: path) != nil else { return nil }
@@ -161,7 +164,9 @@ struct Restore {
             }
         }
 
-        deinit {
+        deinit { discard() }
+
+        func discard() {
             try? clear()
             try? Files.removeDirectory(directory)
         }

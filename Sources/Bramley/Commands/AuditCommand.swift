@@ -45,8 +45,11 @@ package struct AuditListCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let filter = AuditFilter(
                 kinds: Set(type), user: user, since: since?.moment(at: place.now), until: until?.moment(at: place.now))
-            let found = try await place.database.auditLog(
-                filter, before: page.place.flatMap { Int64($0.id) }, limit: page.limit)
+            let (before, limit) = (page.place.flatMap { Int64($0.id) }, page.limit)
+            // A search by person reads the whole log.
+            let found = try await ProgressLine.during("searching the audit log") {
+                try await place.database.auditLog(filter, before: before, limit: limit)
+            }
             let last = found.items.last
             let next = found.next.map { CommandCursor.encode(last?.time ?? place.now, String($0)) }
             if output.json {

@@ -35,9 +35,15 @@ package struct RestoreCommand: AsyncParsableCommand {
             let restore = try await Interruption.cancelling {
                 let restore = try await Restore.prepare(
                     file, configuration, clock: SystemClock(), random: SystemRandom())
-                try confirmation.confirm(question(restore.contents, in: configuration.storage.directory))
+                do {
+                    try confirmation.confirm(question(restore.contents, in: configuration.storage.directory))
+                } catch {
+                    restore.discard()
+                    throw error
+                }
                 return restore
             }
+            defer { restore.discard() }
             let ended =
                 endSessions ? try await ProgressLine.during("signing everybody out", restore.endSessions) : nil
             let kept = try restore.commit()

@@ -88,7 +88,9 @@ package struct ImportLine: Sendable {
             return nil
         }
         guard EmailClaims.isSafe(address) else { throw ImportLineError("email is no address") }
-        return EmailAddress(address: address, isVerified: isVerified ?? false, isPrivate: isPrivate ?? false)
+        return EmailAddress(
+            address: address, isVerified: isVerified ?? false,
+            isPrivate: isPrivate ?? EmailAddress.isAtKnownRelay(address))
     }
 
     private static func credential(

@@ -64,6 +64,9 @@ final class CertificateReload: Sendable {
     /// When the certificate in use ends, in seconds since 1970; nil when it could not be read.
     var notAfter: Int64? { state.withLock { $0.leaf?.notAfter } }
 
+    /// SHA-256 of the certificate in use; nil when it could not be read.
+    var fingerprint: Digest256? { state.withLock { $0.leaf?.fingerprint } }
+
     /// Looks at the files, once a second: reads them when they have changed and stand still.
     func look() {
         remind()

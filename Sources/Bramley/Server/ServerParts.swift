@@ -250,6 +250,9 @@ final class ServerParts: Sendable {
                 }
             }
         }
+        KeyChangeJob(
+            database: database, secrets: provider.secrets, certificate: certificate, clock: clock, logger: logger
+        ).start(on: loop)
         RevocationJob(revocations: revocations, draining: draining).start(on: loop)
         ConversionJob(conversions: conversions, draining: draining).start(on: loop)
         loop.spawn { [credentialChecks, draining] in

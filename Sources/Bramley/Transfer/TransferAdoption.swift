@@ -29,6 +29,7 @@ struct TransferAdoption {
     private let skipsRefused: Bool
     private let reader: LineReader
     private var report = Report()
+    private var bar: ProgressLine
     /// The lines that are good.
     private var entries: [Entry] = []
     private var byOrigin: [Origin: Entry] = [:]
@@ -39,13 +40,16 @@ struct TransferAdoption {
         self.place = place
         self.skipsRefused = skipsRefused
         reader = LineReader(file)
+        bar = ProgressLine(total: file.size)
     }
 
     /// - Throws: `CommandFailure` when nobody may be moved by this file; nothing is written then.
     mutating func run() async throws -> Report {
+        defer { bar.clear() }
         var pending: [Entry] = []
         do {
             while !Task.isCancelled, let line = try reader.next() {
+                bar.update(count: report.lines, done: reader.bytesRead)
                 if let entry = read(line) { pending.append(entry) }
                 if pending.count == ImportRun.batch { try await take(&pending, isRehearsal: true) }
             }
@@ -58,8 +62,11 @@ struct TransferAdoption {
         // From here on what was looked at is written; whoever changed meanwhile is refused now.
         let good = entries
         entries = []
+        bar.clear()
+        bar = ProgressLine(total: good.count)
         for start in stride(from: 0, to: good.count, by: ImportRun.batch) {
             if Task.isCancelled { return interrupted() }
+            bar.update(count: start, done: start)
             pending = Array(good[start..<min(start + ImportRun.batch, good.count)])
             try await take(&pending, isRehearsal: false)
         }
@@ -142,6 +149,7 @@ struct TransferAdoption {
 
     private mutating func refuse(_ line: Int, _ reason: String) {
         report.refused += 1
+        bar.clear()
         CommandOutput.remark("line \(line): \(reason)")
     }
 }

@@ -102,6 +102,27 @@ extension SQLiteConnection {
     }
 }
 
+extension Database {
+    /// Adds a line by the task's actor when something is not as it was at the last call, of this process or of one before.
+    /// The first call ever adds none: there was nothing to change from.
+    /// - Parameters:
+    ///   - kind: what changed; there is one state of each.
+    ///   - state: what it is now. Nothing secret: it is kept as it is given.
+    package func noteChange(
+        _ kind: AuditEntry.Kind, to state: [UInt8], object: String?, at now: Timestamp
+    ) async throws(StoreError) {
+        try await commits.write { connection, _ in
+            let key = "audited-\(kind.rawValue)"
+            let before = try connection.firstRow("SELECT value FROM meta WHERE key = ?", [key])?.bytes(0)
+            guard before != state else { return }
+            try connection.run(
+                "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                [key, state])
+            if before != nil { try connection.audit(kind, object: object, at: now) }
+        }
+    }
+}
+
 extension Database: AuditLog {
     package func note(
         _ kind: AuditEntry.Kind, user: UserID?, object: String?, at now: Timestamp

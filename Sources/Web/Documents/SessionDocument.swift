@@ -29,6 +29,14 @@ package enum SessionDocument {
         writer.endObject()
     }
 
+    /// As above with the time of the sign-in by Apple's clock: for the person's own copy of everything.
+    static func writeWhole(_ session: Session, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writeMembers(session, to: &writer)
+        writer.member("issuedAt", session.issuedAt)
+        writer.endObject()
+    }
+
     private static func writeMembers(_ session: Session, to writer: inout JSONWriter) {
         writeTimes(session, to: &writer)
         writer.member("kind", session.kind.rawValue)

@@ -7,8 +7,6 @@ package struct AccessRulesFile {
     /// Larger is a mistake.
     package static let maximumBytes = 1_048_576
     package static let maximumRules = 1_000
-    /// Apple's relay: everybody who hides their address has one there.
-    static let relayDomain = "privaterelay.appleid.com"
 
     package struct Problem: Hashable, Sendable {
         /// `rule 3, path`, or empty for the file as a whole.
@@ -204,7 +202,7 @@ package struct AccessRulesFile {
                 fail("names \(Self.quoted(text)).", remedy)
                 return false
             }
-            guard domain != Self.relayDomain else {
+            guard !EmailAddress.relayDomains.contains(domain) else {
                 fail(
                     "names \(text), where everybody has an address who hides theirs.",
                     "Write \"signedIn\", or list the people.")

@@ -1,0 +1,84 @@
+internal import AppleID
+internal import Coding
+internal import Crypto
+internal import Logging
+internal import RelyingParty
+internal import Sockets
+internal import Storage
+
+/// Tells the audit log when this server begins to work with another key of Apple's or another certificate: while it runs,
+/// and after a start, since the database remembers which were the last.
+struct KeyChangeJob: Sendable {
+    /// Between two looks, in milliseconds. Nothing is written while nothing changes.
+    private static let interval: Int64 = 1_000
+
+    let database: Database
+    let secrets: ClientSecretMint
+    let certificate: CertificateReload?
+    let clock: any WallClock
+    let logger: Logger
+
+    /// One thing that may change, as it is now.
+    private struct Subject {
+        var kind: AuditEntry.Kind
+        /// On whose word it changes.
+        var actor: AuditActor
+        var fingerprint: Digest256
+        var object: String
+    }
+
+    func start(on loop: EventLoop) {
+        loop.spawn {
+            var told: [AuditEntry.Kind: Digest256] = [:]
+            var isFailing = false
+            while await loop.sleep(until: loop.now.adding(milliseconds: Self.interval)) {
+                for subject in subjects where told[subject.kind] != subject.fingerprint {
+                    do throws(StoreError) {
+                        try await note(subject)
+                        told[subject.kind] = subject.fingerprint
+                        isFailing = false
+                    } catch {
+                        // Tried again at the next look; said once.
+                        if !isFailing { complain(subject, error) }
+                        isFailing = true
+                    }
+                }
+            }
+        }
+    }
+
+    private var subjects: [Subject] {
+        let keys = secrets.keys
+        // Read at SIGHUP and at a start alone: both are the operator's.
+        let apple = Subject(
+            kind: .appleKeyChanged, actor: .operator, fingerprint: keys.fingerprint,
+            object: [keys.current.id, keys.next?.id].compactMap(\.self).joined(separator: ","))
+        // Whoever renews it writes a file, which is taken by itself.
+        let pair = certificate?.fingerprint.map {
+            Subject(
+                kind: .certificateChanged, actor: .server, fingerprint: $0, object: Hexadecimal.encode(Array($0.bytes)))
+        }
+        return [apple] + (pair.map { [$0] } ?? [])
+    }
+
+    private func note(_ subject: Subject) async throws(StoreError) {
+        let result = await AuditActor.$current.withValue(subject.actor) { () -> Result<Void, StoreError> in
+            do throws(StoreError) {
+                try await database.noteChange(
+                    subject.kind, to: Array(subject.fingerprint.bytes), object: subject.object, at: clock.now())
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
+    private func complain(_ subject: Subject, _ error: StoreError) {
+        logger.error(
+            "a line of the audit log cannot be written",
+            metadata: [
+                "type": "\(subject.kind.rawValue)", "object": "\(subject.object)", "cause": "\(error.text)",
+            ])
+    }
+}

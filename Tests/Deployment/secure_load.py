@@ -1,0 +1,109 @@
+"""People and browsers that speak TLS, HTTP/2 among them, while servers come and go."""
+
+import http.client
+import socket
+import struct
+
+import hpack
+
+from load import SESSION, Load
+
+HEADERS, RESET, SETTINGS, PING, GOAWAY = 1, 3, 4, 6, 7
+END_STREAM, ACK = 1, 1
+REFUSED_STREAM = 7
+# Requests under way at once on one connection.
+AT_ONCE = 8
+
+
+class HTTP2:
+    """As much of HTTP/2 as asks and counts. h2 will not do: it takes nothing more after a GOAWAY."""
+
+    def __init__(self, site):
+        context = site.context("h2")
+        self.socket = context.wrap_socket(
+            socket.create_connection(("127.0.0.1", site.port), timeout=30), server_hostname="localhost")
+        assert self.socket.selected_alpn_protocol() == "h2"
+        self.encoder, self.decoder = hpack.Encoder(), hpack.Decoder()
+        self.authority = f"localhost:{site.port}"
+        self.next_stream = 1
+        self.answers: dict[int, str] = {}
+        self.refused: set[int] = set()
+        # The last stream that the server takes; None while it takes all.
+        self.last: int | None = None
+        self.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        self.write(SETTINGS, 0, 0, b"")
+
+    def write(self, kind: int, flags: int, stream: int, content: bytes) -> None:
+        self.socket.sendall(struct.pack(">I", len(content))[1:] + struct.pack(">BBI", kind, flags, stream) + content)
+
+    def ask(self, path: str, cookie: str) -> int:
+        stream, self.next_stream = self.next_stream, self.next_stream + 2
+        self.write(HEADERS, 4 | END_STREAM, stream, self.encoder.encode([
+            (":method", "GET"), (":scheme", "https"), (":authority", self.authority), (":path", path),
+            ("cookie", cookie)]))
+        return stream
+
+    def exactly(self, count: int) -> bytes:
+        found = b""
+        while len(found) < count:
+            part = self.socket.recv(count - len(found))
+            assert part, "the connection has ended"
+            found += part
+        return found
+
+    def read(self) -> None:
+        """One frame."""
+        head = self.exactly(9)
+        content = self.exactly(int.from_bytes(head[:3], "big"))
+        kind, flags, stream = head[3], head[4], int.from_bytes(head[5:], "big")
+        if kind == HEADERS:
+            self.answers[stream] = dict(self.decoder.decode(content))[":status"]
+        elif kind == SETTINGS and not flags & ACK:
+            self.write(SETTINGS, ACK, 0, b"")
+        elif kind == PING and not flags & ACK:
+            self.write(PING, ACK, 0, content)
+        elif kind == RESET:
+            # Of which nothing was done.
+            assert int.from_bytes(content, "big") == REFUSED_STREAM, content
+            self.refused.add(stream)
+        elif kind == GOAWAY:
+            last, code = struct.unpack(">II", content[:8])
+            assert code == 0, (code, content)
+            self.last = last if self.last is None else min(last, self.last)
+
+    def finish(self, streams: list[int]) -> int:
+        """Until each has its answer or may be asked again elsewhere; how many have one."""
+        def is_open(stream: int) -> bool:
+            taken = self.last is None or stream <= self.last
+            return taken and stream not in self.answers and stream not in self.refused
+
+        while any(is_open(stream) for stream in streams):
+            self.read()
+        statuses = [self.answers[stream] for stream in streams if stream in self.answers]
+        assert set(statuses) <= {"204"}, statuses
+        return len(statuses)
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+class SecureLoad(Load):
+    def __enter__(self) -> "SecureLoad":
+        super().__enter__()
+        for _ in range(3):
+            self.begin("http2", self.ask_on_streams)
+        return self
+
+    def connect(self) -> http.client.HTTPSConnection:
+        connection = self.site.connect(timeout=30)
+        connection.auto_open = 0
+        return connection
+
+    def ask_on_streams(self):
+        while True:
+            connection = HTTP2(self.site)
+            while connection.last is None:
+                streams = [connection.ask("/auth/verify", f"{SESSION}={self.session}") for _ in range(AT_ONCE)]
+                for _ in range(connection.finish(streams)):
+                    yield
+            connection.close()
