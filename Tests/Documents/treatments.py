@@ -125,6 +125,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "make hostile": LONG,
     "make soak": LONG,
     "make soak SECONDS=600": LONG,
+    "make soak-operations SECONDS=1800": LONG,
+    "python3 Tests/Hostile/operations_soak.py .build/release 1800 0.3": LONG,
     "make faults": LONG,
     "make test-operations": LONG,
     "make tls-scan": LONG,
