@@ -97,8 +97,9 @@ def test_the_simulator_has_every_call_of_its_page(stage):
     assert len(calls) > 20
     # What begins anew would take the people of others away, who are on this stage.
     calls.remove(("POST", "reset"))
-    unknown = re.compile(r"There is no (GET|POST|PUT|DELETE) ")
+    unknown = re.compile(r"There is no (GET|POST|PUT|DELETE) |can be \w+, not \w+")
     assert unknown.search(ask_simulator(stage, "POST", "nothing"))
+    assert unknown.search(ask_simulator(stage, "POST", "keys/turn"))
     for method, path in sorted(calls):
         told = ask_simulator(stage, method, re.sub("[{].*?[}]", "none", path.replace("{endpoint}", "keys")))
         assert not unknown.search(told), f"{method} {path}: {told}"
