@@ -1,4 +1,4 @@
-"""The JSON and the calls that the documents show, held against what the server says; code of other languages has a test."""
+"""The JSON and the calls that the documents show, held against the server; code of other languages has a test."""
 
 import json
 import re

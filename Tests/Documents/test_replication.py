@@ -122,7 +122,7 @@ def test_checkpoints_of_bramley_lose_nothing(replica):
     log = Path(f"{replica.database}-wal")
     written = longest = 0
     people = 1
-    while written < CHECKPOINT * 1.5:
+    while written < CHECKPOINT * 1.1:
         before = read(replica.database, "PRAGMA page_count")
         lines = "".join(json.dumps({"appleSubject": f"001234.{people + number}", "name": {"given": "A" * 100}}) + "\n"
                         for number in range(4000))

@@ -16,6 +16,8 @@ LENGTH = re.compile(r"(?i)^content-length: *(\d+)", re.MULTILINE)
 SESSION, BINDING = "__Host-bramley", "__Host-bramley-login"
 # Seconds: whoever waits longer than this has been failed.
 DEADLINE = 20
+# Questions of a proxy that may wait for their answer at the same time; a proxy has no more connections either.
+WAITING = 200
 # Connections that are kept for the next request: what a moment's crowd needed beyond it is closed.
 KEPT = 24
 
@@ -68,7 +70,6 @@ class Connections:
             try:
                 return await self.exchange(pair, request)
             except (OSError, asyncio.IncompleteReadError) as error:
-                pair[1].close()
                 if isinstance(error, asyncio.IncompleteReadError) and error.partial:
                     raise Broken("in the middle of an answer") from error
                 self.tally.counts["kept connections found closed"] += 1
@@ -78,18 +79,24 @@ class Connections:
             pair = await asyncio.open_connection("127.0.0.1", self.port)
         except ConnectionRefusedError as error:
             raise Refused from error
+        except OSError as error:
+            raise Broken(f"no connection: {error}") from error
         try:
             return await self.exchange(pair, request)
         except (OSError, asyncio.IncompleteReadError) as error:
-            pair[1].close()
             raise Broken(type(error).__name__) from error
 
     async def exchange(self, pair, request: bytes) -> Answer:
         reader, writer = pair
-        writer.write(request)
-        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        length = LENGTH.search(head)
-        body = await reader.readexactly(int(length[1])) if length else b""
+        try:
+            writer.write(request)
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            length = LENGTH.search(head)
+            body = await reader.readexactly(int(length[1])) if length else b""
+        except BaseException:
+            # Whoever gives up waiting hangs up.
+            writer.close()
+            raise
         if len(self.idle) >= KEPT or re.search(r"(?i)^connection: *close", head, re.MULTILINE):
             writer.close()
         else:
@@ -185,11 +192,16 @@ class Proxy:
         self.tally = tally
         self.site = Connections(urlsplit(origin).port, tally)
         host = urlsplit(origin).netloc
+        self.waiting = 0
         self.requests = itertools.cycle([
             f"GET /auth/verify HTTP/1.1\r\nHost: {host}\r\nCookie: {SESSION}={cookie}\r\n\r\n".encode()
             for cookie in cookies])
 
     async def verify(self) -> None:
+        if self.waiting >= WAITING:
+            self.tally.counts["questions not asked"] += 1
+            return
+        self.waiting += 1
         try:
             answer = await asyncio.wait_for(self.site.ask(next(self.requests)), DEADLINE)
             if answer.status != 204:
@@ -199,6 +211,8 @@ class Proxy:
             self.tally.refused.append(time.monotonic())
         except (Broken, TimeoutError, ValueError) as error:
             self.tally.failures.append((time.monotonic(), f"verify: {type(error).__name__} {error}"))
+        finally:
+            self.waiting -= 1
 
 
 class Load(multiprocessing.Process):
@@ -208,6 +222,15 @@ class Load(multiprocessing.Process):
         super().__init__(daemon=True)
         self.origin, self.apple, self.names = origin, apple, people
         self.ours, self.theirs = multiprocessing.Pipe()
+
+    def tell(self, *order) -> None:
+        self.ours.send(order)
+
+    def hear(self, seconds: float):
+        """What it answers, within so many seconds."""
+        if not self.ours.poll(seconds + 2 * DEADLINE):
+            raise RuntimeError("the load does not answer")
+        return self.ours.recv()
 
     def run(self) -> None:
         asyncio.run(self.obey())
@@ -235,7 +258,7 @@ class Load(multiprocessing.Process):
                     await people.close_up()
                     proxy.site.forget()
                     self.theirs.send(tally)
-                case None:
+                case ("stop",):
                     return
 
     async def keeper(self, people: People) -> str:
