@@ -137,19 +137,10 @@ def test_every_other_piece_is_known():
             if fence.language in ("caddy", "nginx", "ini", "yaml", "cron")} == known
 
 
-def test_caddy_takes_the_lines_of_the_readme(tmp_path):
-    file = tmp_path / "Caddyfile"
-    file.write_text(one("README.md", "caddy"))
-    done = subprocess.run(["caddy", "validate", "--adapter", "caddyfile", "--config", str(file)], capture_output=True,
-                          text=True, timeout=PATIENCE, env={"HOME": str(tmp_path), "PATH": "/usr/bin"})
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("page, around", [
-    ("docs/operating.md", "{}"), ("docs/assertion.md", "server {{ listen 127.0.0.1:1; {} }}")])
-def test_nginx_takes_the_lines(folder, page, around):
+def test_nginx_takes_the_lines(folder):
+    """Those of assertion.md are run by Tests/Proxies/test_assertion.py, Caddy's by test_proxies.py."""
     program = shutil.which("nginx") or "/usr/sbin/nginx"
-    text = around.format(one(page, "nginx")).replace(
+    text = one("docs/operating.md", "nginx").replace(
         "listen 443 ssl;", "listen 127.0.0.1:1 ssl; ssl_certificate fullchain.pem; ssl_certificate_key privkey.pem;")
     file = folder / "nginx.conf"
     file.write_text(f"pid nginx.pid; error_log stderr; events {{ }} http {{ access_log off; {text} }}")
