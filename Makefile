@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak test-operations
+.PHONY: help run example test install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -95,6 +95,12 @@ soak: ## good and hostile traffic for SECONDS=600, then memory and descriptors a
 	swift build -c release --product bramley
 	swift build -c release --product apple-simulator
 	"$$(scripts/venv.sh)" -B Tests/Hostile/soak.py "$$(swift build -c release --show-bin-path)" $(SECONDS)
+
+soak-operations: ## half of what it can carry for SECONDS=600, beside all that operators and Apple do (docs/chaos.md)
+	@scripts/packages.sh test
+	swift build -c release --product bramley
+	swift build -c release --product apple-simulator
+	"$$(scripts/venv.sh)" -B Tests/Hostile/operations_soak.py "$$(swift build -c release --show-bin-path)" $(SECONDS)
 
 test-operations: ## a year of traffic at twenty times the rate, and 60 kills of a backup and of a restore each
 	RETENTION_SCALE=20 BACKUP_KILL_ROUNDS=60 swift test --filter 'RetentionYearTests|BackupKillTests'

@@ -68,8 +68,8 @@ final class CountingConnection: Sendable {
 }
 
 extension Database {
-    /// Counts, beside any write and any other read. A million sessions take some tens of milliseconds of one processor:
-    /// for a look now and then.
+    /// Counts, beside any write and any other read. A million sessions take some tens of milliseconds of one processor,
+    /// a million identities some hundreds, which are read whole: for a look now and then.
     /// - Parameter scope: whose credentials are checked daily.
     package func counts(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> StoreCounts {
         let idleSince = now.adding(seconds: -options.sessionLimits.idleTimeout)

@@ -37,6 +37,8 @@ class Stage:
             "apple.bundleIDs": [APP_ID], "server.trustedProxies": ["127.0.0.1"], "log.level": "info",
             "assertion.audience": "https://api.example.com", "login.allowedReturnOrigins": ["https://www.example.com"],
             "webhooks.secretFile": "webhook.secret",
+            # `bramley check` renders every page in every language, and a debug build takes seconds for all.
+            "pages.locales": ["en"],
             # Nobody listens there: what is sent waits.
             "webhooks.url": ["http://127.0.0.1:9/events"], **settings})
         # The configuration's paths begin where the commands are run.

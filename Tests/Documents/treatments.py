@@ -50,7 +50,7 @@ EXAMPLES = Elsewhere(
     "Tests/Examples/test_example_script.py::test_control_c_ends_everything_and_a_second_start_finds_its_data")
 INIT = Elsewhere("Tests/Commands/test_init.py::test_asks_and_asks_again")
 SYSTEMD = Reason("it needs a running systemd; the units themselves are read by Tests/Deployment/test_units.py")
-LITESTREAM = Reason("Litestream is not in Debian, so that a test of it would not run everywhere")
+LITESTREAM = Elsewhere("Tests/Documents/test_replication.py::test_restore_refuses_while_it_is_open")
 OTHERS = Reason("the name of somebody else's command in a sentence, with nothing of ours to run")
 YES = ("yes",)
 USER = "usr_4yfwqbg99z3nwac6hg4phmjzv7"
@@ -110,7 +110,6 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley restore copy.db": Run(before="with_a_backup", typed=YES, stopped=True),
     "bramley backup FILE": Run(swaps={"FILE": "new.db"}),
     "bramley restore FILE": Run(before="with_a_backup", swaps={"FILE": "copy.db"}, typed=YES, stopped=True),
-    "litestream restore -o copy.db": LITESTREAM,
     "litestream restore -o copy.db …": LITESTREAM,
 
     # chaos.md, fuzzing.md, hostile-clients.md, performance.md, conformance.md
@@ -125,6 +124,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "make hostile": LONG,
     "make soak": LONG,
     "make soak SECONDS=600": LONG,
+    "make soak-operations SECONDS=1800": LONG,
+    "python3 Tests/Hostile/operations_soak.py .build/release 1800 0.3": LONG,
     "make faults": LONG,
     "make test-operations": LONG,
     "make tls-scan": LONG,

@@ -1,6 +1,7 @@
 """The client of docs/examples/ios, run against the real server, and its other files held against declarations."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -81,7 +82,12 @@ def test_the_other_files_fit_apples_frameworks(tmp_path):
 
     for file in sorted(PLATFORM.glob("*.swift")):
         swiftc("-emit-module", "-module-name", file.stem, file, "-o", tmp_path / f"{file.stem}.swiftmodule")
-    swiftc("-typecheck", "-warnings-as-errors", "-I", tmp_path, *sorted(SAMPLE.glob("*.swift")))
+    # With the lines of the guide, as an application would write them.
+    guide = re.search(r"```swift\n(.*?)```", (SAMPLE / "README.md").read_text(), re.DOTALL)[1]
+    lines = tmp_path / "Guide.swift"
+    lines.write_text("import AuthenticationServices\nimport Foundation\n\nstruct View { var window: ASPresentationAnchor? }\n"
+                     f"@MainActor func guide(view: View) async throws {{\n{guide}}}\n")
+    swiftc("-typecheck", "-warnings-as-errors", "-I", tmp_path, *sorted(SAMPLE.glob("*.swift")), lines)
 
 
 def test_the_guide_names_every_file():

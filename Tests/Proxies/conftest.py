@@ -23,7 +23,7 @@ def folder():
 class Arrangement:
     """A proxy, Bramley with the simulated Apple behind it, and the application."""
 
-    def __init__(self, kind, binaries: Path, folder: Path):
+    def __init__(self, kind, binaries: Path, folder: Path, settings: dict | None = None):
         self.application = Application()
         self.ports = free_ports(0, self.application.port)
         write_private(folder / "rules.json", json.dumps(RULES).encode())
@@ -32,7 +32,7 @@ class Arrangement:
                 "sessions.cookieDomain": DOMAIN,
                 "login.allowedReturnOrigins": [f"https://app.{DOMAIN}:{self.ports.secure}"],
                 "server.trustedProxies": ["127.0.0.1"],
-                "forwardAuth.rulesFile": str(folder / "rules.json"),
+                "forwardAuth.rulesFile": str(folder / "rules.json"), **(settings or {}),
             }, origin=f"https://id.{DOMAIN}:{self.ports.secure}")
         self.ports.bramley = self.site.port
         self.proxy = kind(folder, self.ports)
@@ -63,6 +63,20 @@ def place(request, binaries, folder):
     try:
         yield arrangement.start()
     finally:
+        arrangement.end()
+
+
+@pytest.fixture
+def arrange(binaries, folder):
+    """Starts an arrangement of a test's own: of a kind of proxy, with these settings besides."""
+    arrangements = []
+
+    def arrange(kind, settings: dict) -> Arrangement:
+        arrangements.append(Arrangement(kind, binaries, folder, settings))
+        return arrangements[-1].start()
+
+    yield arrange
+    for arrangement in arrangements:
         arrangement.end()
 
 
