@@ -159,6 +159,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "sudo make install": INSTALL,
     "make install": INSTALL,
     "make build && sudo make install": INSTALL,
+    "make dist": Elsewhere("Tests/Deployment/test_dist.py::test_everything_is_there_and_of_nobody"),
     "make uninstall": Elsewhere(
         "Tests/Deployment/test_install.py::test_uninstall_takes_away_what_install_put_there_and_nothing_else"),
     "sudo systemd-sysusers && sudo systemd-tmpfiles --create && sudo systemctl daemon-reload":
