@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations
+.PHONY: help run example test install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -32,6 +32,9 @@ install: ## put what make build has built below PREFIX=/usr/local (and DESTDIR=)
 
 uninstall: ## take that away again; configuration and data stay
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install.sh uninstall
+
+dist: build ## make build, then pack the two programs for other machines, with sums, below .build/dist
+	@scripts/dist.sh
 
 bench: ## measure beside nginx and Hummingbird, and print one table; BENCH_ONLY=verify,idle measures parts
 	@scripts/packages.sh bench

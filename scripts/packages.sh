@@ -3,7 +3,8 @@
 #   scripts/packages.sh build|test|bench [further packages]
 set -euo pipefail
 
-build=(libssl-dev libsqlite3-dev libnghttp2-dev)
+# git: Swift's package manager fetches with it.
+build=(git libssl-dev libsqlite3-dev libnghttp2-dev)
 # chromium and its driver: the tests in a real browser. The proxies: each runs for real in front of an application;
 # lua-socket is what Apache asks Bramley with. nodejs: one of the examples.
 # curl, openssl and h2load (of nghttp2-client): other implementations that the server is held against. prometheus: its
@@ -17,6 +18,7 @@ bench=("${build[@]}" nginx-light wrk nghttp2-client strace valgrind binutils pyt
 # The package whose files are there, by whatever name it was installed.
 is_installed() {
     case $1 in
+    git) command -v git >/dev/null ;;
     nginx-light) command -v nginx >/dev/null || [ -x /usr/sbin/nginx ] ;;
     nodejs) command -v node >/dev/null ;;
     *) dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed ;;
@@ -36,6 +38,18 @@ wanted+=("${@:2}")
 
 if ! command -v swift >/dev/null; then
     echo "Swift 6.3 or later is needed and was not found. Install it from https://www.swift.org/install/linux/ and try again." >&2
+    exit 1
+fi
+# It may have been unpacked on a system that lacks the libraries it is linked with.
+if ! said=$(swift --version 2>&1); then
+    printf '%s\n' "$said" >&2
+    echo "Swift is installed, but does not run here. Install the packages that https://www.swift.org/install/linux/ names" \
+        "for your system beside the toolchain, and try again." >&2
+    exit 1
+fi
+if [[ $said =~ Swift\ version\ ([0-9]+)\.([0-9]+) ]] &&
+    ((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2] < 6003)); then
+    echo "Swift 6.3 or later is needed, and this is ${BASH_REMATCH[0]#Swift version }: https://www.swift.org/install/linux/" >&2
     exit 1
 fi
 if ! command -v dpkg-query >/dev/null; then

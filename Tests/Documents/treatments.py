@@ -48,6 +48,7 @@ INSTALL = Elsewhere("Tests/Deployment/test_install.py::test_everything_is_in_its
 HAND_OVER = Elsewhere("Tests/Deployment/test_hand_over.py::test_under_load_no_request_fails")
 EXAMPLES = Elsewhere(
     "Tests/Examples/test_example_script.py::test_control_c_ends_everything_and_a_second_start_finds_its_data")
+LIBRARY = Elsewhere("Tests/Apple/test_another_library.py::test_somebody_signs_in")
 INIT = Elsewhere("Tests/Commands/test_init.py::test_asks_and_asks_again")
 SYSTEMD = Reason("it needs a running systemd; the units themselves are read by Tests/Deployment/test_units.py")
 LITESTREAM = Elsewhere("Tests/Documents/test_replication.py::test_restore_refuses_while_it_is_open")
@@ -83,6 +84,12 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "apple-simulator --port 8081 --server-url http://localhost:8080 --services-id com.example.web --team-id TEAM123456"
     " --key-id KEY1234567 --key AuthKey.p8": Run(swaps={"8081": "0"}, until="The simulated Apple is at http://127",
         code=-2),
+    "pip install Authlib flask requests": Reason("scripts/test-requirements.txt has them, for the website of that page"),
+    "APPLE=http://127.0.0.1:8081 python3 app.py": LIBRARY,
+    """curl -X PUT 127.0.0.1:8081/simulator/api/tokens -d '{"wrong":["nonce"],"remaining":1}'""": LIBRARY,
+    """curl -X PUT 127.0.0.1:8081/simulator/api/faults/token -d '{"status":503,"remaining":1}'""": LIBRARY,
+    """curl -X POST 127.0.0.1:8081/simulator/api/keys/rotate -d '{"dropOld":true}'""": LIBRARY,
+    """curl -X POST 127.0.0.1:8081/simulator/api/notifications -d '{"type":"consent-revoked","person":"ada"}'""": LIBRARY,
     """curl -s 127.0.0.1:8081/simulator/api/authorize -d '{"person":"ada","authorize_url":"'"$LOCATION"'"}' |"""
     " jq -r .form | curl -s -b cookies -c cookies http://localhost:8080/apple/callback"
     " -H 'Origin: http://127.0.0.1:8081' -d @-":
@@ -160,6 +167,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "sudo make install": INSTALL,
     "make install": INSTALL,
     "make build && sudo make install": INSTALL,
+    "make dist": Elsewhere("Tests/Deployment/test_dist.py::test_everything_is_there_and_of_nobody"),
     "make uninstall": Elsewhere(
         "Tests/Deployment/test_install.py::test_uninstall_takes_away_what_install_put_there_and_nothing_else"),
     "sudo systemd-sysusers && sudo systemd-tmpfiles --create && sudo systemctl daemon-reload":

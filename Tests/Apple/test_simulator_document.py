@@ -1,0 +1,120 @@
+"""docs/apple-simulator.md names every call of the control interface, its members and its answers, and none that is not there."""
+
+import http.client
+import re
+from pathlib import Path
+
+import pytest
+
+from patience import PATIENCE
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/apple-simulator.md").read_text()
+INTERFACE = PAGE[PAGE.index("## The JSON interface"):]
+SOURCES = ROOT / "Sources/AppleSimulator"
+SWIFT = {file.name: file.read_text() for file in SOURCES.rglob("*.swift")}
+# Where a path has a name of the caller's choice.
+PLACES = {"client-keys": "{keyID}", "notifications": "{id}", "faults": "{endpoint}"}
+
+
+def routes_of_the_source() -> set[str]:
+    """From the one switch over all calls."""
+    text = SWIFT["Simulator+Control.swift"]
+    switch = text[text.index("switch (method, path.first, path.count)"):text.index("default: throw .unknown(\"There is no")]
+    found, cases = set(), re.findall(r"^ *case (\(.*)$", switch, re.MULTILINE)
+    patterns = [(match, line) for line in cases
+                for match in re.findall(r'\(\.(\w+), "([\w-]+)", (\d)\)(?: where path\[(\d)\] == "([\w-]+)")?', line)]
+    for (method, first, count, at, word), _ in patterns:
+        parts = [first, *[PLACES.get(first, "{id}")] * (int(count) - 1)]
+        if at:
+            parts[int(at)] = word
+        if first == "keys" and count == "2":
+            parts[1] = "rotate"
+        found.add(f"{method.upper()} {'/'.join(parts)}")
+    assert len(patterns) == switch.count("(."), "a case is written in a way that this test does not read"
+    return found
+
+
+def routes_of_the_document() -> set[str]:
+    return {f"{method} {path}" for method, path in re.findall(r"`(GET|PUT|POST|DELETE) ([\w/{}-]+)", INTERFACE)}
+
+
+def words(text: str) -> set[str]:
+    """What stands in code, in sentences and tables."""
+    text = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return set(re.findall(r"[\w-]+", " ".join(re.findall(r"`([^`]+)`", text))))
+
+
+def test_the_document_has_every_call_and_no_other():
+    assert len(routes_of_the_source()) > 30
+    assert routes_of_the_document() == routes_of_the_source()
+
+
+@pytest.mark.parametrize("file, pattern", [
+    # What is read, and what is answered.
+    ("Simulator+Control.swift", r'case "(\w+)":'),
+    ("Faults.swift", r'case "(\w+)":'),
+    ("TokenQuirks.swift", r'case "(\w+)":'),
+    ("TokenQuirks.swift", r"case (iss, .*)$"),
+    ("KeySet.swift", r"^        case (\w+)$"),
+    ("Endpoint.swift", r"case (.*)$"),
+    ("ControlPeople.swift", r'case "(\w+)":'),
+    ("ControlPeople.swift", r'body\["(\w+)"\]'),
+    ("ControlPeople.swift", r'\["(\w+)":'),
+    ("ControlSignIn.swift", r'case "(\w+)":'),
+    ("ControlSignIn.swift", r'body\["(\w+)"\]'),
+    ("ControlSignIn.swift", r'\("(\w+)", '),
+    ("ControlNative.swift", r'json\["(\w+)"\] ='),
+    ("ControlNative.swift", r'^        "(\w+", .*),$'),
+    ("ControlCrowd.swift", r'"(\w+)":'),
+    ("ControlNotifications.swift", r'body\["(\w+)"\]'),
+    ("ControlState.swift", r'"(\w+)":'),
+    ("ControlState.swift", r'json\["(\w+)"\] ='),
+])
+def test_the_document_has_every_member(file, pattern):
+    found = {word for match in re.findall(pattern, SWIFT[file], re.MULTILINE) for word in re.findall(r"\w+", match)}
+    assert found, "the sources are written in another way now: mend the pattern"
+    assert found - words(INTERFACE) == set()
+
+
+def test_every_option_of_the_program_is_there():
+    options = re.findall(r"@(?:Option|Flag)[^@]*?var (\w+)", SWIFT["AppleSimulatorCommand.swift"])
+    assert len(options) > 10
+    names = {"--" + re.sub(r"(URL|URI|ID|[A-Z])", lambda match: "-" + match[1].lower(), option) for option in options}
+    start = PAGE[PAGE.index("## Start it"):PAGE.index("## Point your library at it")]
+    assert {name for name in names if not re.search(rf"`{name}\b", start)} == set()
+
+
+def test_a_running_simulator_knows_each_of_them(site):
+    def answer(method: str, path: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        connection.request(method, f"/simulator/api/{path}", None if method == "GET" else "{}")
+        response = connection.getresponse()
+        text = response.read().decode()
+        connection.close()
+        return response.status, text
+
+    port = site
+    unknown = "There is no {} /simulator/api/"
+    for route in sorted(routes_of_the_document()):
+        method, path = route.split()
+        status, text = answer(method, re.sub(r"\{\w+\}", "nothing", path))
+        assert status in (200, 400, 404) and unknown.format(method) not in text, f"{route}: {status} {text}"
+    status, text = answer("POST", "nothing")
+    assert status == 404 and unknown.format("POST") in text
+
+
+@pytest.fixture
+def site(binaries, tmp_path):
+    """The port of a simulator of this test's own."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    from programs import Simulator, write_private
+
+    key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    write_private(tmp_path / "AuthKey.p8", key)
+    simulator = Simulator(binaries, tmp_path, "http://localhost:9")
+    yield simulator.port
+    simulator.program.stop()
