@@ -109,7 +109,11 @@ class Place:
 
     def lines(self, message: str | None = None, after: int = 0) -> list[dict]:
         """The lines of the log from a size of it on; those with a message alone."""
-        found = [json.loads(line) for line in self.log.read_bytes()[after:].decode().splitlines()]
+        content = self.log.read_bytes()
+        # A line that lies across two pages may be seen half, at its beginning or at its end.
+        end = content.rfind(b"\n") + 1
+        begin = after if content[:after].endswith(b"\n") or not after else content.find(b"\n", after) + 1 or end
+        found = [json.loads(line) for line in content[begin:end].decode().splitlines()]
         return found if message is None else [line for line in found if line["message"] == message]
 
     def processor_time(self) -> float:
@@ -155,12 +159,6 @@ class Disk:
 
     def free(self) -> None:
         self.ballast.unlink()
-
-    def make_read_only(self) -> None:
-        mount("-o", "remount,ro", str(self.folder))
-
-    def make_writable(self) -> None:
-        mount("-o", "remount,rw", str(self.folder))
 
 
 def within(seconds: float, condition, what: str, more=lambda: "") -> float:

@@ -17,7 +17,7 @@ def test_a_disk_that_becomes_read_only_is_told_and_loses_nothing(make_place, mak
 def test_a_start_on_a_read_only_disk_is_refused_in_one_line(make_place):
     place = make_place(disk="24m").start()
     assert place.stop() == 0
-    mount("-o", "remount,ro", str(place.data))
+    mount("-o", "remount,bind,ro", str(place.data))
     with place.log.open("wb") as output:
         done = subprocess.run(
             [str(place.binaries / "bramley"), "serve", "--config", str(place.folder / "config.json")],
@@ -27,6 +27,6 @@ def test_a_start_on_a_read_only_disk_is_refused_in_one_line(make_place):
     assert len(lines) == 1, lines
     assert "ead-only file system" in lines[0]["cause"] and str(place.data) in lines[0]["cause"]
     # And the next one is not.
-    mount("-o", "remount,rw", str(place.data))
+    mount("-o", "remount,bind,rw", str(place.data))
     place.start()
     assert place.stop() == 0

@@ -110,4 +110,58 @@ import Testing
         #expect(served == (1, true))
         #expect(admission.tally.shed == 1)
     }
+
+    /// Visitors who are too many close connections of visitors, and not the one by which the operator asks for health.
+    @Test func aCrowdOfVisitorsClosesNoneOfTheOperators() async throws {
+        let isExhausted = Mutex(false)
+        let admission = AdmissionControl(maximum: 100, maximumPerAddress: 100)
+        let operators = AdmissionControl(maximum: 100, maximumPerAddress: 100)
+        let served = try await onLoop(
+            serving: echo,
+            { loop, _ in
+                let adminAddress = try listen(on: loop, admission: operators, firstByteTimeout: 60_000)
+                let asking = try await connect(adminAddress, on: loop)
+                while operators.total == 0 { await Task.yield() }
+                let sockets = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1)
+                _ = try Listener.start(sockets, on: loop, admission: admission, firstByteTimeout: 60_000) {
+                    descriptor in
+                    isExhausted.withLock { isExhausted in
+                        defer { isExhausted = false }
+                        return isExhausted
+                    } ? .exhausted(EMFILE) : SystemCalls.accept(descriptor)
+                }
+                let waiting = try await connect(sockets.address, on: loop)
+                while admission.total == 0 { await Task.yield() }
+                isExhausted.withLock { $0 = true }
+                _ = try await connect(sockets.address, on: loop)
+                let isClosed = await readAll(waiting).isEmpty
+                var buffer = [UInt8](repeating: 0, count: 8)
+                try await asking.write([42])
+                return (isClosed, try await asking.read(into: &buffer, at: 0))
+            })
+        #expect(served == (true, 1))
+        #expect(operators.tally.shed == 0)
+    }
+
+    /// With as many connections as there is room for, what waits makes room; else whoever comes is turned away.
+    @Test func withoutRoomTheNextOneIsTurnedAwayThoughDescriptorsAreLeft() async throws {
+        let admission = AdmissionControl(maximum: 100, maximumPerAddress: 100)
+        admission.setRoom(1)
+        let served = try await onLoop(serving: echo) { loop, _ in
+            let address = try listen(on: loop, admission: admission)
+            let first = try await connect(address, on: loop)
+            var buffer = [UInt8](repeating: 0, count: 8)
+            try await first.write([42])
+            _ = try await first.read(into: &buffer, at: 0)
+            let second = try await connect(address, on: loop)
+            let refused = await readAll(second).count
+            // Room again, without a restart.
+            admission.setRoom(.max)
+            let third = try await connect(address, on: loop)
+            try await third.write([42])
+            return (refused, try await third.read(into: &buffer, at: 0))
+        }
+        #expect(served == (0, 1))
+        #expect(admission.tally.withoutDescriptor == 1)
+    }
 }

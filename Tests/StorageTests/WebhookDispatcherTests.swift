@@ -276,6 +276,23 @@ import Testing
         bench.database.close()
     }
 
+    @Test("a rest after a failure does not last for hours when the clock is set back meanwhile")
+    func restsOfAnotherClock() async throws {
+        let bench = try await WebhookBench(endpoints: [WebhookBench.one])
+        let receiver = FakeReceiver()
+        let dispatcher = try bench.dispatcher(receiver)
+        try await bench.tell(0)
+        bench.bench.clock.advance(seconds: 7_200)
+        try bench.database.executeOnWriter("PRAGMA query_only = ON")
+        _ = await dispatcher.round()
+        #expect(bench.log.lines.filter { $0.hasPrefix("error webhooks wait") }.count == 1)
+        try bench.database.executeOnWriter("PRAGMA query_only = OFF")
+        bench.bench.clock.advance(seconds: -7_200)
+        await bench.drain(dispatcher)
+        #expect(receiver.requests.count == 1)
+        bench.database.close()
+    }
+
     @Test("an event that another process wrote is delivered as well")
     func foreignEvents() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
