@@ -31,6 +31,7 @@ class Terminal:
             finally:
                 os._exit(127)
         termios.tcsetwinsize(self.number, (24, columns))
+        self.started = time.monotonic()
         self.written = b""
         self.code: int | None = None
 
@@ -58,6 +59,12 @@ class Terminal:
 
     def signal(self, number: int) -> None:
         os.kill(self.process, number)
+
+    @property
+    def was_quiet(self) -> bool:
+        """Whether nothing is there that must not be: what takes less than a second says nothing meanwhile."""
+        self.read()
+        return self.written == b"" or time.monotonic() - self.started > 1
 
     @property
     def has_ended(self) -> bool:

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
+from operating import Operator
 from patience import eventually
 from receiver import Answer, Receiver, status
 from sender import Sender, new_secret
@@ -278,6 +279,14 @@ def test_a_secret_is_replaced_without_a_restart(receivers, sender):
     assert signs([old, new]) == [False, True]
     assert site.server.text().count("is not usable") == 1
     assert "whsec_" not in site.server.text()
+
+    # Each change has its line in the audit log, what was refused has none.
+    def changes() -> list[tuple]:
+        return Operator(site.binaries, site.folder).database(
+            "SELECT object, actor FROM audit WHERE type = 'webhook_secret.changed'")
+
+    eventually(lambda: len(changes()) == 2, "the lines")
+    assert changes() == [("webhooks.secretFile", "server")] * 2
 
 
 def test_a_new_endpoint_begins_with_the_present(receivers, sender, tmp_path):
