@@ -44,6 +44,7 @@ class Reason:
 BUILD = Reason("it builds everything anew, which takes minutes; `make test` has built already")
 LONG = Reason("it takes minutes to hours by design; that the target exists is checked here")
 MANAGER = Elsewhere("Tests/Deployment/test_units.py::test_systemd_finds_nothing_wrong")
+EXPOSURE = Elsewhere("Tests/Deployment/test_units.py::test_the_service_is_locked_in")
 INSTALL = Elsewhere("Tests/Deployment/test_install.py::test_everything_is_in_its_place")
 HAND_OVER = Elsewhere("Tests/Deployment/test_hand_over.py::test_under_load_no_request_fails")
 EXAMPLES = Elsewhere(
@@ -156,6 +157,10 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "openssl rand -hex 32": Run(says="^[0-9a-f]{64}$"),
     "chmod 600": OTHERS,
 
+    '(umask 077; echo "whsec_$(openssl rand -base64 32)" > webhook.secret)': Run(
+        swaps={"> webhook.secret)": "> new.secret) && stat -c %a new.secret && cat new.secret"},
+        says=r"^600\nwhsec_[\w+/]{43}=$"),
+
     # deploying.md
     "sudo make install": INSTALL,
     "make install": INSTALL,
@@ -166,6 +171,13 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         Elsewhere("Tests/Deployment/test_units.py::test_users_and_files"),
     "cd /etc/bramley": Run(),
     "sudo bramley init": INIT,
+    "systemd-analyze security bramley": EXPOSURE,
+    "systemd-analyze security": EXPOSURE,
+    "setcap cap_net_bind_service=+ep /usr/local/bin/bramley": Reason("it gives a program of this machine a capability"),
+    "sysctl net.ipv4.ip_unprivileged_port_start=80": Reason("it changes the kernel of this machine"),
+    "ls -l /proc/PID/fd": Run(swaps={"PID": "self"}, says="->"),
+    "df -i": Run(says="IUse%"),
+    "flask run": Elsewhere("Tests/Examples/test_notebooks.py::test_"),
     "sudo chown root:bramley config.json AuthKey_F6G7H8I9J0.p8":
         Reason("it needs the group that systemd-sysusers makes"),
     "sudo chmod 640 config.json AuthKey_F6G7H8I9J0.p8":
