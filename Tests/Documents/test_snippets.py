@@ -132,7 +132,8 @@ def one(page: str, language: str, part: str = "") -> str:
 
 def test_every_other_piece_is_known():
     known = {("README.md", "caddy"), ("docs/operating.md", "caddy"), ("docs/assertion.md", "nginx"),
-             ("docs/operating.md", "nginx"), ("docs/backup.md", "ini"), ("docs/backup.md", "yaml"), ("docs/backup.md", "cron")}
+             ("docs/operating.md", "nginx"), ("docs/backup.md", "ini"), ("docs/backup.md", "yaml"),
+             ("docs/backup.md", "cron")}
     assert {(fence.page, fence.language) for fence in fences()
             if fence.language in ("caddy", "nginx", "ini", "yaml", "cron")} == known
 

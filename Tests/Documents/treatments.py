@@ -10,7 +10,8 @@ class Run:
 
     # What it must print, as a regular expression.
     says: str = ""
-    code: int = 0
+    # None: of a program that may be told to end before it listens for that, so that the kernel ends it.
+    code: int | None = 0
     # A method of Stage that makes what the command is about.
     before: str = ""
     # Other text in place of the document's.
@@ -83,14 +84,14 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         Run(swaps={"AuthKey.p8": "Another.p8"}),
     "apple-simulator --port 8081 --server-url http://localhost:8080 --services-id com.example.web --team-id TEAM123456"
     " --key-id KEY1234567 --key AuthKey.p8": Run(swaps={"8081": "0"}, until="The simulated Apple is at http://127",
-        code=-2),
+        code=None),
     """curl -s 127.0.0.1:8081/simulator/api/authorize -d '{"person":"ada","authorize_url":"'"$LOCATION"'"}' |"""
     " jq -r .form | curl -s -b cookies -c cookies http://localhost:8080/apple/callback"
     " -H 'Origin: http://127.0.0.1:8081' -d @-":
         Run(before="with_a_login_begun", says=r"^$"),
     "apple-simulator --bundle-id com.example.app --key-id F6G7H8I9J0 --key AuthKey_F6G7H8I9J0.p8 --port 8081":
         Run(swaps={"8081": "0"}, until="The simulated Apple is at http://127",
-        code=-2),
+        code=None),
     """curl -s 127.0.0.1:8081/simulator/api/native -d '{"person":"ada","client_id":"com.example.app","nonce":"…"}'""":
         Run(says='"identityToken"'),
     """curl -s 127.0.0.1:9700/simulator/api/notifications -d '{"type":"email-disabled","person":"boris"}'""":
@@ -137,7 +138,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "python3 Benchmarks/credential_checks.py BIN 100000 1000": LONG,
     "openssl speed rsa2048": LONG,
     "swift run http-echo --port 8080": Run(
-        swaps={"swift run ": "", "8080": "0"}, until="http://127.0.0.1"),
+        swaps={"swift run ": "", "8080": "0"}, until="http://127.0.0.1", code=None),
     "curl -d 'a=b' 'http://127.0.0.1:8080/path?query'": Elsewhere("Tests/Echo/test_clients.py::test_curl"),
     "http-echo --help": Run(says="--max-body"),
     "swift build": BUILD,
