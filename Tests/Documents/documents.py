@@ -9,8 +9,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SHELL = {"sh", "bash", "console", "shell"}
 # A word at the beginning of a line that makes it a command, whatever the fence says it is.
 PROGRAMS = re.compile(
-    r"(?:sudo |\S*/)?(?:bramley|make|apple-simulator|http-echo|curl|swift|docker|systemctl|journalctl|openssl|psql|jq"
-    r"|python3?|pip|litestream|git|chmod|chown|cp|mv|kill|cd|scripts/\S+)(?= |$)(?! +[↔—])")
+    r"(?:sudo |\(|\S*/)?(?:umask|bramley|make|apple-simulator|http-echo|curl|swift|docker|systemctl|journalctl|openssl"
+    r"|psql|jq|python3?|pip|setcap|sysctl|systemd-analyze|ls|df|flask|litestream|git|chmod|chown|cp|mv|kill|cd"
+    r"|scripts/\S+)(?= |$)(?! +[↔—])")
 FENCE = re.compile(r"^( *)(```+)([\w-]*)[^\n]*\n(.*?)^ *\2 *$", re.DOTALL | re.MULTILINE)
 
 

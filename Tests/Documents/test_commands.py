@@ -54,6 +54,6 @@ def test_every_target_of_make_exists():
 def test_it_does_what_the_page_says(make_stage, command):
     treatment = TREATMENTS[command.text]
     code, printed = make_stage(treatment.apart).run(command.text, treatment)
-    assert code == treatment.code, f"{command}\n{printed}"
+    assert code == treatment.code or treatment.code is None and code in (0, -2), f"{command}\n{printed}"
     assert re.search(treatment.says, printed, re.MULTILINE), f"{command}\n{printed}"
     assert not re.search(r"Fatal error|stack trace|Usage: ", printed), printed

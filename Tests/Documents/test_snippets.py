@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from documents import ROOT, fences
+from documents import PAGES, ROOT, fences, spans
 from patience import PATIENCE
 from programs import write_private
 
@@ -131,10 +131,31 @@ def one(page: str, language: str, part: str = "") -> str:
 
 
 def test_every_other_piece_is_known():
-    known = {("README.md", "caddy"), ("docs/assertion.md", "nginx"), ("docs/operating.md", "nginx"),
-             ("docs/backup.md", "ini"), ("docs/backup.md", "yaml"), ("docs/backup.md", "cron")}
+    known = {("README.md", "caddy"), ("docs/operating.md", "caddy"), ("docs/assertion.md", "nginx"),
+             ("docs/operating.md", "nginx"), ("docs/backup.md", "ini"), ("docs/backup.md", "yaml"),
+             ("docs/backup.md", "cron")}
     assert {(fence.page, fence.language) for fence in fences()
             if fence.language in ("caddy", "nginx", "ini", "yaml", "cron")} == known
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/operating.md"])
+def test_caddy_takes_the_lines(page, tmp_path):
+    (tmp_path / "Caddyfile").write_text(one(page, "caddy"))
+    done = subprocess.run(["caddy", "adapt", "--adapter", "caddyfile", "--config", str(tmp_path / "Caddyfile")],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    assert "127.0.0.1:8080" in done.stdout
+
+
+def test_nginx_takes_lines_in_sentences(folder):
+    lines = {span for page in PAGES for _, span in spans(page) if re.match(r"(proxy|auth)_\w+ .*;$", span)}
+    assert len(lines) > 1
+    file = folder / "nginx.conf"
+    file.write_text("pid nginx.pid; error_log stderr; events { } http { access_log off; server { listen 127.0.0.1:1;"
+                    f" location / {{ proxy_pass http://127.0.0.1:1; {' '.join(lines)} }} }} }}")
+    done = subprocess.run([shutil.which("nginx") or "/usr/sbin/nginx", "-t", "-p", str(folder), "-c", str(file)],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert "syntax is ok" in done.stderr, done.stderr
 
 
 def test_nginx_takes_the_lines(folder):
@@ -147,6 +168,17 @@ def test_nginx_takes_the_lines(folder):
     done = subprocess.run([program, "-t", "-p", str(folder), "-c", str(file)], capture_output=True, text=True,
                           timeout=PATIENCE)
     assert "syntax is ok" in done.stderr, done.stderr
+
+
+def test_promtool_takes_expressions(tmp_path):
+    expressions = {span for page in PAGES for _, span in spans(page) if re.search(r"\w\(.*bramley_\w+", span)}
+    assert len(expressions) > 2
+    (tmp_path / "rules.yml").write_text(json.dumps({"groups": [{"name": "documents", "rules": [
+        {"record": f"expression:{number}", "expr": expression}
+        for number, expression in enumerate(sorted(expressions))]}]}))
+    done = subprocess.run(["promtool", "check", "rules", str(tmp_path / "rules.yml")], capture_output=True, text=True,
+                          timeout=PATIENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def backup_place(binaries, folder, text: str) -> str:

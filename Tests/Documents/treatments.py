@@ -10,7 +10,8 @@ class Run:
 
     # What it must print, as a regular expression.
     says: str = ""
-    code: int = 0
+    # None: of a program that may be told to end before it listens for that, so that the kernel ends it.
+    code: int | None = 0
     # A method of Stage that makes what the command is about.
     before: str = ""
     # Other text in place of the document's.
@@ -44,6 +45,7 @@ class Reason:
 BUILD = Reason("it builds everything anew, which takes minutes; `make test` has built already")
 LONG = Reason("it takes minutes to hours by design; that the target exists is checked here")
 MANAGER = Elsewhere("Tests/Deployment/test_units.py::test_systemd_finds_nothing_wrong")
+EXPOSURE = Elsewhere("Tests/Deployment/test_units.py::test_the_service_is_locked_in")
 INSTALL = Elsewhere("Tests/Deployment/test_install.py::test_everything_is_in_its_place")
 HAND_OVER = Elsewhere("Tests/Deployment/test_hand_over.py::test_under_load_no_request_fails")
 EXAMPLES = Elsewhere(
@@ -83,7 +85,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         Run(swaps={"AuthKey.p8": "Another.p8"}),
     "apple-simulator --port 8081 --server-url http://localhost:8080 --services-id com.example.web --team-id TEAM123456"
     " --key-id KEY1234567 --key AuthKey.p8": Run(swaps={"8081": "0"}, until="The simulated Apple is at http://127",
-        code=-2),
+        code=None),
     "pip install Authlib flask requests": Reason("scripts/test-requirements.txt has them, for the website of that page"),
     "APPLE=http://127.0.0.1:8081 python3 app.py": LIBRARY,
     """curl -X PUT 127.0.0.1:8081/simulator/api/tokens -d '{"wrong":["nonce"],"remaining":1}'""": LIBRARY,
@@ -96,7 +98,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         Run(before="with_a_login_begun", says=r"^$"),
     "apple-simulator --bundle-id com.example.app --key-id F6G7H8I9J0 --key AuthKey_F6G7H8I9J0.p8 --port 8081":
         Run(swaps={"8081": "0"}, until="The simulated Apple is at http://127",
-        code=-2),
+        code=None),
     """curl -s 127.0.0.1:8081/simulator/api/native -d '{"person":"ada","client_id":"com.example.app","nonce":"…"}'""":
         Run(says='"identityToken"'),
     """curl -s 127.0.0.1:9700/simulator/api/notifications -d '{"type":"email-disabled","person":"boris"}'""":
@@ -143,7 +145,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "python3 Benchmarks/credential_checks.py BIN 100000 1000": LONG,
     "openssl speed rsa2048": LONG,
     "swift run http-echo --port 8080": Run(
-        swaps={"swift run ": "", "8080": "0"}, until="http://127.0.0.1"),
+        swaps={"swift run ": "", "8080": "0"}, until="http://127.0.0.1", code=None),
     "curl -d 'a=b' 'http://127.0.0.1:8080/path?query'": Elsewhere("Tests/Echo/test_clients.py::test_curl"),
     "http-echo --help": Run(says="--max-body"),
     "swift build": BUILD,
@@ -163,6 +165,10 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "openssl rand -hex 32": Run(says="^[0-9a-f]{64}$"),
     "chmod 600": OTHERS,
 
+    '(umask 077; echo "whsec_$(openssl rand -base64 32)" > webhook.secret)': Run(
+        swaps={"> webhook.secret)": "> new.secret) && stat -c %a new.secret && cat new.secret"},
+        says=r"^600\nwhsec_[\w+/]{43}=$"),
+
     # deploying.md
     "sudo make install": INSTALL,
     "make install": INSTALL,
@@ -174,6 +180,13 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         Elsewhere("Tests/Deployment/test_units.py::test_users_and_files"),
     "cd /etc/bramley": Run(),
     "sudo bramley init": INIT,
+    "systemd-analyze security bramley": EXPOSURE,
+    "systemd-analyze security": EXPOSURE,
+    "setcap cap_net_bind_service=+ep /usr/local/bin/bramley": Reason("it gives a program of this machine a capability"),
+    "sysctl net.ipv4.ip_unprivileged_port_start=80": Reason("it changes the kernel of this machine"),
+    "ls -l /proc/PID/fd": Run(swaps={"PID": "self"}, says="->"),
+    "df -i": Run(says="IUse%"),
+    "flask run": Elsewhere("Tests/Examples/test_notebooks.py::test_"),
     "sudo chown root:bramley config.json AuthKey_F6G7H8I9J0.p8":
         Reason("it needs the group that systemd-sysusers makes"),
     "sudo chmod 640 config.json AuthKey_F6G7H8I9J0.p8":

@@ -35,8 +35,8 @@ class AssertingNginx(Nginx):
 class AssertingCaddy(Caddy):
     def write(self, name: str, text: str) -> Path:
         if name == "Caddyfile":
-            address = re.search(r"^Caddy, .*?: `(uri [^`]+)`, and `(X-Auth-Request-Assertion)` among `copy_headers`", PAGE,
-                                re.MULTILINE)
+            address = re.search(
+                r"^Caddy, .*?: `(uri [^`]+)`, and `(X-Auth-Request-Assertion)` among `copy_headers`", PAGE, re.MULTILINE)
             text = replaced(text, "uri /auth/verify?redirect=true", address[1])
             text = replaced(text, "copy_headers ", f"copy_headers {address[2]} ")
         return super().write(name, text)
@@ -53,8 +53,8 @@ def test_the_assertion_arrives_and_none_of_a_visitors_own(arrange, kind):
     # As many groups as there may be: longer than what proxies take by default.
     groups = ",".join(f"{number:02}{'g' * 62}" for number in range(64))
     subprocess.run(
-        [place.site.binaries / "bramley", "users", "groups", seen.one("X-Auth-Request-User"), "--set", groups, "--config",
-         place.site.folder / "config.json"], check=True, capture_output=True, timeout=30)
+        [place.site.binaries / "bramley", "users", "groups", seen.one("X-Auth-Request-User"), "--set", groups,
+         "--config", place.site.folder / "config.json"], check=True, capture_output=True, timeout=30)
 
     def assertion() -> dict:
         token = client.send(page, fields=forged).seen.one("X-Auth-Request-Assertion")
