@@ -1,31 +1,49 @@
-# Two stages: Swift builds, and a small Debian runs. The Debian releases of both must be the same, for the libraries.
+# Three images: `build` holds Swift and what it made, `apple-simulator` the simulated Apple, and the last, which is what a
+# build without --target gives, Bramley. `make image` builds both with buildah, and tests sign in through them.
+# The Debian releases of all must be the same, for the libraries.
 FROM swift:6.3-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libssl-dev libsqlite3-dev libnghttp2-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
-# The dependencies alone first: they change less often than the sources.
-COPY Package.swift ./
-RUN swift package resolve
 COPY . .
 # What `--version` says it was built from: docker build --build-arg SOURCE_COMMIT=$(git rev-parse HEAD)
 ARG SOURCE_COMMIT=
 ENV SOURCE_COMMIT=$SOURCE_COMMIT
-# Swift's own libraries go into the programs, so that the second stage needs none of them.
-RUN swift build -c release --static-swift-stdlib --product bramley \
+# Swift's own libraries go into the programs, so that the other images need none of them. What was compiled is kept for the
+# next build, outside of every image.
+RUN --mount=type=cache,target=/source/.build \
+    swift build -c release --static-swift-stdlib --product bramley \
     && swift build -c release --static-swift-stdlib --product apple-simulator \
     && mkdir /programs \
     && cp "$(swift build -c release --static-swift-stdlib --show-bin-path)/bramley" \
           "$(swift build -c release --static-swift-stdlib --show-bin-path)/apple-simulator" /programs/ \
     && strip /programs/*
 
-FROM debian:bookworm-slim
+FROM debian:bookworm-slim AS apple-simulator
+# openssl: the demonstration makes its key with it.
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends ca-certificates libnghttp2-14 libsqlite3-0 libssl3 openssl tzdata \
-    && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --home-dir /var/lib/bramley --create-home --shell /usr/sbin/nologin bramley
-COPY --from=build /programs/ /usr/local/bin/
-USER bramley
+    && apt-get install -y --no-install-recommends libnghttp2-14 libssl3 openssl \
+    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* \
+    && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin apple
+COPY --from=build /programs/apple-simulator /usr/local/bin/
+# The number: an engine that refuses root cannot judge a name.
+USER 10001
+EXPOSE 9700
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/9700 && printf 'GET /auth/keys HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n' >&3 && head -n 1 <&3 | grep -q ' 200 '"]
+ENTRYPOINT ["apple-simulator"]
+# A simulated Apple lets anybody sign in as anybody: publish the port on your own machine alone.
+CMD ["--host=0.0.0.0", "--port=9700"]
+
+FROM debian:bookworm-slim AS bramley
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends ca-certificates libnghttp2-14 libsqlite3-0 libssl3 tzdata \
+    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* \
+    && useradd --system --uid 10001 --home-dir /var/lib/bramley --create-home --shell /usr/sbin/nologin bramley \
+    && install -d -o bramley -g bramley -m 700 /var/lib/bramley/data
+COPY --from=build /programs/bramley /usr/local/bin/
+# The number: an engine that refuses root cannot judge a name.
+USER 10001
 # config.json, the .p8 and data/ (a volume, owned by 10001) are looked for here.
 WORKDIR /var/lib/bramley
 # A container's network is its own: inside it, all addresses are the ones it was given. Publish 8080 through a proxy with

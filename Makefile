@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist
+.PHONY: help run example test install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image test-image
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -107,6 +107,13 @@ soak-operations: ## half of what it can carry for SECONDS=600, beside all that o
 
 test-operations: ## a year of traffic at twenty times the rate, and 60 kills of a backup and of a restore each
 	RETENTION_SCALE=20 BACKUP_KILL_ROUNDS=60 swift test --filter 'RetentionYearTests|BackupKillTests'
+
+image: ## build the images bramley and apple-simulator with buildah, without a daemon or a registry (docs/deploying.md)
+	@scripts/image.sh
+
+test-image: image ## … and sign in through containers' roots made of them
+	@scripts/packages.sh test buildah debootstrap
+	"$$(scripts/venv.sh)" -B -m pytest Tests/Image -q -p no:cacheprovider
 
 clean: ## remove what was built, and the demonstration's data
 	rm -rf .build .build-*

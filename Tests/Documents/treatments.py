@@ -43,6 +43,7 @@ class Reason:
 
 
 BUILD = Reason("it builds everything anew, which takes minutes; `make test` has built already")
+IMAGE = Elsewhere("Tests/Image/test_sign_in.py::test_a_person_signs_in_and_stays_so_over_a_restart")
 LONG = Reason("it takes minutes to hours by design; that the target exists is checked here")
 MANAGER = Elsewhere("Tests/Deployment/test_units.py::test_systemd_finds_nothing_wrong")
 EXPOSURE = Elsewhere("Tests/Deployment/test_units.py::test_the_service_is_locked_in")
@@ -63,6 +64,10 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "make run": Elsewhere("Tests/Documents/test_make.py::test_make_run_serves_and_stops"),
     "make test": Reason("this is a part of it, and would begin it anew"),
     "make build": BUILD,
+    "make image": LONG,
+    "make test-image": LONG,
+    "docker build -t bramley --build-arg SOURCE_COMMIT=$(git rev-parse HEAD) .": IMAGE,
+    "docker build -t apple-simulator --target apple-simulator .": IMAGE,
     "docker compose up --build": Reason("it needs Docker and downloads images"),
     "chmod 600 AuthKey_F6G7H8I9J0.p8": Run(),
     ".build/release/bramley init": INIT,

@@ -1,0 +1,82 @@
+"""What is in the images, and what is not."""
+
+import os
+import re
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from container import ROOT
+
+NAMES = ["bramley", "apple-simulator"]
+PORTS = {"bramley": "8080/tcp", "apple-simulator": "9700/tcp"}
+# MiB on the disk, whole. Some way above what they are, so that a fatter one is noticed.
+LARGEST = {"bramley": 190, "apple-simulator": 125}
+# Nothing that makes or fetches programs.
+TOOLS = (
+    "ar as c++ cc clang curl g++ gcc gdb git ld lldb make nc ncat npm node pip pip3 pkg-config python3 ssh swift swiftc"
+    " wget").split()
+FOLDERS = ["bin", "sbin", "usr/bin", "usr/sbin", "usr/local/bin", "usr/local/sbin", "opt"]
+# What an operator has and no image may.
+SECRETS = re.compile(r"\.p8$|sealing\.key$|^config\.json$|^\.git$|^\.gitconfig$|^gitconfig$|^\.netrc$|^id_(rsa|ed25519)$")
+
+
+def files(root: Path):
+    for folder, folders, names in os.walk(root):
+        for name in names + folders:
+            yield Path(folder) / name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_who_runs_it_and_what_an_engine_is_told(images, name):
+    config = images[name].config
+    # A number: Kubernetes' runAsNonRoot refuses a name, since it could be root's.
+    assert config["User"].split(":")[0] == "10001"
+    assert list(config["ExposedPorts"]) == [PORTS[name]]
+    assert config["Entrypoint"] == [name]
+    assert config["Healthcheck"]["Test"], "buildah leaves it out of an image in OCI's format"
+    assert set(images[name].environment) <= {"PATH", "BRAMLEY_SERVER_HOST"}, "nothing of the build"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_version_says_the_commit(make_container, name):
+    commit = subprocess.run([ROOT / "scripts/commit.sh"], capture_output=True, text=True, check=True).stdout.strip()
+    done = make_container(name).run([name, "--version"])
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(rf"{name} \d+\.\d+\.\d+ \(commit {commit}, Swift \S+\)\n", done.stdout), done.stdout
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_tools_no_secrets_nothing_that_anybody_may_change(images, name):
+    root = images[name].root
+    found = {tool for tool in TOOLS for folder in FOLDERS if os.path.lexists(root / folder / tool)}
+    assert found == set()
+    here = [path for path in files(root) if path.relative_to(root).parts[0] not in ("proc", "sys", "dev")]
+    assert [path for path in here if SECRETS.search(path.name)] == []
+    assert list((root / "etc/ssl/private").iterdir() if (root / "etc/ssl/private").exists() else []) == []
+    open_to_all = [
+        path for path in here
+        if not path.is_symlink() and path.stat().st_mode & stat.S_IWOTH and not path.stat().st_mode & stat.S_ISVTX]
+    assert open_to_all == []
+    # The program itself is root's: whoever gets into the server cannot replace it.
+    program = (root / "usr/local/bin" / name).stat()
+    assert (program.st_uid, stat.S_IMODE(program.st_mode)) == (0, 0o755)
+    others = {path.name for path in (root / "usr/local/bin").iterdir()}
+    assert others == {name}, "each image has its own program alone"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_library_is_there_and_no_symbols_are(make_container, images, name):
+    done = make_container(name).run(["ldd", f"/usr/local/bin/{name}"])
+    assert done.returncode == 0 and "not found" not in done.stdout, done.stdout + done.stderr
+    assert "swift" not in done.stdout, "Swift's own libraries are in the program"
+    content = (images[name].root / "usr/local/bin" / name).read_bytes()
+    assert b".symtab\0" not in content
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_size(images, name):
+    done = subprocess.run(["du", "-sxm", images[name].root], capture_output=True, text=True, check=True)
+    assert int(done.stdout.split()[0]) <= LARGEST[name]

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Builds the images of the Dockerfile, bramley and apple-simulator, with buildah: no daemon, no registry.
+#   scripts/image.sh
+# They are in a store of their own, below .build-image; `scripts/image.sh buildah ...` runs buildah on it.
+# BASE=debootstrap (the default) makes the two base images here, from Debian's packages and the Swift that is installed;
+# BASE=public takes those of the public registry.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+work=$PWD/.build-image
+mkdir -p "$work/tmp"
+# Also where a build keeps what it compiled, for the next.
+export TMPDIR=$work/tmp BUILDAH_ISOLATION=chroot
+buildah() { command buildah --storage-driver vfs --root "$work/storage" --runroot "$work/run" "$@"; }
+
+if [ "${1:-}" = buildah ]; then
+    shift
+    buildah "$@"
+    exit
+fi
+
+scripts/packages.sh build buildah debootstrap
+
+plain=docker.io/library/debian:bookworm-slim
+swift=docker.io/library/swift:6.3-bookworm
+
+# What a build that failed has left takes as much room as the images.
+clean() { buildah rm --all >/dev/null 2>&1 || :; }
+trap clean EXIT
+clean
+
+has() { buildah inspect --type image "$1" >/dev/null 2>&1; }
+
+# What this machine needs to reach its packages is there while something is built, and in no image.
+volumes=()
+apt-config dump | grep -E '^Acquire::[a-z]+::Proxy ' >"$work/apt-proxy" || :
+if [ -s "$work/apt-proxy" ]; then volumes+=(--volume "$work/apt-proxy:/etc/apt/apt.conf.d/proxy:ro"); fi
+
+make_plain() {
+    echo "== $plain, by debootstrap =="
+    local container root
+    container=$(buildah from scratch)
+    root=$(buildah mount "$container")
+    debootstrap --variant=minbase bookworm "$root" >"$work/debootstrap.log" 2>&1 || {
+        tail -20 "$work/debootstrap.log" >&2
+        exit 1
+    }
+    slim "$root"
+    buildah config --cmd bash "$container"
+    commit "$container" "$plain"
+}
+
+# As the public one: packages come without their documents, and nothing of apt is kept.
+slim() {
+    cat >"$1/etc/dpkg/dpkg.cfg.d/slim" <<'END'
+path-exclude /usr/share/doc/*
+path-include /usr/share/doc/*/copyright
+path-exclude /usr/share/man/*
+path-exclude /usr/share/info/*
+path-exclude /usr/share/locale/*
+END
+    find "$1/usr/share/doc" -type f ! -name copyright -delete
+    rm -rf "$1"/usr/share/{man,info,locale}/* "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/var/log/*
+}
+
+make_swift() {
+    echo "== $swift, with the Swift that is installed here =="
+    local container root tools
+    container=$(buildah from "$plain")
+    local run=(buildah run --env DEBIAN_FRONTEND=noninteractive "${volumes[@]}" "$container" --)
+    "${run[@]}" apt-get -qq update
+    "${run[@]}" apt-get -qq install -y --no-install-recommends binutils ca-certificates gcc git libc6-dev \
+        libcurl4-openssl-dev libedit2 libgcc-12-dev libncurses6 libpython3-dev libstdc++-12-dev libxml2-dev libz3-dev \
+        pkg-config tzdata zlib1g-dev >"$work/swift-packages.log"
+    root=$(buildah mount "$container")
+    tools=$(dirname "$(dirname "$(readlink -f "$(command -v swift)")")")
+    # Not the debugger, nor what editors ask.
+    tar -C "$tools" --exclude='*lldb*' --exclude=bin/clangd --exclude='*sourcekit*' --exclude=share/doc -cf - . |
+        tar -C "$root/usr" --no-same-owner --keep-directory-symlink -xf -
+    commit "$container" "$swift"
+}
+
+commit() {
+    buildah umount "$1" >/dev/null
+    buildah commit -q --rm "$1" "$2" >/dev/null
+}
+
+pull=--pull
+if [ "${BASE:-debootstrap}" = debootstrap ]; then
+    pull=--pull-never
+    has "$plain" || make_plain
+    has "$swift" || make_swift
+fi
+
+# Where this machine has packages of Swift under another address than their own, the build finds them there too.
+git config --system --get-regexp '^url\..*\.insteadof$' >"$work/rules" 2>/dev/null || :
+if [ -s "$work/rules" ]; then
+    : >"$work/gitconfig"
+    while read -r key value; do
+        git config --file "$work/gitconfig" --add "$key" "$value"
+        folder=${key#url.}
+        folder=${folder%.insteadof}
+        if [ -d "$folder" ]; then volumes+=(--volume "$folder:$folder:ro"); fi
+    done <"$work/rules"
+    git config --file "$work/gitconfig" safe.directory '*'
+    volumes+=(--volume "$work/gitconfig:/etc/gitconfig:ro")
+fi
+
+# In Docker's format: that of OCI has no health check, and buildah would leave it out.
+for image in apple-simulator bramley; do
+    echo "== $image =="
+    buildah bud --format docker --layers=false $pull --target "$image" "${volumes[@]}" \
+        --build-arg SOURCE_COMMIT="$(scripts/commit.sh)" --tag "localhost/$image:latest" \
+        --file Dockerfile . >"$work/$image.log" 2>&1 || {
+        tail -40 "$work/$image.log" >&2
+        exit 1
+    }
+    buildah images --format '{{.Name}}:{{.Tag}}  {{.Size}}' "localhost/$image"
+done
