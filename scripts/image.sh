@@ -77,7 +77,21 @@ make_swift() {
     # Not the debugger, nor what editors ask.
     tar -C "$tools" --exclude='*lldb*' --exclude=bin/clangd --exclude='*sourcekit*' --exclude=share/doc -cf - . |
         tar -C "$root/usr" --no-same-owner --keep-directory-symlink -xf -
+    copy_packages "$root"
     commit "$container" "$swift"
+}
+
+# Where this machine has packages of Swift under another address than their own, so has the image.
+copy_packages() {
+    local key value folder
+    { git config --system --get-regexp '^url\..*\.insteadof$' 2>/dev/null || :; } | while read -r key value; do
+        folder=${key#url.}
+        folder=${folder%.insteadof}
+        git config --file "$1/etc/gitconfig" --add "$key" "$value"
+        [ -d "$folder" ] && [ ! -e "$1$folder" ] || continue
+        mkdir -p "$1$folder"
+        tar -C "$folder" -cf - . | tar -C "$1$folder" --no-same-owner -xf -
+    done
 }
 
 commit() {
@@ -92,20 +106,6 @@ if [ "${BASE:-debootstrap}" = debootstrap ]; then
     has "$swift" || make_swift
 fi
 
-# Where this machine has packages of Swift under another address than their own, the build finds them there too.
-git config --system --get-regexp '^url\..*\.insteadof$' >"$work/rules" 2>/dev/null || :
-if [ -s "$work/rules" ]; then
-    : >"$work/gitconfig"
-    while read -r key value; do
-        git config --file "$work/gitconfig" --add "$key" "$value"
-        folder=${key#url.}
-        folder=${folder%.insteadof}
-        if [ -d "$folder" ]; then volumes+=(--volume "$folder:$folder:ro"); fi
-    done <"$work/rules"
-    git config --file "$work/gitconfig" safe.directory '*'
-    volumes+=(--volume "$work/gitconfig:/etc/gitconfig:ro")
-fi
-
 # In Docker's format: that of OCI has no health check, and buildah would leave it out.
 for image in apple-simulator bramley; do
     echo "== $image =="
@@ -115,5 +115,6 @@ for image in apple-simulator bramley; do
         tail -40 "$work/$image.log" >&2
         exit 1
     }
+    buildah rmi --prune >/dev/null 2>&1 || :
     buildah images --format '{{.Name}}:{{.Tag}}  {{.Size}}' "localhost/$image"
 done
