@@ -85,27 +85,40 @@ def test_every_option_of_the_program_is_there():
     assert {name for name in names if not re.search(rf"`{name}\b", start)} == set()
 
 
-def test_a_running_simulator_knows_each_of_them(site):
-    def answer(method: str, path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
-        connection.request(method, f"/simulator/api/{path}", None if method == "GET" else "{}")
-        response = connection.getresponse()
-        text = response.read().decode()
-        connection.close()
-        return response.status, text
+def call(port: int, method: str, path: str, body: str = "{}") -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    connection.request(method, f"/simulator/api/{path}", None if method == "GET" else body)
+    response = connection.getresponse()
+    text = response.read().decode()
+    connection.close()
+    return response.status, text
 
-    port = site
+
+def test_a_running_simulator_knows_each_of_them(port):
     unknown = "There is no {} /simulator/api/"
     for route in sorted(routes_of_the_document()):
         method, path = route.split()
-        status, text = answer(method, re.sub(r"\{\w+\}", "nothing", path))
+        status, text = call(port, method, re.sub(r"\{\w+\}", "nothing", path))
         assert status in (200, 400, 404) and unknown.format(method) not in text, f"{route}: {status} {text}"
-    status, text = answer("POST", "nothing")
+    status, text = call(port, "POST", "nothing")
     assert status == 404 and unknown.format("POST") in text
 
 
+def test_unknown_members_are_refused_where_the_document_says_so(port):
+    sentence = re.search(r"unknown member of (.*?) is 400", INTERFACE, re.DOTALL)[1]
+    assert set(re.findall(r"\w+", sentence)) == {
+        "people", "native", "passwords", "keys", "tokens", "faults", "and", "behaviour"}
+    for method, path, body in (
+            ("POST", "people", '{"id": "ada", "nosuch": 1}'), ("POST", "native", '{"nosuch": 1}'),
+            ("POST", "passwords", '{"person": "ada", "nosuch": 1}'), ("PUT", "keys", '{"nosuch": 1}'),
+            ("PUT", "tokens", '{"nosuch": 1}'), ("PUT", "faults/token", '{"nosuch": 1}'),
+            ("PUT", "behaviour", '{"nosuch": 1}')):
+        status, text = call(port, method, path, body)
+        assert status == 400 and "has no member" in text.replace("have", "has"), f"{method} {path}: {status} {text}"
+
+
 @pytest.fixture
-def site(binaries, tmp_path):
+def port(binaries, tmp_path):
     """The port of a simulator of this test's own."""
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec

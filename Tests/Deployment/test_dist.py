@@ -108,6 +108,17 @@ def test_the_simulator_starts_as_its_readme_says(unpacked, tmp_path):
         program.stop()
 
 
+def test_the_server_is_put_in_place_as_its_readme_says(unpacked, tmp_path):
+    line = re.search(r"^    sudo (cp .*) /usr/local/$", (unpacked["bramley"] / "README.md").read_text(), re.MULTILINE)[1]
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/bramley").write_text("an older one")
+    subprocess.run([*line.split(), str(tmp_path)], cwd=unpacked["bramley"], check=True)
+    assert {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*") if file.is_file()} == set(INSTALLED)
+    program = subprocess.run([tmp_path / "bin/bramley", "--version"], check=True, capture_output=True, text=True)
+    assert program.stdout.startswith("bramley ")
+    assert "ExecStart=/usr/local/bin/bramley serve" in (tmp_path / "lib/systemd/system/bramley.service").read_text()
+
+
 def test_its_document_comes_along(unpacked):
     assert (unpacked["apple-simulator"] / "apple-simulator.md").read_text() == (ROOT / "docs/apple-simulator.md").read_text()
 
