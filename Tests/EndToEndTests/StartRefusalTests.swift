@@ -44,8 +44,8 @@ import Testing
                 + place.command("serve", "--server-threads", "16"),
             directory: place.folder.path, outputPath: place.logPath)
         #expect(await process.waitUntilEnded() == ChildProcess.Ending(code: 1, wasSignalled: false))
-        #expect(process.output.contains("listening"), "it did not come so far: \(process.output)")
         #expect(process.output.contains("An event loop cannot serve"), "\(process.output)")
+        #expect(!process.output.contains("listening"), "\(process.output)")
         // Nothing of it stays: the next one has the lock and the address.
         try await withLoops { group in
             let server = try await place.start(on: group)

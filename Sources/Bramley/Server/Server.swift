@@ -42,7 +42,7 @@ package enum Server {
             "tls": "\(configuration.server.tls != nil)",
         ]
         if let redirects = prepared.redirectAddress { metadata["redirects"] = "\(redirects.ip):\(redirects.port)" }
-        logger.info("listening", metadata: metadata)
+        prepared.service.announcement.withLock { $0 = metadata }
         defer { prepared.close() }
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(
@@ -85,6 +85,8 @@ final class ServerService: ServiceLifecycle.Service {
     let logger: Logger
     /// Where a server before this one is to be told that this one serves.
     let accession = Mutex<Accession?>(nil)
+    /// What the log says of the listeners when they accept. Not before: whoever reads it may send a signal at once.
+    let announcement = Mutex<Logger.Metadata>([:])
     /// How many loops have all their listeners.
     private let serving = Atomic(0)
     /// Why a loop could not serve: the first that could not.
@@ -127,6 +129,7 @@ final class ServerService: ServiceLifecycle.Service {
 
     /// Every listener accepts.
     private func tellReady() {
+        logger.info("listening", metadata: announcement.withLock { $0 })
         notices.ready("Serving on \(visitors.address.ip):\(visitors.address.port)")
         guard let loop = parts.group.loops.first else { return }
         Watchdog(parts.group, notices).start(on: loop)
