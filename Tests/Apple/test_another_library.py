@@ -38,7 +38,8 @@ class Walk:
             source.replace("8080", str(site)).replace('"AuthKey.p8"', repr(key_file)))
         self.programs = [Program([str(binaries / words[0]), *words[1:]], folder / "apple.log")]
         self.programs[0].wait_for(apple)
-        self.programs.append(Program([sys.executable, str(folder / "app.py")], folder / "app.log", {"APPLE": self.apple}))
+        self.programs.append(
+            Program([sys.executable, str(folder / "app.py")], folder / "app.log", {"APPLE": self.apple}))
         self.programs[1].wait_for(site)
 
     def control(self, method: str, path: str, body: dict) -> dict:
@@ -69,7 +70,8 @@ class Walk:
         jar: dict[str, str] = {}
         sent = self.browse(jar, "GET", "/login")
         assert sent.status_code == 302, self.programs[1].text()
-        asked = {"person": person, "authorize_url": sent.headers["Location"]} | ({"decision": decision} if decision else {})
+        asked = {"person": person, "authorize_url": sent.headers["Location"]}
+        asked |= {"decision": decision} if decision else {}
         assert "nonce" in parse_qs(urlsplit(asked["authorize_url"]).query)
         return self.browse(jar, "POST", "/apple/callback", self.control("POST", "authorize", asked)["form"]), jar
 
@@ -125,6 +127,7 @@ def test_a_notification_arrives(walk):
     eventually(lambda: any(event["type"] == "consent-revoked" for event in heard()), "the notification", heard)
     # One with a broken signature is refused.
     before = len(heard())
-    sent = walk.control("POST", "notifications", {"type": "consent-revoked", "person": "dana", "header": {"kid": "NOBODY"}})
+    sent = walk.control(
+        "POST", "notifications", {"type": "consent-revoked", "person": "dana", "header": {"kid": "NOBODY"}})
     assert [delivery["status"] for delivery in sent["deliveries"]] == [500]
     assert len(heard()) == before

@@ -1,4 +1,4 @@
-"""docs/apple-simulator.md names every call of the control interface, its members and its answers, and none that is not there."""
+"""docs/apple-simulator.md names every call of the control interface, its members and answers, and no other."""
 
 import http.client
 import re
@@ -20,7 +20,8 @@ PLACES = {"client-keys": "{keyID}", "notifications": "{id}", "faults": "{endpoin
 def routes_of_the_source() -> set[str]:
     """From the one switch over all calls."""
     text = SWIFT["Simulator+Control.swift"]
-    switch = text[text.index("switch (method, path.first, path.count)"):text.index("default: throw .unknown(\"There is no")]
+    start = text.index("switch (method, path.first, path.count)")
+    switch = text[start:text.index('default: throw .unknown("There is no')]
     found, cases = set(), re.findall(r"^ *case (\(.*)$", switch, re.MULTILINE)
     patterns = [(match, line) for line in cases
                 for match in re.findall(r'\(\.(\w+), "([\w-]+)", (\d)\)(?: where path\[(\d)\] == "([\w-]+)")?', line)]

@@ -41,7 +41,8 @@ def archives(binaries, tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("dist")
     done = dist(binaries, folder)
     assert done.returncode == 0, done.stderr
-    version = subprocess.run([binaries / "bramley", "--version"], check=True, capture_output=True, text=True).stdout.split()[1]
+    said = subprocess.run([binaries / "bramley", "--version"], check=True, capture_output=True, text=True).stdout
+    version = said.split()[1]
     found = {program: folder / f"{program}-{version}-linux-{os.uname().machine}.tar.gz" for program in PROGRAMS}
     assert {file.name for file in folder.iterdir()} == {file.name for file in found.values()} | {"SHA256SUMS"}
     subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, check=True, capture_output=True)
@@ -99,7 +100,8 @@ def test_the_simulator_starts_as_its_readme_says(unpacked, tmp_path):
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     write_private(tmp_path / "AuthKey.p8", key)
     port = free_port()
-    words = line.replace("\\\n", " ").replace("8081", str(port)).replace("AuthKey.p8", str(tmp_path / "AuthKey.p8")).split()
+    line = line.replace("\\\n", " ").replace("8081", str(port)).replace("AuthKey.p8", str(tmp_path / "AuthKey.p8"))
+    words = line.split()
     program = Program([str(folder / words[0]), *words[1:]], tmp_path / "log")
     try:
         program.wait_for(port)
@@ -109,7 +111,8 @@ def test_the_simulator_starts_as_its_readme_says(unpacked, tmp_path):
 
 
 def test_the_server_is_put_in_place_as_its_readme_says(unpacked, tmp_path):
-    line = re.search(r"^    sudo (cp .*) /usr/local/$", (unpacked["bramley"] / "README.md").read_text(), re.MULTILINE)[1]
+    readme = (unpacked["bramley"] / "README.md").read_text()
+    line = re.search(r"^    sudo (cp .*) /usr/local/$", readme, re.MULTILINE)[1]
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/bramley").write_text("an older one")
     subprocess.run([*line.split(), str(tmp_path)], cwd=unpacked["bramley"], check=True)
@@ -120,7 +123,8 @@ def test_the_server_is_put_in_place_as_its_readme_says(unpacked, tmp_path):
 
 
 def test_its_document_comes_along(unpacked):
-    assert (unpacked["apple-simulator"] / "apple-simulator.md").read_text() == (ROOT / "docs/apple-simulator.md").read_text()
+    packed = unpacked["apple-simulator"] / "apple-simulator.md"
+    assert packed.read_text() == (ROOT / "docs/apple-simulator.md").read_text()
 
 
 def test_the_same_programs_give_the_same_bytes(archives, binaries, tmp_path):
