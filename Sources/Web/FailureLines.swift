@@ -1,36 +1,38 @@
 import Synchronization
 
-/// Keeps what fails every request, such as a full disk, from filling the log, and that disk with it: so many lines a
-/// second for one reason. The next one has the number of those that were left out.
+/// Keeps what fails every request, such as a full disk, from filling the log, and that disk with it: for one reason so
+/// many lines at once, and so many a second after those. The next one has the number of those that were left out.
 final class FailureLines: Sendable {
-    /// Lines a second with one reason.
+    /// Lines at once with one reason: what a small trouble says is said whole.
+    static let burst = 60
+    /// Lines a second with one reason, on and on.
     static let rate = 10
 
-    private struct Spell {
-        var begin: ContinuousClock.Instant
-        var lines = 0
+    private struct Bucket {
+        /// Lines that may be written, as of `at`.
+        var left = Double(FailureLines.burst)
+        var at: ContinuousClock.Instant
         var unlogged = 0
     }
 
-    private let spells = Mutex<[String: Spell]>([:])
+    private let buckets = Mutex<[String: Bucket]>([:])
 
     /// - Parameter code: of the reason; there are few of them.
     /// - Returns: how many lines were left out since the last; nil when this one is to be as well.
     func take(_ code: String, at now: ContinuousClock.Instant) -> Int? {
-        spells.withLock { spells in
-            var spell = spells[code] ?? Spell(begin: now)
-            defer { spells[code] = spell }
-            if now - spell.begin >= .seconds(1) {
-                spell.begin = now
-                spell.lines = 0
-            }
-            guard spell.lines < Self.rate else {
-                spell.unlogged += 1
+        buckets.withLock { buckets in
+            var bucket = buckets[code] ?? Bucket(at: now)
+            defer { buckets[code] = bucket }
+            let gained = max(0, (now - bucket.at) / .milliseconds(1)) * Double(Self.rate) / 1000
+            bucket.left = min(Double(Self.burst), bucket.left + gained)
+            bucket.at = now
+            guard bucket.left >= 1 else {
+                bucket.unlogged += 1
                 return nil
             }
-            spell.lines += 1
-            defer { spell.unlogged = 0 }
-            return spell.unlogged
+            bucket.left -= 1
+            defer { bucket.unlogged = 0 }
+            return bucket.unlogged
         }
     }
 }
