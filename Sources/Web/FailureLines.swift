@@ -4,7 +4,7 @@ import Synchronization
 /// many lines at once, and so many a second after those. The next one has the number of those that were left out.
 final class FailureLines: Sendable {
     /// Lines at once with one reason: what a small trouble says is said whole.
-    static let burst = 60
+    static let burst = 200
     /// Lines a second with one reason, on and on.
     static let rate = 10
 

@@ -12,6 +12,7 @@ from patience import PATIENCE
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 # Code and messages: who runs them.
 RUN_BY = {
+    ("docs/apple-simulator.md", "python"): "Tests/Apple/test_another_library.py",
     ("docs/events.md", "http"): "Tests/Webhooks/test_documented_checks.py",
     ("docs/events.md", "python"): "Tests/Webhooks/test_documented_checks.py",
     ("docs/events.md", "js"): "Tests/Webhooks/test_documented_checks.py",

@@ -68,6 +68,12 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "make test-image": LONG,
     "docker build -t bramley --build-arg SOURCE_COMMIT=$(git rev-parse HEAD) .": IMAGE,
     "docker build -t apple-simulator --target apple-simulator .": IMAGE,
+    "docker run -d --name bramley -p 127.0.0.1:8080:8080 --read-only --tmpfs /tmp --cap-drop ALL --security-opt"
+    " no-new-privileges -v /etc/bramley/config.json:/var/lib/bramley/config.json:ro"
+    " -v /etc/bramley/AuthKey_F6G7H8I9J0.p8:/var/lib/bramley/AuthKey_F6G7H8I9J0.p8:ro"
+    " -v bramley-data:/var/lib/bramley/data --stop-timeout 30 bramley": IMAGE,
+    "docker exec bramley bramley doctor": Elsewhere("Tests/Image/test_sign_in.py::test_operators_commands_inside"),
+    "chown 10001 data": Reason("it gives a folder to a user whom this machine has not; Tests/Image has the image's"),
     "docker compose up --build": Reason("it needs Docker and downloads images"),
     "chmod 600 AuthKey_F6G7H8I9J0.p8": Run(),
     ".build/release/bramley init": INIT,
