@@ -21,22 +21,34 @@ def descriptors(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def lasting(pid: int) -> int:
-    """Descriptors but those of connections that are open: visitors come as they like, and those to Apple are as many as
-    sign-ins were under way at once in the last seconds."""
-    connected = set()
+def what_is_open(pid: int) -> set[tuple[str, str]]:
+    """Each descriptor, with what it is open to."""
+    found = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found.add((entry.name, os.readlink(entry)))
+        except OSError:
+            continue
+    return found
+
+
+def connected_sockets() -> set[str]:
+    found = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
             fields = line.split()
             if fields[3] != "0A":
-                connected.add(f"socket:[{fields[9]}]")
-    count = 0
-    for entry in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            count += os.readlink(entry) not in connected
-        except OSError:
-            continue
-    return count
+                found.add(f"socket:[{fields[9]}]")
+    return found
+
+
+def lasting(pid: int) -> int:
+    """Descriptors but those of connections that are open: visitors come as they like, and those to Apple are as many as
+    sign-ins were under way at once in the last seconds. Looked at twice, with the connections between: one that comes
+    or goes meanwhile is in neither count."""
+    before = what_is_open(pid)
+    connected = connected_sockets()
+    return sum(target not in connected for _, target in before & what_is_open(pid))
 
 
 # KiB: of a database each connection keeps so many at most (cache_size in Connections.swift).
