@@ -66,6 +66,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CLinux", cSettings: sourceCommit),
+        .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
 
@@ -76,7 +77,7 @@ let package = Package(
         library("HTTP", ["Sockets", "Instruments", "CNghttp2", httpTypes, logging]),
         library("RelyingParty", ["Coding", "Crypto", "Instruments", logging]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", httpTypes, logging]),
-        library("Storage", ["RelyingParty", "Coding", "Crypto", "Instruments", grdb, sqlite, logging]),
+        library("Storage", ["RelyingParty", "Coding", "Crypto", "Instruments", "CSQLite", grdb, sqlite, logging]),
         library(
             "Public", resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")],
             path: "Public"),
@@ -138,7 +139,7 @@ let package = Package(
             "StorageTests",
             [
                 "Storage", "MemoryStores", "Gates", "LogRecording", "RelyingParty", "Instruments", "Crypto", "Coding",
-                grdb,
+                "CSQLite", grdb,
             ]),
         tests(
             "WebTests",

@@ -64,7 +64,7 @@ enum ImportRules {
 
     /// Modules whose types stay inside the target that wraps them: never part of its `package` API.
     static let wrapped: Set<String> = [
-        "COpenSSL", "CNghttp2", "CLinux", "GRDB", "GRDBSQLite", "Glibc", "Mustache", "Configuration",
+        "COpenSSL", "CNghttp2", "CLinux", "CSQLite", "GRDB", "GRDBSQLite", "Glibc", "Mustache", "Configuration",
     ]
 
     struct Import: Hashable {

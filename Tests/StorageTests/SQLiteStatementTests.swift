@@ -1,3 +1,4 @@
+import CSQLite
 import Crypto
 import GRDB
 import Testing
@@ -33,6 +34,15 @@ import Testing
         let types = try #require(
             try connection.firstRow("SELECT typeof(?), typeof(?), typeof(?)", ["", [UInt8](), nil]))
         #expect(types.values == [.text("text"), .text("blob"), .text("null")])
+        connection.close()
+        try queue.close()
+    }
+
+    @Test("allocations are not counted, which would be a lock around each")
+    func countsNoMemory() throws {
+        let (queue, connection) = try open()
+        _ = try connection.firstRow("SELECT zeroblob(100000)")
+        #expect(bramley_sqlite_memory() == 0)
         connection.close()
         try queue.close()
     }
