@@ -58,7 +58,7 @@ build=(swift build --build-tests --sanitize="$sanitizer" --scratch-path "$scratc
 
 # Everything is slower by a factor of about ten; and hundreds of tests at once, so slowed down, wait for each other longer
 # than the deadlines of the servers they test.
-export TEST_PATIENCE=${TEST_PATIENCE:-10} TEST_SANITIZER=$sanitizer SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8
+export TEST_PATIENCE=${TEST_PATIENCE:-10} TEST_SANITIZER=$sanitizer SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4
 log=$scratch/swift-tests.log
 : >"$log"
 rc=0
