@@ -193,7 +193,8 @@ import Testing
                             let answer = try await blocking {
                                 let connection = try WireConnection(port: port, timeout: 40)
                                 if !begin.isEmpty { connection.send(begin) }
-                                // As long as the server listens, a little more; reading ends when it has had enough.
+                                // As long as the server listens, a little more, ten times a second:
+                                // that pace is the attack, nothing is waited for. Reading ends when it has had enough.
                                 let dripping = Thread { while !drip.isEmpty, connection.send(drip) { usleep(100_000) } }
                                 dripping.start()
                                 return try connection.receiveToEnd()

@@ -1,4 +1,4 @@
-// What SQLite is told before it is used, and the one thing asked of it that GRDB's module has no name for.
+// What SQLite is told before it is used, and how a test sees that it was.
 #ifndef CSQLITE_H
 #define CSQLITE_H
 
