@@ -139,7 +139,7 @@ let package = Package(
             "StorageTests",
             [
                 "Storage", "MemoryStores", "Gates", "LogRecording", "RelyingParty", "Instruments", "Crypto", "Coding",
-                "CSQLite", grdb,
+                grdb, sqlite,
             ]),
         tests(
             "WebTests",

@@ -13,6 +13,9 @@ export TEST_BIN
 
 echo "== Swift tests =="
 swift_log=.build/swift-tests.log
+# All at once, the tests would wait for each other: on a slow machine for longer than a token lives. They give up late,
+# which costs nothing as long as what they wait for happens.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 TEST_PATIENCE=4
 if ! swift test --skip-build 2>&1 | tee "$swift_log"; then
     echo "== what failed (the whole of it is in $swift_log) =="
     grep -a '✘' "$swift_log"

@@ -8,5 +8,3 @@
 __attribute__((constructor)) static void bramley_stop_counting_memory(void) {
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
-
-int64_t bramley_sqlite_memory(void) { return sqlite3_memory_used(); }

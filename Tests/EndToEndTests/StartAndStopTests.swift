@@ -193,7 +193,7 @@ import Testing
             for milliseconds in stride(from: 2, through: 120, by: 6) {
                 let place = try ServerPlace()
                 let process = try place.launch()
-                _ = await process.waitUntilEnded(within: .milliseconds(milliseconds))
+                try await process.kill(after: .milliseconds(milliseconds))
                 let server = try await place.start(on: group)
                 #expect(await server.stop() == Self.clean, "killed after \(milliseconds) ms")
             }

@@ -26,7 +26,7 @@ import Testing
     }
 
     private func open(_ bench: Bench) throws -> Storage.Database {
-        try bench.open(bench.options(busyTimeout: 20_000))
+        try bench.open(bench.options(busyTimeout: 120_000))
     }
 
     /// Saves a name; the error or nil.

@@ -1,6 +1,6 @@
-import CSQLite
 import Crypto
 import GRDB
+import GRDBSQLite
 import Testing
 
 @testable import Storage
@@ -42,7 +42,7 @@ import Testing
     func countsNoMemory() throws {
         let (queue, connection) = try open()
         _ = try connection.firstRow("SELECT zeroblob(100000)")
-        #expect(bramley_sqlite_memory() == 0)
+        #expect(sqlite3_memory_used() == 0)
         connection.close()
         try queue.close()
     }

@@ -98,7 +98,12 @@ enum RefusedMarkup {
             return String(decoding: word, as: UTF8.self)
         }
 
-        private func isBlank(_ byte: UInt8) -> Bool { [0x20, 0x09, 0x0A, 0x0C, 0x0D].contains(byte) }
+        private func isBlank(_ byte: UInt8) -> Bool {
+            switch byte {
+            case 0x20, 0x09, 0x0A, 0x0C, 0x0D: true
+            default: false
+            }
+        }
 
         private mutating func skipBlanks() {
             while index < html.count, isBlank(html[index]) { index += 1 }
@@ -106,8 +111,11 @@ enum RefusedMarkup {
 
         private func begins(_ text: String) -> Bool { html[index...].starts(with: text.utf8) }
 
+        /// - Parameter text: not empty.
         private mutating func skip(past text: String) {
-            while index < html.count, !begins(text) { index += 1 }
+            let first = text.utf8.first
+            // Scripts and styles are most of a page, and few of their bytes could begin what ends them.
+            while index < html.count, html[index] != first || !begins(text) { index += 1 }
             index = min(index + text.utf8.count, html.count)
         }
     }

@@ -85,16 +85,20 @@ extension Strings {
 
     /// Goes over a text once, left to right: a value put in is never searched for further names.
     static func scan(_ text: String, _ body: (Piece) -> Void) {
+        // By bytes: all that matters here is ASCII, and finding characters takes most of the time of reading a page.
         var rest = text[...]
-        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
-            let name = rest[rest.index(after: open)..<close]
+        while let open = rest.utf8.firstIndex(of: UInt8(ascii: "{")),
+            let close = rest.utf8[open...].firstIndex(of: UInt8(ascii: "}"))
+        {
+            let afterOpen = rest.utf8.index(after: open)
+            let name = rest[afterOpen..<close]
             if !name.isEmpty, name.utf8.allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) }) {
                 body(.text(rest[..<open]))
                 body(.name(String(name)))
-                rest = rest[rest.index(after: close)...]
+                rest = rest[rest.utf8.index(after: close)...]
             } else {
-                body(.text(rest[...open]))
-                rest = rest[rest.index(after: open)...]
+                body(.text(rest[..<afterOpen]))
+                rest = rest[afterOpen...]
             }
         }
         body(.text(rest))

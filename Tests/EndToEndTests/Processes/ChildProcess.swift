@@ -55,6 +55,12 @@ final class ChildProcess: Sendable {
         return await waitUntilEnded()
     }
 
+    /// `kill -9` that much later, which no patience prolongs, and waits until it is gone.
+    func kill(after delay: Duration) async throws {
+        try await Task.sleep(for: delay)
+        await killAndWait()
+    }
+
     /// `kill -9`, and waits until it is gone.
     func killAndWait() async {
         signal(SIGKILL)
@@ -99,18 +105,20 @@ let patience = ProcessInfo.processInfo.environment["TEST_PATIENCE"].flatMap { In
 /// they have says nothing of them. `TEST_SANITIZER` in the environment; scripts/sanitize.sh sets it.
 let isSanitized = ProcessInfo.processInfo.environment["TEST_SANITIZER"] != nil
 
-/// Waits for something that cannot wake us: another process's socket, file or counter. Looks every few milliseconds.
+/// Waits for something that cannot wake us: another process's socket, file or counter. Looks every few milliseconds, and
+/// less often the longer it takes: on a slow machine it would else take its time from what it waits for.
 /// - Parameter limit: before `patience`.
 func eventually(
-    within limit: Duration = .seconds(60), every pause: Duration = .milliseconds(3), _ what: String,
-    _ isSo: () async throws -> Bool
+    within limit: Duration = .seconds(60), _ what: String, _ isSo: () async throws -> Bool
 ) async throws {
     let end = ContinuousClock.now + limit * patience
+    var pause = Duration.milliseconds(2)
     while try await !isSo() {
         guard ContinuousClock.now < end else {
             throw ChildProcess.DidNotEnd(description: "not within \(limit * patience): \(what)")
         }
         try await Task.sleep(for: pause)
+        pause = min(pause * 5 / 4, .milliseconds(50))
     }
 }
 
