@@ -18,16 +18,22 @@ from patience import PATIENCE
 STATUS_MESSAGE = re.compile(r"Failed to load resource: the server responded with a status of [45]\d\d")
 
 
+# Chromium without windows: the same engine, network and cookies, for half the processor time. It knows no preferences,
+# nor what they set, so that whoever wants some is given the whole of it.
+WINDOWLESS = "/usr/bin/chromium-headless-shell"
+WHOLE = "/usr/bin/chromium"
+
+
 def start_browser(
     preferences: dict | None = None, page_load_strategy: str = "normal", arguments: tuple[str, ...] = (),
     blocks_popups: bool = False,
 ) -> webdriver.Chrome:
     options = webdriver.ChromeOptions()
     options.page_load_strategy = page_load_strategy
-    options.binary_location = "/usr/bin/chromium"
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--lang=en-GB",
-                     *arguments):
+                     "--accept-lang=en-GB,en", *arguments):
         options.add_argument(argument)
+    options.binary_location = WHOLE if preferences or blocks_popups else WINDOWLESS
     options.add_experimental_option("prefs", {"intl.accept_languages": "en-GB,en"} | (preferences or {}))
     if blocks_popups:
         # What the driver switches off, so that tests are not in its way.

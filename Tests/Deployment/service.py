@@ -61,6 +61,8 @@ class Service:
         self.first: subprocess.Popen | None = None
         self.process = 0
         self.count = 0
+        # Where in the log the last start begins.
+        self.beginning = 0
 
     def start(self, environment: dict[str, str] | None = None, sockets: dict[str, list[socket.socket]] | None = None):
         """- sockets: what it inherits, by name, as systemd passes it."""
@@ -78,6 +80,7 @@ class Service:
             # A shell is who knows the number of the process that it becomes.
             variables |= {"LISTEN_FDS": str(len(numbers)), "LISTEN_FDNAMES": ":".join(names)}
             arguments = ["sh", "-c", 'LISTEN_PID=$$ exec "$@"', "sh", *arguments]
+        self.beginning = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as output:
             self.first = subprocess.Popen(
                 arguments, stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=variables, close_fds=not numbers,
@@ -86,8 +89,11 @@ class Service:
         return self
 
     def wait(self) -> "Service":
+        """Until it serves, and takes signals: connections are let in some time before that."""
         def answers() -> bool:
             assert self.first.poll() is None, self.text()
+            if not re.search(r"\blistening\b.*publicURL", self.log.read_bytes()[self.beginning:].decode(errors="replace")):
+                return False
             try:
                 socket.create_connection(("127.0.0.1", self.site.port), timeout=1).close()
                 return True
