@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,15 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 ROOT = Path(__file__).resolve().parents[1]
 # What hypothesis remembers is no part of the sources.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".build/hypothesis"))
+
+# When the whole run is to be over, in seconds since 1970; scripts/test.sh says why and tells what was left out.
+END = float(os.environ.get("TEST_END", "inf"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    if time.time() > END:
+        pytest.skip("the time of the run was over")
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,6 @@ package struct SimulatorServer: Sendable {
         logger: Logger = Logger(label: "apple-simulator")
     ) throws {
         group = try EventLoopGroup(count: threads)
-        sockets = try BoundSockets(address: address, count: group.loops.count)
         let client = HTTPClient(group: group, tls: try TLSContext.client(), userAgent: "apple-simulator")
         guard
             let simulator = Simulator(
@@ -34,6 +33,8 @@ package struct SimulatorServer: Sendable {
         else { throw StartError.noKeys }
         self.simulator = simulator
         self.logger = logger
+        // Last: making keys takes a while, and whoever is let in before would wait for them in vain.
+        sockets = try BoundSockets(address: address, count: group.loops.count)
     }
 
     package var address: SocketAddress { sockets.address }

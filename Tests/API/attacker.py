@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from inhabited import Answer, Inhabited
+from patience import PATIENCE
 from ways import Way
 
 ROUTES = Path(__file__).resolve().parents[2] / "docs/api.md"
@@ -39,7 +40,7 @@ def send(site, method: str, path: str, fields: list[tuple[str, str]] = (), body:
     # Each from another address, so that no limit answers in place of what is tried.
     number = next(ADDRESSES)
     source = f"127.{1 + (number >> 16)}.{number >> 8 & 255}.{number & 255}"
-    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=10, source_address=(source, 0))
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE, source_address=(source, 0))
     try:
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         if not any(name.lower() == "host" for name, _ in fields):

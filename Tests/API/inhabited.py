@@ -11,6 +11,8 @@ import subprocess
 import time
 from urllib.parse import urlencode, urlsplit
 
+from patience import PATIENCE
+
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 PEOPLE = ("ada", "boris", "chie", "dana", "erin")
 SCOPES = ("introspect", "users:read", "users:write", "users:delete", "events:read", "links", "links:replace")
@@ -39,7 +41,7 @@ class Answer:
 
 
 def call(site, method: str, path: str, headers: dict | None = None, body: str | bytes | None = None) -> Answer:
-    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE)
     try:
         connection.request(method, path, body, {"Host": urlsplit(site.origin).netloc} | (headers or {}))
         return Answer(connection.getresponse())
@@ -85,7 +87,7 @@ class Inhabited:
         self.keys: dict[tuple[str, ...], str] = {}
 
     def write(self, sql: str, rows: list[tuple]) -> None:
-        connection = sqlite3.connect(self.path, timeout=10)
+        connection = sqlite3.connect(self.path, timeout=PATIENCE)
         try:
             with connection:
                 connection.executemany(sql, rows)
@@ -93,7 +95,7 @@ class Inhabited:
             connection.close()
 
     def read(self, sql: str) -> list[tuple]:
-        connection = sqlite3.connect(self.path, timeout=10)
+        connection = sqlite3.connect(self.path, timeout=PATIENCE)
         try:
             return connection.execute(sql).fetchall()
         finally:
@@ -104,7 +106,7 @@ class Inhabited:
         done = subprocess.run(
             [str(self.site.binaries / "bramley"), "api-keys", "create", "test", "--scopes", ",".join(scopes), "--json",
              "--config", str(self.site.folder / "config.json")],
-            capture_output=True, text=True, timeout=30, check=True)
+            capture_output=True, text=True, timeout=PATIENCE, check=True)
         return json.loads(done.stdout)["key"]
 
     def key(self, *scopes: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from attacker import COOKIE, FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
 from inhabited import SCOPES, bearer, call, make_token, sign_in
+from patience import PATIENCE
 from programs import Site
 from ways import APP
 
@@ -175,12 +176,12 @@ def test_a_revoked_key_opens_nothing_at_once(site, inhabited):
     assert call(site, "GET", "/api/v1/users", bearer(key)).status == 200
     listed = subprocess.run(
         [str(site.binaries / "bramley"), "api-keys", "list", "--json", "--config", str(site.folder / "config.json")],
-        capture_output=True, text=True, timeout=30, check=True).stdout
+        capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
     assert key not in listed
     newest = inhabited.read("SELECT id FROM api_key ORDER BY created_at DESC LIMIT 1")[0][0]
     subprocess.run(
         [str(site.binaries / "bramley"), "api-keys", "revoke", newest, "--yes", "--config", str(site.folder / "config.json")],
-        capture_output=True, text=True, timeout=30, check=True)
+        capture_output=True, text=True, timeout=PATIENCE, check=True)
     person = Person(inhabited)
     for method, path, _ in backend_routes():
         answer = send(site, method, person.fill(path), [("Authorization", f"Bearer {key}")])

@@ -11,6 +11,7 @@ import pytest
 
 from attacker import FORM, PROXIES, SAME_ORIGIN, Person, cookie, documented, send
 from inhabited import SCOPES, bearer, call, make_id, make_token, sign_in
+from patience import PATIENCE
 from programs import Site, write_private
 
 
@@ -234,7 +235,7 @@ def test_a_page_that_is_no_file_holds_up_nothing(site, tmp_path, place):
                  lambda: file.write_bytes(b"x" * 1_048_577)):
         make()
         done = subprocess.run([str(site.binaries / "bramley"), "check", "--config", str(tmp_path / "config.json")],
-                              capture_output=True, text=True, timeout=20)
+                              capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode != 0 and place in done.stdout + done.stderr
         assert "PRIVATE KEY" not in done.stdout + done.stderr
         file.rmdir() if file.is_dir() and not file.is_symlink() else file.unlink()

@@ -12,6 +12,7 @@ import pytest
 
 from attacker import FORM, PROXIES, Person, claims, cookie, send
 from inhabited import call
+from patience import PATIENCE
 from programs import Site
 
 NAMES = {
@@ -123,7 +124,7 @@ def test_in_documents_it_is_a_value(site, inhabited, key, name):
 def run(site, *arguments: str, terminal: bool = False) -> str:
     command = [str(site.binaries / "bramley"), *arguments, "--config", str(site.folder / "config.json")]
     if not terminal:
-        return subprocess.run(command, capture_output=True, timeout=30, check=True).stdout.decode()
+        return subprocess.run(command, capture_output=True, timeout=PATIENCE, check=True).stdout.decode()
     reader, writer = pty.openpty()
     process = subprocess.Popen(command, stdout=writer, stderr=writer, stdin=writer, env=os.environ | {"TERM": "dumb"})
     os.close(writer)
@@ -134,7 +135,7 @@ def run(site, *arguments: str, terminal: bool = False) -> str:
     except OSError:
         pass  # The other end is closed: all was read.
     os.close(reader)
-    assert process.wait(timeout=30) == 0, output
+    assert process.wait(timeout=PATIENCE) == 0, output
     return output.decode().replace("\r\n", "\n")
 
 

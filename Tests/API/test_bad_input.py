@@ -17,7 +17,7 @@ import yaml
 
 from attacker import FORM, PROXIES, ROUTES, SAME_ORIGIN, Person, cookie, documented, send
 from inhabited import SCOPES, Answer, Inhabited, make_id, make_token
-from patience import eventually
+from patience import PATIENCE, eventually
 from programs import Site
 from routes import ADMIN, BODY, JSON, TABLE
 from ways import APP
@@ -152,7 +152,7 @@ class Request:
 # What the database is, and what refusals are
 
 def everything(site, written: dict = WRITTEN) -> dict:
-    with closing(sqlite3.connect(site.folder / "data/bramley.db", timeout=30)) as database:
+    with closing(sqlite3.connect(site.folder / "data/bramley.db", timeout=PATIENCE)) as database:
         tables = [name for name, in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         assert set(WRITTEN) <= set(tables)
         found = {}
@@ -164,7 +164,7 @@ def everything(site, written: dict = WRITTEN) -> dict:
 
 
 def unfinished(site) -> int:
-    with closing(sqlite3.connect(site.folder / "data/bramley.db", timeout=30)) as database:
+    with closing(sqlite3.connect(site.folder / "data/bramley.db", timeout=PATIENCE)) as database:
         return database.execute("SELECT count(*) FROM revocation WHERE next_attempt_at IS NOT NULL").fetchone()[0]
 
 
@@ -413,7 +413,7 @@ def forms(request: Request, expect) -> None:
 
 def too_much(request: Request, expect) -> None:
     """More than the server takes from anybody, announced: it is not waited for."""
-    connection = http.client.HTTPConnection("127.0.0.1", request.server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", request.server.port, timeout=PATIENCE)
     try:
         connection.putrequest(request.method, request.target, skip_host=True)
         for name, value in (("Host", urlsplit(request.server.origin).netloc), ("Content-Length", str(BODY + 1))):

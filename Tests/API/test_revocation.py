@@ -9,6 +9,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from inhabited import Inhabited, call, sign_in
+from patience import PATIENCE
 from programs import Site
 
 # Over two loops, so that each loop's cache holds the session before it ends.
@@ -30,7 +31,7 @@ class Proxy:
     def __init__(self, site, token):
         self.host = urlsplit(site.origin).netloc
         self.cookie = f"__Host-bramley={token}"
-        self.connections = [http.client.HTTPConnection("127.0.0.1", site.port, timeout=10) for _ in range(CONNECTIONS)]
+        self.connections = [http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE) for _ in range(CONNECTIONS)]
 
     def ask(self) -> list[int]:
         answers = []
@@ -70,7 +71,7 @@ def from_another_device(site, token):
 def by_command(site, token):
     subprocess.run(
         [str(site.binaries / "bramley"), "sessions", "revoke", who(site, token)["session"]["id"],
-         "--config", str(site.folder / "config.json")], check=True, capture_output=True, timeout=30)
+         "--config", str(site.folder / "config.json")], check=True, capture_output=True, timeout=PATIENCE)
 
 
 def by_api(site, token):

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from apple import Account, Apple, Client
 from operating import Operator
-from patience import eventually
+from patience import PATIENCE, eventually
 from programs import Program, free_port, write_private
 
 TEAM, KEY_ID, WEB, APP = "TEAMABCDE1", "KEYABCDEF1", "org.example.second", "org.example.second.app"
@@ -82,7 +82,7 @@ class AppSite(Operator):
     # What people do
 
     def ask(self, method: str, path: str, headers: dict | None = None, body: str | None = None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request(method, path, body, {"Host": urlsplit(self.origin).netloc} | (headers or {}))
             answer = connection.getresponse()

@@ -12,7 +12,7 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey
 
 from apple import CUT, HANG, ISSUER, Account, Apple, Client
-from patience import eventually
+from patience import PATIENCE, eventually
 from site_of_apple import APP, KEY_ID, TEAM, WEB, team_key
 from test_transfer import NEW, changes_hands
 
@@ -47,7 +47,7 @@ def secret(apple, header: dict | None = None, key=None, **claims) -> str:
 
 
 def ask(apple, path: str, **form: str) -> tuple[int, dict]:
-    connection = http.client.HTTPConnection("127.0.0.1", apple.server.server_port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", apple.server.server_port, timeout=PATIENCE)
     try:
         connection.request("POST", path, urlencode(form), {
             "Content-Type": "application/x-www-form-urlencoded", "User-Agent": "test"})

@@ -4,6 +4,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+from patience import PATIENCE
+
 SESSION = "__Host-bramley"
 PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1"
 AGENTS = {
@@ -32,7 +34,7 @@ class Elsewhere:
             data=None if form is None else urllib.parse.urlencode(form).encode(),
             headers={"User-Agent": self.agent, "Cookie": "; ".join(f"{k}={v}" for k, v in self.cookies.items())})
         try:
-            answer = urllib.request.build_opener(StayHere).open(request, timeout=15)
+            answer = urllib.request.build_opener(StayHere).open(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:
             answer = error
         for cookie in answer.headers.get_all("Set-Cookie") or []:

@@ -4,6 +4,8 @@ import sqlite3
 import subprocess
 from pathlib import Path
 
+from patience import PATIENCE
+
 
 class Operator:
     def __init__(self, binaries: Path, folder: Path):
@@ -23,7 +25,7 @@ class Operator:
 
     def database(self, sql: str, *values) -> list[tuple]:
         """One statement, as another process may make it while the server runs."""
-        connection = sqlite3.connect(self.folder / "data/bramley.db", timeout=30)
+        connection = sqlite3.connect(self.folder / "data/bramley.db", timeout=PATIENCE)
         try:
             with connection:
                 return connection.execute(sql, values).fetchall()

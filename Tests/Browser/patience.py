@@ -4,7 +4,7 @@ import time
 
 # Seconds until something that should have happened is given up. Nothing of it is spent when it happens, so it is long
 # enough for any machine.
-PATIENCE = 60
+PATIENCE = 180
 
 
 def eventually(condition, what: str, more=lambda: "") -> None:

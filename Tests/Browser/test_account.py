@@ -8,7 +8,7 @@ import pytest
 from selenium.webdriver.common.by import By
 
 from elsewhere import AGENTS, PHONE, SESSION, Elsewhere, StayHere
-from patience import eventually
+from patience import PATIENCE, eventually
 
 NO_SCRIPTS = {"profile.managed_default_content_settings.javascript": 2}
 NAMES = {
@@ -140,7 +140,7 @@ def end_others(site, browser: Elsewhere) -> None:
         headers={"Origin": site.origin, "Cookie": f"{SESSION}={browser.cookies[SESSION]}",
                  "Content-Type": "application/x-www-form-urlencoded"})
     try:
-        urllib.request.build_opener(StayHere).open(request, timeout=15)
+        urllib.request.build_opener(StayHere).open(request, timeout=PATIENCE)
     except urllib.error.HTTPError as error:
         assert error.status == 303
 

@@ -8,6 +8,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from patience import PATIENCE
+
 NOT_REACHED = "Apple cannot be reached"
 # What goes wrong at Apple, and what the visitor reads.
 MISTAKES = {
@@ -163,7 +165,7 @@ class Application(BaseHTTPRequestHandler):
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.bramley}{self.path}", data=body, headers=dict(self.headers), method=self.command)
         try:
-            answer = urllib.request.build_opener(StayHere).open(request, timeout=10)
+            answer = urllib.request.build_opener(StayHere).open(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:
             answer = error
         content = answer.read()

@@ -12,6 +12,7 @@ import pexpect
 import pytest
 from jsonschema import Draft202012Validator
 
+from patience import PATIENCE
 from programs import write_private
 
 KEY_FILE = "AuthKey_F6G7H8I9J0.p8"
@@ -43,7 +44,7 @@ def init(bramley, folder):
     def run(flags: dict | list, text: str = "", **options):
         arguments = flags if isinstance(flags, list) else [part for pair in flags.items() for part in pair]
         return subprocess.run(
-            [bramley, "init", *arguments], cwd=folder, input=text, text=True, capture_output=True, timeout=30,
+            [bramley, "init", *arguments], cwd=folder, input=text, text=True, capture_output=True, timeout=PATIENCE,
             env={}, **options)
 
     return run
@@ -56,7 +57,7 @@ def terminal(bramley, folder):
 
     def spawn(*arguments: str) -> pexpect.spawn:
         running.append(pexpect.spawn(
-            str(bramley), ["init", *arguments], cwd=folder, env={"TERM": "dumb"}, encoding="utf-8", timeout=15,
+            str(bramley), ["init", *arguments], cwd=folder, env={"TERM": "dumb"}, encoding="utf-8", timeout=PATIENCE,
             dimensions=(50, 200)))
         return running[-1]
 
@@ -87,7 +88,7 @@ def test_writes_what_the_flags_say(init, folder, bramley):
     assert (folder / "config.json").stat().st_mode & 0o777 == 0o600
     schema = json.loads((folder / "config.schema.json").read_text())
     Draft202012Validator(schema).validate(WRITTEN)
-    check = subprocess.run([bramley, "check"], cwd=folder, env={}, capture_output=True, text=True, timeout=30)
+    check = subprocess.run([bramley, "check"], cwd=folder, env={}, capture_output=True, text=True, timeout=PATIENCE)
     assert check.returncode == 0
     # One voice: what check prints, init prints.
     assert check.stdout in run.stdout
@@ -146,7 +147,7 @@ def test_refuses_what_check_refuses_in_its_words(init, folder, bramley, flag, va
     write_private(folder / "good.json", json.dumps(WRITTEN).encode())
     check = subprocess.run(
         [bramley, "check", "--config", "good.json", f"{long.get(flag, flag)}={value}"], cwd=folder, env={},
-        capture_output=True, text=True, timeout=30)
+        capture_output=True, text=True, timeout=PATIENCE)
     assert said[1] in check.stderr
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
 from programs import Site
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,7 +33,7 @@ def site(binaries, tmp_path):
 
 
 def fetch(port: int, path: str = "/metrics") -> str:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         return answer.read().decode()
 
@@ -60,7 +61,7 @@ def test_a_running_server_prints_what_prometheus_reads(site):
         assert promtool("check", "metrics", given=text).strip() == ""
         for path in ("/login", "/nothing", "/auth/verify"):
             try:
-                urllib.request.urlopen(site.url(path), timeout=10).close()
+                urllib.request.urlopen(site.url(path), timeout=PATIENCE).close()
             except urllib.error.HTTPError:
                 pass
     text = fetch(admin_port(site))
@@ -71,5 +72,5 @@ def test_a_running_server_prints_what_prometheus_reads(site):
 
 def test_visitors_are_not_shown_them(site):
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(site.url("/metrics"), timeout=10)
+        urllib.request.urlopen(site.url("/metrics"), timeout=PATIENCE)
     assert refused.value.code == 404

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from patience import PATIENCE
 from programs import write_private
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,7 +19,7 @@ PROBLEM = re.compile(r"^error: ([\w.$]*)")
 
 @pytest.fixture(scope="module")
 def schema(bramley) -> dict:
-    text = subprocess.run([bramley, "check", "--schema"], check=True, capture_output=True, timeout=30).stdout
+    text = subprocess.run([bramley, "check", "--schema"], check=True, capture_output=True, timeout=PATIENCE).stdout
     schema = json.loads(text)
     Draft202012Validator.check_schema(schema)
     return schema
@@ -32,7 +33,7 @@ def judge(bramley, schema, tmp_path, key):
     def judge(configuration) -> tuple[dict[str, str], set[str]]:
         write_private(tmp_path / "config.json", json.dumps(configuration).encode())
         run = subprocess.run(
-            [bramley, "check"], cwd=tmp_path, env={}, capture_output=True, text=True, timeout=30)
+            [bramley, "check"], cwd=tmp_path, env={}, capture_output=True, text=True, timeout=PATIENCE)
         complaints = {}
         for line in run.stderr.splitlines():
             if match := PROBLEM.match(line):

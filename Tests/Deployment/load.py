@@ -4,6 +4,7 @@ import http.client
 import threading
 from http.cookies import SimpleCookie
 
+from patience import PATIENCE
 from programs import Site
 
 SESSION = "__Host-bramley"
@@ -52,7 +53,7 @@ class Load:
         self.threads[-1].start()
 
     def connect(self) -> http.client.HTTPConnection:
-        connection = http.client.HTTPConnection("127.0.0.1", self.site.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.site.port, timeout=PATIENCE)
         connection.connect()
         # http.client would connect anew, in silence, when the server has closed.
         connection.auto_open = 0

@@ -7,6 +7,7 @@ import struct
 import hpack
 
 from load import SESSION, Load
+from patience import PATIENCE
 
 HEADERS, RESET, SETTINGS, PING, GOAWAY = 1, 3, 4, 6, 7
 END_STREAM, ACK = 1, 1
@@ -21,7 +22,7 @@ class HTTP2:
     def __init__(self, site):
         context = site.context("h2")
         self.socket = context.wrap_socket(
-            socket.create_connection(("127.0.0.1", site.port), timeout=30), server_hostname="localhost")
+            socket.create_connection(("127.0.0.1", site.port), timeout=PATIENCE), server_hostname="localhost")
         assert self.socket.selected_alpn_protocol() == "h2"
         self.encoder, self.decoder = hpack.Encoder(), hpack.Decoder()
         self.authority = f"localhost:{site.port}"
@@ -95,7 +96,7 @@ class SecureLoad(Load):
         return self
 
     def connect(self) -> http.client.HTTPSConnection:
-        connection = self.site.connect(timeout=30)
+        connection = self.site.connect(timeout=PATIENCE)
         connection.auto_open = 0
         return connection
 

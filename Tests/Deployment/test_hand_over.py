@@ -11,14 +11,14 @@ import urllib.request
 import pytest
 
 from load import Load
-from patience import eventually
+from patience import PATIENCE, eventually
 from service import Manager
 
 
 def admin(service, path: str) -> int:
     port = json.loads((service.site.folder / "config.json").read_text())["admin"]["port"]
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=PATIENCE) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -115,7 +115,7 @@ def test_after_a_failure_another_can_be_asked_for(make_service):
     eventually(lambda: "the successor does not serve" in service.text(), "the line", service.text)
     file.write_text(good.replace("Orchard Club", "Pear Club"))
     service.hand_over()
-    with urllib.request.urlopen(service.site.url("/login"), timeout=10) as answer:
+    with urllib.request.urlopen(service.site.url("/login"), timeout=PATIENCE) as answer:
         assert "Pear Club" in answer.read().decode(), "it has not read the configuration anew"
 
 

@@ -10,7 +10,7 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[1] / "TLS"))
 
 from authority import Authority  # noqa: E402
-from patience import eventually  # noqa: E402
+from patience import PATIENCE, eventually  # noqa: E402
 from secure_load import HTTP2, SecureLoad  # noqa: E402
 from secure_site import SecureSite  # noqa: E402
 from service import Service  # noqa: E402
@@ -77,7 +77,7 @@ def test_streams_under_way_are_answered_and_the_connection_says_that_it_ends(ser
 
 
 def redirected(service, port: int) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     connection.request("GET", "/login?return_to=%2Faccount", headers={"Host": "localhost"})
     answer = connection.getresponse()
     answer.read()

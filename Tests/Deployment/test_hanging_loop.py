@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from patience import eventually
+from patience import PATIENCE, eventually
 from service import Manager
 
 SEIZE, INTERRUPT, DETACH = 0x4206, 0x4207, 17
@@ -52,7 +52,7 @@ def is_silent(manager: Manager) -> bool:
 def health(service) -> tuple[int, str]:
     port = json.loads((service.site.folder / "config.json").read_text())["admin"]["port"]
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()

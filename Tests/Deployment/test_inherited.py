@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from load import Load
-from patience import eventually
+from patience import PATIENCE, eventually
 
 
 def listening(port: int, count: int = 1) -> list[socket.socket]:
@@ -36,11 +36,11 @@ def test_every_inherited_socket_is_served(make_service, count):
     service.wait()
     # Enough connections for each socket of the group to have had some, and for none to wait in a queue for ever.
     for _ in range(60):
-        with urllib.request.urlopen(service.site.url("/login"), timeout=10) as answer:
+        with urllib.request.urlopen(service.site.url("/login"), timeout=PATIENCE) as answer:
             assert answer.status == 200
     service.hand_over()
     for _ in range(60):
-        with urllib.request.urlopen(service.site.url("/login"), timeout=10) as answer:
+        with urllib.request.urlopen(service.site.url("/login"), timeout=PATIENCE) as answer:
             assert answer.status == 200
 
 
@@ -70,7 +70,7 @@ def test_the_operators_socket_too(make_service):
     port = json.loads((service.site.folder / "config.json").read_text())["admin"]["port"]
     sockets = {"visitors": listening(service.site.port), "admin": listening(port)}
     service.start(sockets=sockets).wait()
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=PATIENCE) as answer:
         assert answer.status == 200
 
 

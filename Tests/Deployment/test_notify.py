@@ -7,7 +7,7 @@ import socket
 import time
 import urllib.request
 
-from patience import eventually
+from patience import PATIENCE, eventually
 
 
 def test_a_start_a_reload_and_a_stop_are_told(make_service, manager):
@@ -114,7 +114,7 @@ def test_what_has_changed_and_needs_a_restart_is_named(make_service):
     assert "apple." not in lines()[0] and "drainTimeout" not in lines()[0] and "A New Name" not in lines()[0]
     file.write_text(json.dumps(before))
     reload(2)
-    with urllib.request.urlopen(service.site.url("/login"), timeout=10) as answer:
+    with urllib.request.urlopen(service.site.url("/login"), timeout=PATIENCE) as answer:
         assert "Orchard Club" in answer.read().decode()
     service.end()
     assert len(lines()) == 1

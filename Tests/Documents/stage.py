@@ -141,7 +141,7 @@ class Stage:
         return event
 
     def is_queued(self, event: str) -> bool:
-        connection = sqlite3.connect(f"file:{self.folder}/data/bramley.db?mode=ro", uri=True, timeout=10)
+        connection = sqlite3.connect(f"file:{self.folder}/data/bramley.db?mode=ro", uri=True, timeout=PATIENCE)
         try:
             return bool(connection.execute(
                 "SELECT 1 FROM webhook_delivery JOIN event USING (sequence) WHERE event.id = ?", [event]).fetchone())

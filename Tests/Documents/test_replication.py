@@ -84,7 +84,7 @@ class Replica:
 
 
 def read(file: Path, query: str):
-    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=10)
+    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=PATIENCE)
     try:
         return connection.execute(query).fetchone()[0]
     except sqlite3.DatabaseError as error:

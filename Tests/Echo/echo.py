@@ -8,6 +8,8 @@ from pathlib import Path
 
 import h11
 
+from patience import PATIENCE
+
 
 class Echo:
     """One http-echo; `options` as on its command line."""
@@ -21,7 +23,7 @@ class Echo:
         self.address = (host.strip("[]"), int(port))
 
     def connect(self) -> socket.socket:
-        connection = socket.create_connection(self.address, timeout=10)
+        connection = socket.create_connection(self.address, timeout=PATIENCE)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 

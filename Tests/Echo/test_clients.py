@@ -6,10 +6,12 @@ import subprocess
 
 import pytest
 
+from patience import PATIENCE
+
 
 @pytest.fixture
 def client(echo):
-    connection = http.client.HTTPConnection(*echo.address, timeout=10)
+    connection = http.client.HTTPConnection(*echo.address, timeout=PATIENCE)
     yield connection
     connection.close()
 

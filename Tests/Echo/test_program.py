@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from echo import Answers, read_all
+from patience import PATIENCE
 
 GET = b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
 
@@ -131,11 +132,11 @@ def test_sigterm_waits_no_longer_than_it_was_told(start_echo):
 
 @pytest.mark.parametrize("options", [["--host", "localhost"], ["--trusted-proxy", "x"], ["--port", "65536"], ["--nonsense"], ["--certificate", "x"]])
 def test_bad_options_are_refused(echo_folder, options):
-    run = subprocess.run([str(echo_folder / "http-echo"), *options], capture_output=True, text=True, timeout=10)
+    run = subprocess.run([str(echo_folder / "http-echo"), *options], capture_output=True, text=True, timeout=PATIENCE)
     assert run.returncode == 64 and run.stderr.startswith("Error: ") and run.stdout == ""
 
 
 def test_a_port_that_is_taken_is_said(echo, echo_folder):
     run = subprocess.run(
-        [str(echo_folder / "http-echo"), "--port", str(echo.address[1])], capture_output=True, text=True, timeout=10)
+        [str(echo_folder / "http-echo"), "--port", str(echo.address[1])], capture_output=True, text=True, timeout=PATIENCE)
     assert run.returncode == 1 and "bind" in run.stderr

@@ -74,7 +74,7 @@ class Example:
         request = urllib.request.Request(self.address + path, data=body, headers=headers or {}, method=method)
         opener = urllib.request.build_opener(NoRedirects)
         try:
-            with opener.open(request, timeout=10) as answer:
+            with opener.open(request, timeout=PATIENCE) as answer:
                 return answer.status, answer.headers, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.headers, error.read().decode()

@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from example import ROOT
+from patience import PATIENCE
 from programs import write_private
 
 EXAMPLE = ROOT / "docs/examples/accounts"
@@ -52,5 +53,5 @@ def test_the_configuration_is_one(binaries, tmp_path):
     write_private(tmp_path / settings["apple"]["privateKeyFile"], key)
     shutil.copy(EXAMPLE / "config.json", tmp_path)
     run = subprocess.run([binaries / "bramley", "check", "--config", "config.json"], cwd=tmp_path, capture_output=True,
-                         text=True, timeout=30)
+                         text=True, timeout=PATIENCE)
     assert run.returncode == 0, run.stdout + run.stderr

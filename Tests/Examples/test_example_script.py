@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from example import ROOT, Example
+from patience import PATIENCE
 
 EXAMPLES = sorted(file.parent.name for file in (ROOT / "docs/examples").glob("*/start.sh"))
 
@@ -13,7 +14,7 @@ EXAMPLES = sorted(file.parent.name for file in (ROOT / "docs/examples").glob("*/
 @pytest.mark.parametrize("name", ["", "none", "../examples/flask", "flask/", "FLASK", "."])
 def test_names_the_examples_when_it_knows_none(name):
     run = subprocess.run(
-        [ROOT / "scripts/example.sh", name], capture_output=True, text=True, timeout=30, stdin=subprocess.DEVNULL)
+        [ROOT / "scripts/example.sh", name], capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     assert run.returncode == 2
     assert run.stderr.split()[-len(EXAMPLES):] == EXAMPLES
     assert EXAMPLES == ["accounts", "flask", "nginx-static", "node", "spa"]

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from example import ROOT, Example
-from patience import eventually
+from patience import PATIENCE, eventually
 
 BODY = json.dumps({"type": "account.deleted", "timestamp": "2026-11-21T10:00:00.000Z",
                    "data": {"id": "evt_1", "user": "usr_somebody"}}).encode()
@@ -137,7 +137,7 @@ def message(notebook, identifier: str, body: bytes = BODY, age: float = 0) -> di
 def user_id(visitor) -> str:
     request = urllib.request.Request(
         visitor.site.url("/api/v1/session"), headers={"Cookie": session_cookie(visitor)})
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
         return json.load(answer)["user"]["id"]
 
 
@@ -252,7 +252,7 @@ def test_the_published_vector(command, folder):
     assert signature(
         VECTOR["secret"], VECTOR["id"], VECTOR["timestamp"], VECTOR["body"].encode()) == VECTOR["signature"]
     run = subprocess.run(command, cwd=ROOT / "docs/examples" / folder, input=json.dumps(VECTOR), capture_output=True,
-                         text=True, timeout=30)
+                         text=True, timeout=PATIENCE)
     assert json.loads(run.stdout or "null") == {"test": 2432232314}, run.stderr
 
 

@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from patience import PATIENCE
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -36,7 +38,7 @@ class Server:
     def end(self) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")
@@ -80,7 +82,7 @@ class Client:
         context = ssl.create_default_context(cafile=certificate[0])
         context.set_alpn_protocols(["h2", "http/1.1"])
         self.socket = context.wrap_socket(
-            socket.create_connection(server.address, timeout=20), server_hostname="localhost")
+            socket.create_connection(server.address, timeout=PATIENCE), server_hostname="localhost")
         assert self.socket.selected_alpn_protocol() == "h2"
         self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
         self.h2.initiate_connection()
@@ -269,6 +271,6 @@ def test_h2load_is_served(start):
 def test_a_plain_port_speaks_http1_alone(start):
     """Without TLS nobody can have agreed on HTTP/2: its preface is a request of an unknown version."""
     server = start(secure=False)
-    with socket.create_connection(server.address, timeout=10) as connection:
+    with socket.create_connection(server.address, timeout=PATIENCE) as connection:
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9))
         assert connection.recv(65536).startswith(b"HTTP/1.1 505 ")

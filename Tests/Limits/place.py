@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from namespace import mount
-from patience import eventually
+from patience import PATIENCE, eventually
 from programs import Site
 
 # How soon all is well again when the cause has gone, in seconds. Most of it is for a busy machine.
@@ -76,7 +76,7 @@ class Place:
 
     def health(self, path: str, kind: str = "application/json") -> tuple[int | None, dict | str]:
         """Status and content; no status when nobody answers."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.admin_port, timeout=PATIENCE)
         try:
             connection.request("GET", path, headers={"Accept": kind})
             answer = connection.getresponse()

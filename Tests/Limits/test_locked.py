@@ -3,11 +3,12 @@
 import sqlite3
 
 from outage import endure
+from patience import PATIENCE
 
 
 def test_a_lock_of_another_process_is_told_and_loses_nothing(make_place, make_crowd):
     place = make_place().start()
-    other = sqlite3.connect(place.data / "bramley.db", timeout=10, isolation_level=None)
+    other = sqlite3.connect(place.data / "bramley.db", timeout=PATIENCE, isolation_level=None)
     # More people than one of whom would wait: each is answered within the time that a write waits.
     crowd = make_crowd(place, signers=6)
     endure(place, crowd, lambda: other.execute("BEGIN EXCLUSIVE"), lambda: other.execute("ROLLBACK"),

@@ -16,6 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import pyotp
 from standardwebhooks.webhooks import Webhook
 
+from patience import PATIENCE
 from programs import Program, free_port, write_private
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,7 +56,7 @@ class Demo:
             self.program.stop()
 
     def sql(self, text: str, *values) -> list[tuple]:
-        with contextlib.closing(sqlite3.connect(self.database, timeout=10)) as database, database:
+        with contextlib.closing(sqlite3.connect(self.database, timeout=PATIENCE)) as database, database:
             return database.execute(text, values).fetchall()
 
     def account(self, name: str) -> dict:

@@ -10,6 +10,7 @@ from app import APP, hashed, post, request, send, sheet
 from conftest import new_secret
 from demo import PASSWORD, Demo, Person
 from gate import Gate
+from patience import PATIENCE
 from programs import Site, write_private
 
 
@@ -68,7 +69,7 @@ class Orchard(Site):
         return self.keys[name]
 
     def sql(self, text: str, *values) -> list[tuple]:
-        connection = sqlite3.connect(self.folder / "data" / "bramley.db", timeout=10)
+        connection = sqlite3.connect(self.folder / "data" / "bramley.db", timeout=PATIENCE)
         try:
             with connection:
                 return connection.execute(text, values).fetchall()

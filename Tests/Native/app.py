@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from patience import PATIENCE
+
 ADDRESSES = itertools.count(1)
 ROOT = Path(__file__).resolve().parents[2]
 APP, OTHER = "com.example.app", "com.example.other"
@@ -36,7 +38,7 @@ def send(site, method: str, path: str, content: dict | bytes | None = None, toke
     body = json.dumps(content).encode() if isinstance(content, dict) else content
     if body is not None:
         fields["Content-Type"] = kind
-    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE)
     try:
         connection.request(method, path, body, fields)
         return Answer(connection.getresponse())

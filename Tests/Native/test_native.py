@@ -14,10 +14,11 @@ from jsonschema import Draft202012Validator
 
 from app import (APP, OTHER, ROOT, challenge, eventually, exchanges, hashed, post, request, send, sheet, sign_in)
 from conftest import make_site
+from patience import PATIENCE
 
 
 def database(site, sql: str, *values) -> list[tuple]:
-    connection = sqlite3.connect(site.folder / "data" / "bramley.db", timeout=10)
+    connection = sqlite3.connect(site.folder / "data" / "bramley.db", timeout=PATIENCE)
     try:
         with connection:
             return connection.execute(sql, values).fetchall()

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from app import ROOT, exchanges, hashed, sheet
+from patience import PATIENCE
 
 SAMPLE = ROOT / "docs/examples/ios"
 PLATFORM = ROOT / "Tests/Native/Platform"
@@ -36,7 +37,7 @@ def device(client, site):
     device = Device(client, site)
     yield device
     device.process.stdin.close()
-    assert device.process.wait(timeout=30) == 0
+    assert device.process.wait(timeout=PATIENCE) == 0
 
 
 def test_the_whole_life_of_a_session(device, site):

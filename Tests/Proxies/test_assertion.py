@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE
 from proxies import DOMAIN, Caddy, Nginx
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/assertion.md").read_text()
@@ -54,7 +55,7 @@ def test_the_assertion_arrives_and_none_of_a_visitors_own(arrange, kind):
     groups = ",".join(f"{number:02}{'g' * 62}" for number in range(64))
     subprocess.run(
         [place.site.binaries / "bramley", "users", "groups", seen.one("X-Auth-Request-User"), "--set", groups,
-         "--config", place.site.folder / "config.json"], check=True, capture_output=True, timeout=30)
+         "--config", place.site.folder / "config.json"], check=True, capture_output=True, timeout=PATIENCE)
 
     def assertion() -> dict:
         token = client.send(page, fields=forged).seen.one("X-Auth-Request-Assertion")

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from client import FETCH, PAGE
+from patience import PATIENCE
 from proxies import CLAIMS, DOCS, DOMAIN, RULES, TRAEFIKS_OWN
 from programs import Site, write_private
 
@@ -55,7 +56,7 @@ def ask(site, document, fields, target, method="GET", cookie=None) -> http.clien
     """Traefik's request: the listed fields of the visitor's, and a description of its own; always a GET."""
     forward = document["middlewares"]["bramley"]["forwardAuth"]
     listed = {name.lower() for name in forward["authRequestHeaders"]}
-    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=15)
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE)
     headers = {name: value for name, value in fields if name.lower() in listed} | {
         "X-Forwarded-For": "203.0.113.7", "X-Forwarded-Host": f"app.{DOMAIN}", "X-Forwarded-Method": method,
         "X-Forwarded-Proto": "https", "X-Forwarded-Uri": target,
@@ -69,7 +70,7 @@ def ask(site, document, fields, target, method="GET", cookie=None) -> http.clien
 @pytest.fixture(scope="module")
 def cookie(site) -> str:
     """Ada's session, as her browser got it from the callback."""
-    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=15)
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE)
     connection.request("GET", "/login/apple")
     start = connection.getresponse()
     start.read()

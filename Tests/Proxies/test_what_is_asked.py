@@ -6,6 +6,7 @@ import pytest
 
 from application import Application
 from client import PAGE, Answer, Client, Seen, echo
+from patience import PATIENCE
 from proxies import DOMAIN, Apache, HAProxy, free_ports
 
 FORGED = [
@@ -69,7 +70,7 @@ def test_content_goes_to_the_application_alone(stand_in, chunked):
 
 def send_raw(client, fields, framed):
     """A POST whose content is framed already."""
-    connection = http.client.HTTPConnection("127.0.0.1", timeout=15)
+    connection = http.client.HTTPConnection("127.0.0.1", timeout=PATIENCE)
     connection.sock = client.open(client.app)
     connection.putrequest("POST", "/form", skip_host=True, skip_accept_encoding=True)
     connection.putheader("Host", f"app.{DOMAIN}:{client.port}")

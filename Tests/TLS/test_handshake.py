@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from patience import PATIENCE
 from secure_site import get
 
 
@@ -82,7 +83,7 @@ def test_who_says_nothing_is_let_go(listener):
     """Each by the limit of a handshake, not of a request: before the first byte, and in the middle."""
     hello = bytes.fromhex("16030100f8010000f40303")
     for beginning in (b"", hello):
-        with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as connection:
+        with socket.create_connection(("127.0.0.1", listener.port), timeout=PATIENCE) as connection:
             start = time.monotonic()
             connection.sendall(beginning)
             try:
@@ -94,7 +95,7 @@ def test_who_says_nothing_is_let_go(listener):
 
 
 def test_plain_http_ends_at_once(listener):
-    with socket.create_connection(("127.0.0.1", listener.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", listener.port), timeout=PATIENCE) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         answer = b""
         while piece := connection.recv(4096):

@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 
 from operating import Operator
-from patience import eventually
+from patience import PATIENCE, eventually
 from programs import Site, write_private
 from secure_site import get
 
@@ -18,7 +18,7 @@ def ready(site) -> tuple[int, dict[str, str | None]]:
     port = json.loads((site.folder / "config.json").read_text())["admin"]["port"]
     request = urllib.request.Request(f"http://127.0.0.1:{port}/readyz", headers={"Accept": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             status, body = answer.status, answer.read()
     except urllib.error.HTTPError as error:
         status, body = error.code, error.read()

@@ -6,12 +6,12 @@ import socket
 
 import pytest
 
-from patience import eventually
+from patience import PATIENCE, eventually
 from secure_site import get
 
 
 def plain(site) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection("127.0.0.1", site.redirect_port, timeout=20)
+    return http.client.HTTPConnection("127.0.0.1", site.redirect_port, timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_every_request_is_sent_to_the_same_place_with_tls(redirecting, method, s
 
 def raw(site, *parts: bytes) -> bytes:
     """Everything that comes back for these bytes, until the server closes."""
-    with socket.create_connection(("127.0.0.1", site.redirect_port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", site.redirect_port), timeout=PATIENCE) as connection:
         for part in parts:
             connection.sendall(part)
         answer = b""
@@ -83,7 +83,7 @@ def test_it_counts_with_the_other_connections(redirecting):
     held = []
     try:
         for _ in range(40):
-            held.append(socket.create_connection(("127.0.0.1", redirecting.redirect_port), timeout=20))
+            held.append(socket.create_connection(("127.0.0.1", redirecting.redirect_port), timeout=PATIENCE))
         # Those that were not let in are closed at once, the others wait for a request.
         closed = lambda: len(select.select(held, [], [], 0)[0]) >= 20
         eventually(closed, "the end of what is too much")

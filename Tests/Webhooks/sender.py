@@ -9,7 +9,7 @@ import subprocess
 from base64 import b64encode
 from pathlib import Path
 
-from patience import eventually
+from patience import PATIENCE, eventually
 from programs import Site, write_private
 
 
@@ -55,7 +55,7 @@ class Sender(Site):
     def command(self, *arguments: str) -> subprocess.CompletedProcess:
         return subprocess.run(
             [str(self.binaries / "bramley"), "webhooks", *arguments, "--config", str(self.folder / "config.json")],
-            capture_output=True, text=True, timeout=30)
+            capture_output=True, text=True, timeout=PATIENCE)
 
     def endpoints(self) -> list[dict]:
         listed = self.command("list", "--json")
@@ -70,7 +70,7 @@ class Sender(Site):
     # What visitors do
 
     def request(self, method: str, path: str, headers: dict, body: str = "") -> http.client.HTTPResponse:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         connection.request(method, path, body, {"Host": f"localhost:{self.port}"} | headers)
         answer = connection.getresponse()
         answer.read()
@@ -114,7 +114,7 @@ class Sender(Site):
     # What is in the database
 
     def query(self, sql: str) -> list[tuple]:
-        connection = sqlite3.connect(f"file:{self.folder}/data/bramley.db?mode=ro", uri=True, timeout=10)
+        connection = sqlite3.connect(f"file:{self.folder}/data/bramley.db?mode=ro", uri=True, timeout=PATIENCE)
         try:
             return connection.execute(sql).fetchall()
         finally:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from operating import Operator
-from patience import eventually
+from patience import PATIENCE, eventually
 from receiver import Answer, Receiver, status
 from sender import Sender, new_secret
 
@@ -368,7 +368,7 @@ def test_a_second_server_changes_nothing(receivers, sender, binaries, tmp_path):
     (tmp_path / "other.json").write_text(json.dumps(settings))
     (tmp_path / "other.json").chmod(0o600)
     second = subprocess.run(
-        [str(binaries / "bramley"), "serve", "--config", str(tmp_path / "other.json")], capture_output=True, timeout=30)
+        [str(binaries / "bramley"), "serve", "--config", str(tmp_path / "other.json")], capture_output=True, timeout=PATIENCE)
     assert second.returncode == 1
     site.sign_in(site.new_person())
     receiver.wait_for(count(2), "both events")
