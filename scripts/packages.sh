@@ -5,14 +5,14 @@ set -euo pipefail
 
 # git: Swift's package manager fetches with it.
 build=(git libssl-dev libsqlite3-dev libnghttp2-dev)
-# chromium and its driver: the tests in a real browser. The proxies: each runs for real in front of an application;
-# lua-socket is what Apache asks Bramley with. nodejs: one of the examples.
+# chromium, also without windows, and its driver: the tests in a real browser. The proxies: each runs for real in front of
+# an application; lua-socket is what Apache asks Bramley with. nodejs: one of the examples.
 # curl, openssl and h2load (of nghttp2-client): other implementations that the server is held against. prometheus: its
 # promtool reads metrics and alerts.
 # jq: a command of the documents. zsh and fish: each loads the completions made for it.
 # systemd: systemd-analyze reads our unit; nothing of it is started.
-test=("${build[@]}" curl openssl systemd nghttp2-client chromium chromium-driver nginx-light caddy haproxy apache2 lua-socket
-    nodejs prometheus jq python3-venv zsh fish)
+test=("${build[@]}" curl openssl systemd nghttp2-client chromium chromium-headless-shell chromium-driver
+    nginx-light caddy haproxy apache2 lua-socket nodejs prometheus jq python3-venv zsh fish)
 bench=("${build[@]}" nginx-light wrk nghttp2-client strace valgrind binutils python3-venv)
 
 # The package whose files are there, by whatever name it was installed.

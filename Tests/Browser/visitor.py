@@ -31,9 +31,13 @@ def start_browser(
     options = webdriver.ChromeOptions()
     options.page_load_strategy = page_load_strategy
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--lang=en-GB",
-                     "--accept-lang=en-GB,en", *arguments):
+                     *arguments):
         options.add_argument(argument)
-    options.binary_location = WHOLE if preferences or blocks_popups else WINDOWLESS
+    is_whole = bool(preferences) or blocks_popups
+    options.binary_location = WHOLE if is_whole else WINDOWLESS
+    # Where there are preferences, it would win over theirs.
+    if not is_whole:
+        options.add_argument("--accept-lang=en-GB,en")
     options.add_experimental_option("prefs", {"intl.accept_languages": "en-GB,en"} | (preferences or {}))
     if blocks_popups:
         # What the driver switches off, so that tests are not in its way.
