@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Everything `make test` does: packages, one debug build, the Swift tests, the tests in Python.
-# TEST_MINUTES=75: tests in Python that have not begun by then are left out, and the last lines say so. All takes a third
+# TEST_MINUTES=70: tests in Python that have not begun by then are left out, and the last lines say so. All takes a third
 # of that on two usual cores. But a machine of a CI service can be many times slower, and is then stopped from outside,
 # which would fail all for what was merely not reached; so there it is the default.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-minutes=${TEST_MINUTES:-${CI:+75}}
+minutes=${TEST_MINUTES:-${CI:+70}}
 [ -z "$minutes" ] || export TEST_END=$(($(date +%s) + minutes * 60))
 
 scripts/packages.sh test
