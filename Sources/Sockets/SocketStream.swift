@@ -95,11 +95,17 @@ internal import Glibc
     package func tryReading(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
         loop.assertOnLoop()
         if let tls {
-            guard isReadable || tls.hasInput else { return nil }
+            guard mayRead else { return nil }
             guard !isClosed else { throw .aborted }
             return try tls.read(into: &bytes, at: offset)
         }
         return try tryReadingRaw(into: &bytes, at: offset)
+    }
+
+    /// Whether a read may bring something, or under TLS what a read has to send before.
+    private var mayRead: Bool {
+        guard let tls else { return isReadable }
+        return tls.awaitsOutput ? isWritable : isReadable || tls.hasInput
     }
 
     private func tryReadingRaw(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
@@ -115,8 +121,9 @@ internal import Glibc
         }
     }
 
-    /// One recv(2), unless epoll has said that there is nothing.
+    /// One recv(2), unless epoll has said that there is nothing. Once closed, the descriptor may be another's.
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> SystemCalls.Transfer {
+        guard !isClosed else { return .failed(ECONNABORTED) }
         guard isReadable else { return .wouldBlock }
         let outcome = unsafe SystemCalls.receive(descriptor, into: buffer)
         switch outcome {
@@ -157,12 +164,9 @@ internal import Glibc
 
     package func waitUntilReadable() async throws(StreamError) {
         loop.assertOnLoop()
-        while !isReadable {
-            if let tls {
-                if tls.hasInput { return }
-                // The peer may be waiting for the end of the handshake before it sends anything.
-                tls.flush()
-            }
+        while !mayRead {
+            // The peer may be waiting for the end of the handshake before it sends anything.
+            tls?.flush()
             try checkBeforeWaiting()
             unsafe assert(reader == nil, "two tasks read from one stream")
             // Invariant: `resumeReader` takes the continuation out before it resumes it, so it is resumed exactly
@@ -208,8 +212,9 @@ internal import Glibc
         }
     }
 
-    /// One send(2).
+    /// One send(2), with the same guard.
     func send(_ bytes: UnsafeRawBufferPointer) -> SystemCalls.Transfer {
+        guard !isClosed else { return .failed(ECONNABORTED) }
         let outcome = unsafe SystemCalls.send(descriptor, bytes)
         if case .wouldBlock = outcome { isWritable = false }
         return outcome
@@ -277,7 +282,7 @@ internal import Glibc
         if isParked {
             if isReadable { unpark() }
         } else {
-            if isReadable { resumeReader(.ready) }
+            if mayRead { resumeReader(.ready) }
             if isWritable { resumeWriter(.ready) }
         }
     }
@@ -366,10 +371,10 @@ internal import Glibc
     package func close() {
         loop.assertOnLoop()
         guard !isClosed else { return }
-        isClosed = true
-        isParked = false
         tls?.sendCloseNotify()
         tls = nil
+        isClosed = true
+        isParked = false
         loop.unregister(self)
         _ = Glibc.close(descriptor)
         admission?.release(peer.ip)

@@ -22,6 +22,8 @@ internal import Glibc
     private var silence = 0
     /// OpenSSL has asked for bytes that have not come; what it holds is less than a record.
     private var isStarved = false
+    /// OpenSSL reads on only when it has sent something of its own, the answer to a KeyUpdate, and the socket is full.
+    private(set) var awaitsOutput = false
     private var hasFailed = false
     private var systemError: Int32 = 0
     /// Whether the socket came to its end. (Whether close_notify came before, OpenSSL knows.)
@@ -144,6 +146,7 @@ internal import Glibc
     /// may be a truncation.
     func read(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
         ERR_clear_error()
+        awaitsOutput = false
         // Invariant: OpenSSL writes at most `tail.count` bytes and does not keep the pointer.
         let result = unsafe bytes.withUnsafeMutableBytes { buffer in
             let tail = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
@@ -155,8 +158,11 @@ internal import Glibc
             return Int(result)
         }
         switch verdict(result) {
-        case .wantsInput, .wantsOutput:
+        case .wantsInput:
             isStarved = true
+            return nil
+        case .wantsOutput:
+            awaitsOutput = true
             return nil
         case .end: return 0
         case .failed(let error): throw error
@@ -165,6 +171,8 @@ internal import Glibc
 
     /// As many bytes of `bytes[offset...]` as went out in whole records. A call that came to nothing must be followed by
     /// one with the same bytes, or by none: part of their record may be on its way.
+    /// - Throws: also when the peer has begun a handshake message and left it unfinished. OpenSSL writes nothing before it
+    ///   has the rest, which may never come; a message is a few bytes, so that nobody who is honest stops inside one.
     func write(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Int {
         var sent = offset
         while sent < bytes.count {
@@ -180,7 +188,10 @@ internal import Glibc
                 continue
             }
             switch verdict(result) {
-            case .wantsInput, .wantsOutput: return sent - offset
+            case .wantsOutput: return sent - offset
+            case .wantsInput:
+                hasFailed = true
+                throw .tls("a handshake message that does not end")
             case .end: throw .broken(EPIPE)
             case .failed(let error): throw error
             }

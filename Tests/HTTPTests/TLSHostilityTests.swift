@@ -136,6 +136,29 @@ import Testing
         }
     }
 
+    /// Regression: OpenSSL writes nothing while it waits for the rest of a handshake message, and a writer that took that
+    /// for a full socket asked again and again, without ever leaving its loop to the others.
+    @Test func messageThatDoesNotEndHoldsUpNobody() async throws {
+        let configuration = HTTPServerConfiguration(timeouts: ServerTimeouts(header: 200), tls: try acceptor())
+        try await withServer(configuration: configuration) { peer in
+            let client = TLSPeer(try await peer.connect(), version: TLS1_2_VERSION)
+            try await client.handshake()
+            client.spreadHello()
+            let begun = client.seal("G")
+            let hello = client.sealRenegotiation()
+            let first = 5 + (Int(hello[3]) << 8 | Int(hello[4]))
+            #expect(first < hello.count, "it is all in one record")
+            try await client.send(begun + hello.prefix(first))
+            // The 408 that is due cannot be written.
+            _ = await peer.readAll(client.stream)
+
+            let other = TLSPeer(try await peer.connect())
+            try await other.handshake()
+            try await other.write(Self.request)
+            #expect(try await other.readAll().hasSuffix("GET /a "))
+        }
+    }
+
     /// Whoever asks again and again costs us answers, and is cut off.
     @Test func renegotiationWithoutEndIsCutOff() async throws {
         try await withServer(configuration: try configuration()) { peer in

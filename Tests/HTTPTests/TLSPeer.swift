@@ -148,6 +148,14 @@ import Sockets
         return takeOutput()
     }
 
+    /// The next hello takes more than one record: it names a long host and every cipher suite there is, and a record has
+    /// at most 512 bytes.
+    func spreadHello() {
+        _ = unsafe SSL_ctrl(ssl, SSL_CTRL_SET_MAX_SEND_FRAGMENT, 512, nil)
+        _ = unsafe SSL_set_cipher_list(ssl, "ALL:COMPLEMENTOFALL:@SECLEVEL=0")
+        _ = unsafe bramley_SSL_set_tlsext_host_name(ssl, String(repeating: "a", count: 250))
+    }
+
     /// The beginning of a second handshake in TLS 1.2.
     func sealRenegotiation() -> [UInt8] {
         _ = unsafe SSL_renegotiate(ssl)

@@ -62,6 +62,8 @@ struct FrameGate: Sendable {
     private(set) var openBlock: UInt32 = 0
     /// The highest stream of the client so far.
     private(set) var highest: UInt32 = 0
+    /// Streams above it are no longer taken: we have said GOAWAY.
+    var lastAccepted = UInt32.max
     private(set) var current = FrameHeader(length: 0, kind: 0, flags: 0, stream: 0)
     /// The client's first SETTINGS are complete.
     private(set) var isStarted = false
@@ -168,7 +170,7 @@ struct FrameGate: Sendable {
     private mutating func judge(now: Deadline, state: (UInt32) -> StreamState) throws(HTTP2Failure) {
         switch current.kind {
         case FrameHeader.Kind.headers:
-            try judgeHeaders(state)
+            try judgeHeaders(now: now, state: state)
         case FrameHeader.Kind.continuation:
             continuations += 1
             // CVE-2024-27316 and its kin.
@@ -193,13 +195,16 @@ struct FrameGate: Sendable {
         }
     }
 
-    private mutating func judgeHeaders(_ state: (UInt32) -> StreamState) throws(HTTP2Failure) {
+    private mutating func judgeHeaders(now: Deadline, state: (UInt32) -> StreamState) throws(HTTP2Failure) {
         if current.stream & 1 == 1 {
             if current.stream > highest {
                 highest = current.stream
+                if highest > lastAccepted { try charge(1, at: now) }
             } else {
                 switch state(current.stream) {
-                case .open, .ignored: break
+                case .open: break
+                // A block of fields that is taken apart for nobody.
+                case .ignored: try charge(1, at: now)
                 case .closed: throw HTTP2Failure(.streamClosed, "HEADERS on a closed stream")
                 // RFC 9113 §5.1.1: the number of a new stream is higher than all before it.
                 case .skipped: throw HTTP2Failure(.protocolError, "stream numbers that go back")

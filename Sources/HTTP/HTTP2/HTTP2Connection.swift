@@ -17,6 +17,7 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     private static let requestsPerTurn = 16
+    private static let bytesPerTurn = 65_536
 
     let stream: SocketStream
     let server: HTTPLoop
@@ -29,6 +30,8 @@ final class HTTP2Connection: @unchecked Sendable {
     var output: [UInt8] = []
     private(set) var isWriting = false
     private var turn = 0
+    /// Bytes read without a wait.
+    private var turnBytes = 0
     /// Storage for events between two calls.
     private var spare: [HTTP2Session.Event] = []
     /// The peer sends nothing more: what waits for a window waits in vain, what waits for the socket does not.
@@ -107,10 +110,19 @@ final class HTTP2Connection: @unchecked Sendable {
             stream.loop.buffers.give(input)
             input = []
             giveStorageBack()
+            turnBytes = 0
             try await wait()
             return nil
         }
         try await work(through: &input, count, &group)
+        turnBytes += count
+        if turnBytes >= Self.bytesPerTurn {
+            turnBytes = 0
+            try send(&group)
+            await Task.yield()
+            // Who never lets us wait is not exempt from the clock.
+            if nearest <= stream.loop.now { expire() }
+        }
         return count
     }
 

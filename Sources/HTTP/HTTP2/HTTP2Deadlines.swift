@@ -36,6 +36,7 @@ extension HTTP2Connection {
     /// Does what is due, and sets the next deadline.
     func expire() {
         let now = stream.loop.now
+        let wasShutDown = hasShutDown
         if writeDeadline <= now { return abort() }
         if frameDeadline <= now {
             frameDeadline = .never
@@ -57,7 +58,11 @@ extension HTTP2Connection {
                 session.resetFaulty(stream.id, .cancel)
             }
         }
-        if isIdle, idleSince.adding(milliseconds: timeouts.idle) <= now { finishShutdown() }
+        if isIdle, idleSince.adding(milliseconds: timeouts.idle) <= now {
+            // Told of the end and nothing in flight, it is over; if something were left all the same, it has had its time.
+            if wasShutDown { return abort() }
+            finishShutdown()
+        }
         noteAll()
     }
 

@@ -33,8 +33,8 @@ struct HTTP2Limits: Hashable, Sendable {
 /// a bucket of tokens that fills slowly by time, and by every request served.
 ///
 /// PING, SETTINGS, PRIORITY, RST_STREAM and unknown frames take one each, and so do WINDOW_UPDATE, DATA frames with
-/// next to nothing in them, and every stream that we must reset for a fault of the peer (CVE-2023-44487,
-/// CVE-2025-8671, CVE-2019-9511 to 9518).
+/// next to nothing in them, HEADERS for a stream that is reset already or no longer taken, and every stream that we must
+/// reset for a fault of the peer (CVE-2023-44487, CVE-2025-8671, CVE-2019-9511 to 9518).
 struct PatienceBudget: Sendable {
     /// Enough for a browser that closes a page of a hundred requests ten times in a row.
     static let capacity = 1000

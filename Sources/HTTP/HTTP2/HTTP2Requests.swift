@@ -71,7 +71,7 @@ extension HTTP2Connection {
 
     /// The fast path of HTTP/1.1, from the same bytes.
     private func answerAtOnce(_ id: Int32, _ head: [UInt8]) -> Bool {
-        guard let immediate = server.immediate else { return false }
+        guard !stream.isAnonymous, let immediate = server.immediate else { return false }
         let (now, date) = server.currentTime()
         workspace.scratch.removeAll(keepingCapacity: true)
         guard

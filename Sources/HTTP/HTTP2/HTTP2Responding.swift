@@ -120,24 +120,23 @@ extension HTTP2Connection {
         session.resetFaulty(id, .protocolError)
     }
 
+    /// Of what has no stream yet: it gets one, since its answer too may have to wait for the peer.
     func refuse(_ id: Int32, _ error: WireError) {
-        refuse(id, status: .refusing(error), reason: error.reason)
+        let stream = HTTP2Stream(
+            id: id, request: nil, isHead: session.assembler.isHead, contents: server.configuration.contents)
+        streams[id] = stream
+        refuse(stream, error)
     }
 
     func refuse(_ stream: HTTP2Stream, _ error: WireError) {
         refuse(stream, status: .refusing(error), reason: error.reason)
     }
 
+    /// Answers what no handler sees. What is still to come of the request is no longer wanted.
     func refuse(_ stream: HTTP2Stream, status: HTTPResponse.Status, reason: String) {
         stream.request = nil
         stream.isAnswered = true
-        stream.deadline = .never
         releaseWindow(of: stream)
-        refuse(stream.id, status: status, reason: reason)
-    }
-
-    /// Answers what no handler sees. What is still to come of the request is no longer wanted.
-    private func refuse(_ id: Int32, status: HTTPResponse.Status, reason: String) {
         server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
         server.metrics?.countRefusal(status)
         var fields = server.configuration.refusalFields
@@ -145,7 +144,8 @@ extension HTTP2Connection {
         if status == .serviceUnavailable { fields[.retryAfter] = "30" }
         let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
         makeList(status, fields, length: text.count)
-        session.respond(to: id, workspace.list, content: OutgoingContent(text, isFinished: true))
+        // RFC 9110 §9.3.2.
+        begin(stream, stream.isHead ? nil : OutgoingContent(text, isFinished: true))
     }
 }
 

@@ -316,6 +316,7 @@ internal import Sockets
         guard !isBroken, failure == nil else { return }
         let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
         lastAccepted = UInt32(last)
+        gate.lastAccepted = lastAccepted
         check(
             unsafe nghttp2_submit_goaway(
                 session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, HTTP2ErrorCode.noError.rawValue, nil, 0))

@@ -30,12 +30,15 @@ final class HTTP2Stream {
     /// Answered, and still sending: how much more of that is thrown away.
     var leftToDiscard: Int?
 
-    init(id: Int32, request: ServerRequest?, expected: Int? = nil, contents: ContentBudget) {
+    /// - Parameter isHead: for what is refused before it is a request.
+    init(
+        id: Int32, request: ServerRequest?, expected: Int? = nil, isHead: Bool = false, contents: ContentBudget
+    ) {
         self.id = id
         reservation = ContentReservation(contents)
         self.request = request
         self.expected = expected
-        isHead = request?.method == .head
+        self.isHead = request.map { $0.method == .head } ?? isHead
     }
 
     /// For more of its request, or for the peer to take its response.

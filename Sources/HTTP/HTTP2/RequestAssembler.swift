@@ -108,6 +108,12 @@ struct RequestAssembler: Sendable {
         }
     }
 
+    /// Whether the fields at hand ask for no content (RFC 9110 §9.3.2), whatever else they are.
+    var isHead: Bool {
+        guard let method else { return false }
+        return equalsExactly(pseudo.span, method.range, "HEAD")
+    }
+
     /// Hands over the head as HTTP/1.1 has it; its storage may be brought back.
     mutating func takeHead() throws(Failure) -> [UInt8] {
         try finish()

@@ -327,7 +327,8 @@ final class ServerConnection {
         } catch {
             // Cut short: without the last chunk the peer sees that the content is not whole.
             server.logger.debug("response stream failed", metadata: ["error": "\(error)"])
-            throw .aborted
+            // Who has not taken it in time gets no more of it: what waits in the kernel is thrown away.
+            throw error as? StreamError == .deadline ? .deadline : .aborted
         }
         if isChunked { ResponseSerializer.appendLastChunk(into: &output) }
         try await flush()

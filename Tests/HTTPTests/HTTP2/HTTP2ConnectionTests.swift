@@ -68,6 +68,25 @@ struct HTTP2ConnectionTests {
         }
     }
 
+    /// RFC 9110 §9.3.2: by whomever a HEAD is answered.
+    @Test(arguments: [
+        [(":method", "HEAD"), (":scheme", "https"), (":path", "/")],
+        [(":method", "HEAD"), (":scheme", "https"), (":path", "/"), (":authority", "x"), ("expect", "else")],
+        [(":method", "HEAD"), (":scheme", "https"), (":path", "/" + String(repeating: "a", count: 20_000))],
+    ])
+    func refusedHeadGetsNoContent(fields: [(String, String)]) async throws {
+        try await withHTTP2Server { peer in
+            let client = try await RawHTTP2.open(peer)
+            defer { client.close() }
+            try await client.send(H2.headers(1, fields))
+            let answer = try #require(await client.next(.headers, stream: 1))
+            #expect(H2.status(of: answer.payload) ?? 0 >= 400)
+            #expect(answer.flags & H2.endStream != 0)
+            #expect(await client.settle())
+            #expect(client.content(of: 1) == "" && client.resets(of: 1).isEmpty)
+        }
+    }
+
     @Test func slowHandlerHoldsUpNobody() async throws {
         let gate = HandlerGate()
         try await withHTTP2Server(handler: gate) { peer in

@@ -102,6 +102,37 @@ struct HTTP2DeadlineTests {
         }
     }
 
+    /// Regression: what is refused before it is a request had no deadline of its own, and past the idle limit its
+    /// connection turned its loop round and round.
+    @Test func refusalNobodyTakesEndsTheStream_AndThenTheConnection() async throws {
+        let timeouts = ServerTimeouts(write: 100, idle: 200)
+        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
+            defer { client.close() }
+            let nameless = [(":method", "GET"), (":scheme", "https"), (":path", "/")]
+            try await client.send(H2.settingsAck + H2.headers(1, nameless))
+            _ = await client.next(.resetStream, stream: 1)
+            #expect(client.status(of: 1) == 400)
+            #expect(client.resets(of: 1) == [H2.Code.cancel])
+            await client.readToEnd()
+            #expect(client.goAway?.word(at: 4) == 0)
+        }
+    }
+
+    /// Regression: an answer to content that never came had no deadline, and held its connection for ever.
+    @Test func timeoutAnswerNobodyTakesEndsTheStream() async throws {
+        let timeouts = ServerTimeouts(body: 100, write: 100)
+        try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: timeouts)) { peer in
+            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
+            defer { client.close() }
+            try await client.send(H2.settingsAck + H2.post(1))
+            _ = await client.next(.resetStream, stream: 1)
+            #expect(client.status(of: 1) == 408)
+            #expect(client.resets(of: 1) == [H2.Code.cancel])
+            #expect(await client.settle())
+        }
+    }
+
     /// A client that takes its time but takes it all is served.
     @Test func slowReaderThatReadsIsServed() async throws {
         try await withHTTP2Server(configuration: HTTPServerConfiguration(timeouts: ServerTimeouts(write: 1500))) {

@@ -46,6 +46,9 @@ struct HTTP2FloodTests {
         Flood(name: "RST_STREAM on what is closed", first: H2.get(1), unit: { _ in H2.reset(1) }),
         // CVE-2025-8671: it is we who are made to reset.
         Flood(name: "requests that are malformed", unit: { H2.headers(stream($0), [(":method", "GET")]) }),
+        Flood(
+            name: "HEADERS on a stream that was reset", first: H2.headers(1, [(":method", "GET")]),
+            unit: { _ in H2.headers(1, block: [0x41, 0x00]) }),
         Flood(name: "requests without a field", unit: { H2.headers(stream($0), block: []) }),
         Flood(
             name: "content that is not as announced",
@@ -68,6 +71,7 @@ struct HTTP2FloodTests {
             let client = try await RawHTTP2.open(peer)
             defer { client.close() }
             try await client.send(H2.settingsAck + flood.first)
+            if flood.first != Self.openBlock { _ = await client.settle() }
             // In batches, each read to its end, so that the socket is no limit.
             var sent: UInt32 = 0
             while sent < flood.most, client.goAway == nil {
