@@ -137,6 +137,8 @@ extension Files {
 package struct FileLock: ~Copyable, Sendable {
     /// Of the descriptor, which is ours.
     private let number: Int32
+    /// Another process had it before, and may have it still.
+    private let isInherited: Bool
 
     /// Makes the file if it is missing.
     /// - Parameter isShared: others may hold it too, if they share it as well; nobody has it to themselves meanwhile.
@@ -147,6 +149,7 @@ package struct FileLock: ~Copyable, Sendable {
         let number = opened.number
         _ = try SystemCalls.retrying("flock") { flock(number, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) }
         self.number = opened.release()
+        isInherited = false
     }
 
     /// The lock as a process before this one has it, which has left us its descriptor: both hold one lock.
@@ -159,6 +162,7 @@ package struct FileLock: ~Copyable, Sendable {
             flock(descriptor.number, LOCK_EX | LOCK_NB) == 0
         else { return nil }
         number = descriptor.release()
+        isInherited = true
     }
 
     /// The descriptor that holds the lock, open for as long as this value lives.
@@ -172,8 +176,9 @@ package struct FileLock: ~Copyable, Sendable {
 
     deinit {
         // Given up by name: closing alone would leave it with a child that this process forked a moment ago and that
-        // has yet to execute its program.
-        _ = flock(number, LOCK_UN)
+        // has yet to execute its program. But one that was inherited is the other process's as well, and LOCK_UN ends it
+        // for both: who fails to follow a server must leave that one its lock.
+        if !isInherited { _ = flock(number, LOCK_UN) }
         _ = Glibc.close(number)
     }
 
@@ -184,6 +189,14 @@ package struct FileLock: ~Copyable, Sendable {
         _ = try SystemCalls.retrying("fstat") { unsafe fstat(number, &here) }
         guard unsafe stat(path, &there) == 0 else { return false }
         return here.st_dev == there.st_dev && here.st_ino == there.st_ino
+    }
+
+    /// Whether the file has names beside this one.
+    package func hasOtherNames() throws(SystemError) -> Bool {
+        var here = stat()
+        // Safe: as above.
+        _ = try SystemCalls.retrying("fstat") { unsafe fstat(number, &here) }
+        return here.st_nlink > 1
     }
 
     /// Empties the file.

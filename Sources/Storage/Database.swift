@@ -1,5 +1,6 @@
 package import Coding
 package import Crypto
+import Glibc
 package import Logging
 package import RelyingParty
 import Synchronization
@@ -29,6 +30,7 @@ package final class Database: Sendable {
     private let reader: SQLiteQueue
     private let readers: ReadConnections
     let counting: CountingConnection
+    private let migrations: Migrations
 
     /// Whether `directory` holds a database already. The sealing key is created only together with a new one.
     package static func exists(in directory: String) -> Bool {
@@ -66,6 +68,7 @@ package final class Database: Sendable {
         let connections = Connections(path: path, busyTimeout: options.busyTimeout, use: options.use)
         let auditSubjects = AuditSubjects(keyring: keyring)
         let migrations = Migrations(path: path, steps: steps, origin: options.origin, keyring: keyring)
+        self.migrations = migrations
         do {
             writer = try connections.makeWriter()
             try writer.sync { connection in
@@ -129,6 +132,12 @@ package final class Database: Sendable {
         return try await read { connection in try Migrations.fits(keyring, on: connection) }
     }
 
+    /// For a server that has taken over from another: from now on the database belongs to this one's sealing key.
+    package func stampSealingKey(at now: Timestamp) async throws(StoreError) {
+        let migrations = migrations
+        try await commits.write { connection, _ in try migrations.stamp(connection, now: now.milliseconds) }
+    }
+
     /// What the writer has done since opening.
     package var statistics: WriteStatistics { commits.statistics }
 
@@ -180,10 +189,7 @@ package final class Database: Sendable {
         let result: Result<Bool, StoreError> = await withCheckedContinuation { continuation in
             writer.async { connection in
                 do {
-                    try connection.execute(sql: "PRAGMA busy_timeout = \(Self.longestWaitForReaders)")
-                    defer { try? connection.execute(sql: "PRAGMA busy_timeout = \(busyTimeout)") }
-                    let row = try connection.firstRow("PRAGMA wal_checkpoint(TRUNCATE)")
-                    continuation.resume(returning: .success(row?[0] as Int64? == 0))
+                    continuation.resume(returning: .success(try Self.emptyLog(connection, busyTimeout: busyTimeout)))
                 } catch {
                     continuation.resume(returning: .failure(StoreError(error)))
                 }
@@ -194,13 +200,31 @@ package final class Database: Sendable {
         _ = try result.get()
     }
 
-    /// Finishes what was accepted, moves the log into the database and closes. Later writes are `.unavailable`.
+    /// - Returns: false when a reader is in the way.
+    private static func emptyLog(_ connection: SQLiteConnection, busyTimeout: Int) throws -> Bool {
+        try connection.execute(sql: "PRAGMA busy_timeout = \(longestWaitForReaders)")
+        defer { try? connection.execute(sql: "PRAGMA busy_timeout = \(busyTimeout)") }
+        let row = try connection.firstRow("PRAGMA wal_checkpoint(TRUNCATE)")
+        return row?[0] as Int64? == 0
+    }
+
+    /// How often a command that erased somebody tries to empty the log, and microseconds between: five seconds in all, of
+    /// which writers of other processes wait for `longestWaitForReaders` at a time.
+    private static let closingTurns = (most: 50, pause: UInt32(50_000))
+
+    /// Finishes what was accepted, moves the log into the database and closes. Later writes are `.unavailable`. When a
+    /// reader is in the way, the log stays.
     package func close() {
         commits.close()
         // A command leaves the log to the server, unless it erased somebody and there may be none.
         if options.use != .command || foreignChanges.look(at: Timestamp(milliseconds: 0)) {
-            try? writer.sync { connection in
-                try connection.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)")
+            let busyTimeout = options.busyTimeout
+            for turn in 1...(options.use == .command ? Self.closingTurns.most : 1) {
+                if turn > 1 { usleep(Self.closingTurns.pause) }
+                let isEmpty = try? writer.sync { connection in
+                    try Self.emptyLog(connection, busyTimeout: busyTimeout)
+                }
+                if isEmpty != false { break }
             }
         }
         foreignChanges.close()

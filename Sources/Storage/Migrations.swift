@@ -112,7 +112,7 @@ struct Migrations {
     }
 
     /// Writes the stamps of a new database, and renews the check value under the current key.
-    private func stamp(_ connection: SQLiteConnection, now: Int64) throws {
+    func stamp(_ connection: SQLiteConnection, now: Int64) throws {
         if try value(Self.originKey, connection) == nil {
             try set(Self.originKey, to: Array(origin.rawValue.utf8), connection)
         }

@@ -52,6 +52,19 @@ def restore(house, *arguments: str) -> subprocess.CompletedProcess:
     return house.run("restore", str(house.folder / "backup.db"), "--yes", *arguments)
 
 
+def test_a_backup_that_still_has_its_first_name_is_not_written_over(house):
+    """A process killed between link(2) and unlink(2) leaves one file with two names."""
+    target, kept = house.folder / "backup.db", house.folder / "kept.db"
+    os.link(target, target.with_name("backup.db.unfinished"))
+    os.link(target, kept)
+    content = kept.read_bytes()
+    house.database("INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_later', 'active', 0, 0)")
+    house.bramley("backup", "--force", str(target))
+    assert kept.read_bytes() == content
+    assert target.stat().st_ino != kept.stat().st_ino and kept.stat().st_nlink == 1
+    assert not target.with_name("backup.db.unfinished").exists()
+
+
 def untouched(house) -> tuple:
     """What a restore that is refused leaves alone."""
     return (data(house) / "bramley.db").stat().st_ino, sorted(

@@ -1,10 +1,15 @@
 """SIGUSR2: another process of the program takes over, and nobody notices."""
 
+import contextlib
+import fcntl
 import json
 import os
+import secrets
 import shutil
 import signal
 import socket
+import sqlite3
+import subprocess
 import time
 import urllib.request
 
@@ -12,6 +17,7 @@ import pytest
 
 from load import Load
 from patience import PATIENCE, eventually
+from programs import write_private
 from service import Manager
 
 
@@ -103,6 +109,83 @@ def test_a_successor_that_cannot_serve_changes_nothing(make_service, binaries, t
     line = next(line for line in service.text().splitlines() if "the successor does not serve" in line)
     assert "this server goes on" in line and cause in line and "error" in line.lower()
     assert service.is_running(service.process) and admin(service, "/readyz") == 200
+
+
+def database(service) -> sqlite3.Connection:
+    return sqlite3.connect(service.site.folder / "data/bramley.db", isolation_level=None, timeout=PATIENCE)
+
+
+def refused_successor(service) -> str:
+    """Asks for one that must fail, and returns what the log says of it."""
+    before = len(service.text())
+    service.signal(signal.SIGUSR2)
+    eventually(lambda: "the successor does not serve" in service.text()[before:], "the line", service.text)
+    assert service.is_running(service.process) and admin(service, "/readyz") == 200
+    return service.text()[before:]
+
+
+def test_a_successor_that_refuses_the_database_leaves_the_lock(make_service):
+    service = make_service()
+    service.start().wait()
+    with contextlib.closing(database(service)) as data:
+        data.execute("INSERT INTO migration (name, applied_at) VALUES ('9999-later', 1)")
+        assert "9999-later" in refused_successor(service)
+        data.execute("DELETE FROM migration WHERE name = '9999-later'")
+    with (service.site.folder / "data/serve.lock").open() as file, pytest.raises(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    first = service.process
+    service.hand_over()
+    eventually(lambda: not service.is_running(first), "the end of the first")
+
+
+def test_a_successor_with_another_schema_refuses_before_it_copies_anything(make_service):
+    service = make_service()
+    service.start().wait()
+    with contextlib.closing(database(service)) as data:
+        last, applied = data.execute("SELECT name, applied_at FROM migration ORDER BY name DESC").fetchone()
+        # To the successor that is a step it knows and the database lacks.
+        data.execute("DELETE FROM migration WHERE name = ?", (last,))
+        assert "backed up" not in refused_successor(service)
+        data.execute("INSERT INTO migration (name, applied_at) VALUES (?, ?)", (last, applied))
+    assert list((service.site.folder / "data").glob("*.before-*")) == []
+
+
+def test_a_new_sealing_key_is_taken_and_written_down(make_service):
+    service = make_service()
+    service.start().wait()
+    folder = service.site.folder
+    old, file = folder / "data/sealing.key.before", folder / "config.json"
+    (folder / "data/sealing.key").rename(old)
+    write_private(folder / "data/sealing.key", (secrets.token_hex(32) + "\n").encode())
+    configuration = json.loads(file.read_text())
+    configuration["secrets"] = {"previousSealingKeyFiles": [str(old)]}
+    write_private(file, json.dumps(configuration).encode())
+
+    def command(*arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [service.program, *arguments, "--config", str(file)], capture_output=True, text=True, timeout=PATIENCE)
+
+    def key_of_a_backup(name: str) -> str:
+        made = command("backup", str(folder / name), "--json")
+        assert made.returncode == 0, made.stderr
+        return json.loads(made.stdout)["sealingKeyID"]
+
+    before = key_of_a_backup("before.db")
+    first = service.process
+    service.hand_over()
+    eventually(lambda: not service.is_running(first), "the end of the first")
+    eventually(lambda: key_of_a_backup(f"{time.monotonic_ns()}.db") != before, "the new key in the database", service.text)
+    assert admin(service, "/readyz") == 200
+    resealed = command("credentials", "reseal")
+    assert resealed.returncode == 0, resealed.stderr
+    assert "sealing_key.changed" in command("audit", "list").stdout
+    # The old key alone opens nothing any more.
+    service.end()
+    old.replace(folder / "data/sealing.key")
+    configuration["secrets"] = {}
+    write_private(file, json.dumps(configuration).encode())
+    service.start()
+    assert service.first.wait(timeout=PATIENCE) == 1, service.text()[-2000:]
 
 
 def test_after_a_failure_another_can_be_asked_for(make_service):

@@ -123,6 +123,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley assertion rotate --revoke": Run(typed=YES),
 
     # backup.md
+    "sudo install -d -o bramley -g bramley -m 700 /var/backups/bramley":
+        Run(swaps={"-o bramley -g bramley ": "", "/var/backups/bramley": "new-backups"}),
     "bramley backup /var/backups/bramley/today.db": Run(says="today.db"),
     "bramley restore --end-sessions /var/backups/bramley/today.db":
         Run(before="with_a_backup", typed=YES, stopped=True),
@@ -189,8 +191,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         "Tests/Deployment/test_install.py::test_uninstall_takes_away_what_install_put_there_and_nothing_else"),
     "sudo systemd-sysusers && sudo systemd-tmpfiles --create && sudo systemctl daemon-reload":
         Elsewhere("Tests/Deployment/test_units.py::test_users_and_files"),
-    "cd /etc/bramley": Run(),
-    "sudo bramley init": INIT,
+    "sudo cp AuthKey_F6G7H8I9J0.p8 /etc/bramley/": Run(swaps={"/etc/bramley/": "keys-of-a-server"}),
+    "sudo bramley init --config /etc/bramley/config.json": INIT,
     "systemd-analyze security bramley": EXPOSURE,
     "systemd-analyze security": EXPOSURE,
     "setcap cap_net_bind_service=+ep /usr/local/bin/bramley": Reason("it gives a program of this machine a capability"),
@@ -198,10 +200,11 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "ls -l /proc/PID/fd": Run(swaps={"PID": "self"}, says="->"),
     "df -i": Run(says="IUse%"),
     "flask run": Elsewhere("Tests/Examples/test_notebooks.py::test_"),
-    "sudo chown root:bramley config.json AuthKey_F6G7H8I9J0.p8":
+    "sudo chown root:bramley /etc/bramley/config.json /etc/bramley/AuthKey_F6G7H8I9J0.p8":
         Reason("it needs the group that systemd-sysusers makes"),
-    "sudo chmod 640 config.json AuthKey_F6G7H8I9J0.p8":
-        Run(swaps={"config.json": "copy-of-config.json", "AuthKey": "copy-of-AuthKey"}, before="with_copies"),
+    "sudo chmod 640 /etc/bramley/config.json /etc/bramley/AuthKey_F6G7H8I9J0.p8":
+        Run(swaps={"/etc/bramley/config.json": "copy-of-config.json", "/etc/bramley/AuthKey": "copy-of-AuthKey"},
+            before="with_copies"),
     "sudo -u bramley bramley check --config /etc/bramley/config.json": Run(says="The configuration is good"),
     "sudo -u bramley bramley doctor --config /etc/bramley/config.json":
         Run(says="apple_key", apart="direct"),

@@ -104,6 +104,22 @@ import Testing
         #expect(again.count == sockets && !again.isShared)
     }
 
+    /// Regression: who inherits a lock and fails to serve unlocked the file for the server that goes on.
+    @Test func anInheritedLockThatIsGivenUpStaysWithWhoLeftIt() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "lock-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        do {
+            let lock = try FileLock(path: path)
+            let copy = fcntl(lock.descriptor, F_DUPFD_CLOEXEC, 3)
+            if FileLock(inheriting: Descriptor(owning: copy), of: path) == nil {
+                Issue.record("the lock is not inherited")
+            }
+            #expect(throws: SystemError.self) { _ = try FileLock(path: path) }
+            _ = consume lock
+        }
+        _ = try FileLock(path: path)
+    }
+
     @Test func aLockThatIsLeftToASuccessorStaysUntilThatOneEnds() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "lock-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }

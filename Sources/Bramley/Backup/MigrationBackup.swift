@@ -28,6 +28,9 @@ enum MigrationBackup {
         let source = Database.path(in: options.directory)
         try checkRoom(for: pending.bytes, in: options.directory)
         let target = source + ".before-" + pending.name
+        logger.notice(
+            "the schema changes; the database is backed up first, which may take minutes",
+            metadata: ["file": "\(target)", "step": "\(pending.name)", "bytes": "\(pending.bytes)"])
         do {
             let copy = try StagedCopy(for: target)
             try CheckedCopy.copyShowingProgress(source, to: copy.path)

@@ -15,8 +15,7 @@ final class StagedCopy {
         self.target = target
         path = target + ".unfinished"
         do {
-            lock = try FileLock(path: path)
-            guard try lock.isStill(at: path) else { throw CommandFailure(Self.busy(target)) }
+            lock = try Self.lock(path, target)
             for file in Self.companions(of: path) { try Files.remove(file) }
             try lock.empty()
         } catch let failure as CommandFailure {
@@ -26,6 +25,17 @@ final class StagedCopy {
         } catch {
             throw CommandFailure("\(target) cannot be written: \(error).")
         }
+    }
+
+    private static func lock(_ path: String, _ target: String) throws -> FileLock {
+        var lock = try FileLock(path: path)
+        if try lock.hasOtherNames() {
+            // Who was killed while the finished copy got its name has left this one as well: that copy is not ours to empty.
+            try Files.remove(path)
+            lock = try FileLock(path: path)
+        }
+        guard try lock.isStill(at: path) else { throw CommandFailure(busy(target)) }
+        return lock
     }
 
     deinit {

@@ -63,8 +63,11 @@ package final class PreparedServer: Sendable {
             lock = Mutex(try Self.lock(lockPath, of: configuration.storage.directory))
         }
         let keyring = try SealingKeyFile.load(configuration, random: random)
-        try MigrationBackup.makeIfNeeded(
-            configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, logger: logger)
+        // A successor changes no schema: it refuses what lacks a step, and has nothing to copy before.
+        if !isSuccessor {
+            try MigrationBackup.makeIfNeeded(
+                configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, logger: logger)
+        }
         parts = try ServerParts(
             configuration: configuration, input: input, keyring: keyring, clock: clock, random: random,
             webhookPolicy: webhookPolicy, isSuccessor: isSuccessor, logger: logger)

@@ -134,7 +134,10 @@ final class ServerService: ServiceLifecycle.Service {
         guard let loop = parts.group.loops.first else { return }
         Watchdog(parts.group, notices).start(on: loop)
         loop.spawn { [self] in
-            await accession.withLock { $0.take() }?.take(notices, on: loop)
+            guard let accession = accession.withLock({ $0.take() }) else { return }
+            await accession.take(notices, on: loop)
+            // Not before: until then the database is the other server's, which need not know this one's key.
+            await parts.stampSealingKey()
         }
     }
 

@@ -212,6 +212,17 @@ final class ServerParts: Sendable {
             wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
     }
 
+    /// Once the server before this one has left the service to it: the database belongs to this one's sealing key.
+    func stampSealingKey() async {
+        do throws(StoreError) {
+            try await database.stampSealingKey(at: clock.now())
+        } catch {
+            logger.error(
+                "the database still names the sealing key of the server before: restart this one",
+                metadata: ["cause": "\(error)"])
+        }
+    }
+
     // MARK: Jobs
 
     /// How often other processes' writes are looked for, in milliseconds.

@@ -68,6 +68,8 @@ final class ServiceNotices: Sendable {
     func speak() {
         state.withLock { $0.isSilent = false }
         reloaded()
+        // The other's last sign may be nearly as old as the service manager allows, and ours were not heard.
+        if watchdogInterval != nil { alive() }
     }
 
     private func tell(_ lines: String, isLasting: Bool = true) {
