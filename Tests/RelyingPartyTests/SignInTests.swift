@@ -190,7 +190,10 @@ import Testing
         let attempt = bench.begin()
         let outcome = await bench.post(FormEncoder.encode([("state", attempt.state), ("error", error)]))
         #expect(outcome.name == name)
-        guard case .failed(_, let retry) = outcome else { return }
+        guard case .failed(_, let retry) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
         #expect(retry?.location == "/notes")
         #expect(await bench.post(bench.form(attempt)).name == "signedIn")
     }
