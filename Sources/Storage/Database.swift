@@ -1,6 +1,5 @@
 package import Coding
 package import Crypto
-import Glibc
 package import Logging
 package import RelyingParty
 import Synchronization
@@ -208,9 +207,9 @@ package final class Database: Sendable {
         return row?[0] as Int64? == 0
     }
 
-    /// How often a command that erased somebody tries to empty the log, and microseconds between: five seconds in all, of
+    /// How often a command that erased somebody tries to empty the log, and milliseconds between: five seconds in all, of
     /// which writers of other processes wait for `longestWaitForReaders` at a time.
-    private static let closingTurns = (most: 50, pause: UInt32(50_000))
+    private static let closingTurns = (most: 50, pause: Int32(50))
 
     /// Finishes what was accepted, moves the log into the database and closes. Later writes are `.unavailable`. When a
     /// reader is in the way, the log stays.
@@ -220,7 +219,7 @@ package final class Database: Sendable {
         if options.use != .command || foreignChanges.look(at: Timestamp(milliseconds: 0)) {
             let busyTimeout = options.busyTimeout
             for turn in 1...(options.use == .command ? Self.closingTurns.most : 1) {
-                if turn > 1 { usleep(Self.closingTurns.pause) }
+                if turn > 1 { SQLiteConnection.pause(milliseconds: Self.closingTurns.pause) }
                 let isEmpty = try? writer.sync { connection in
                     try Self.emptyLog(connection, busyTimeout: busyTimeout)
                 }

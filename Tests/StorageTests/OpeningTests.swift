@@ -61,6 +61,28 @@ import Testing
         again.close()
     }
 
+    /// Regression: it waited for the reader as long as for another writer, and every writer waited for it.
+    @Test("a server that closes beside a reader, such as a backup, does not wait for it, and the log stays")
+    func closesBesideAReader() async throws {
+        let bench = try Bench()
+        let leaving = try bench.open(bench.options(busyTimeout: 600_000))
+        let staying = try bench.open()
+        let reader = try bench.stranger()
+        try reader.inDatabase { connection in
+            try connection.execute(sql: "BEGIN")
+            _ = try Int.fetchOne(connection, sql: "SELECT count(*) FROM user")
+        }
+        _ = try await staying.completeSignIn(record(at: bench.clock.now()))
+        let start = ContinuousClock.now
+        leaving.close()
+        #expect(start.duration(to: .now) < .seconds(60))
+        let log = try FileManager.default.attributesOfItem(atPath: bench.folder.path + "/bramley.db-wal")
+        #expect(log[.size] as? Int ?? 0 > 0)
+        #expect(try await staying.completeSignIn(record("bob", at: bench.clock.now())).session != nil)
+        try reader.inDatabase { try $0.execute(sql: "ROLLBACK") }
+        staying.close()
+    }
+
     @Test("a closed database refuses writes clearly")
     func refusesAfterClose() async throws {
         let bench = try Bench()

@@ -38,6 +38,11 @@ import GRDBSQLite
         return unsafe database
     }
 
+    /// Holds the calling thread, and no lock, by SQLite's own clockwork (`sqlite3_sleep`).
+    static func pause(milliseconds: Int32) {
+        _ = sqlite3_sleep(milliseconds)
+    }
+
     // MARK: Statements
 
     /// Runs one statement to its end.
