@@ -105,7 +105,7 @@ package final class AppleKeySet: Sendable {
             do throws(KeySetFailure) {
                 loaded = (try Self.parse(archived.bytes), archived.fetchedAt)
             } catch {
-                logger.warning("apple.keys.archive_unusable", metadata: ["cause": "\(error.cause)"])
+                logger.warning("Apple's stored keys are not usable", metadata: ["cause": "\(error.cause)"])
             }
         }
         let resumption = state.withLock { $0.endLoading(loaded, wasCancelled: Task.isCancelled) }

@@ -60,12 +60,6 @@ package struct SealingKey: Sendable {
         SealingKey(material: .random(count: materialCount))
     }
 
-    /// A text to store beside what the key seals: another key has another one (128 bits), and it tells nothing of the
-    /// key.
-    package var checkValue: String {
-        Hexadecimal.encode(Array(Self.labelled("check", material).prefix(16)))
-    }
-
     /// - Parameter keeping: remember the key for the next call. Only for purposes that no request chooses: each would
     ///   push another out.
     func key(for purpose: SealingPurpose, keeping: Bool) -> SecretBytes {

@@ -21,7 +21,7 @@ package final class SessionInvalidations: Sendable {
         var entries: [Entry] = []
     }
 
-    /// How long one look at what other processes wrote is good for, in milliseconds: the design's one second.
+    /// How long one look at what other processes wrote is good for, in milliseconds.
     package static let trustLifetime: Int64 = 1_000
 
     /// Where `lastLook` stands when there are no other processes to look at.

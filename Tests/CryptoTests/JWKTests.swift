@@ -80,7 +80,7 @@ import Testing
         ["keys": .array(keys.map(JSONValue.object))]
     }
 
-    /// Requirement 20: each member alone makes the key usable or not.
+    /// RFC 7517 §4: each member alone makes the key usable or not.
     @Test(
         arguments: [
             ("use", "sig", true), ("use", "enc", false), ("use", "", false), ("use", 1, false), ("use", nil, false),

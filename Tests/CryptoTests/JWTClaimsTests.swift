@@ -7,7 +7,6 @@ import Testing
         try JWTClaims.parse(Array(text.utf8))
     }
 
-    /// Requirement 25.
     @Test(
         arguments: [
             ("0", 0), ("1700000000", 1_700_000_000_000), ("1700000000.5", 1_700_000_000_500),

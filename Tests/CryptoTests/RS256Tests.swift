@@ -2,7 +2,7 @@ import Coding
 import Crypto
 import Testing
 
-/// Requirement 18: the algorithm is ours to choose, never the token's.
+/// The algorithm is ours to choose, never the token's.
 @Suite struct RS256Tests {
     static func example() throws -> (jws: String, key: RSAPublicKey) {
         let file = try TestVectors.object("rfc7515_a2.json")

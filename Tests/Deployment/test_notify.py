@@ -24,7 +24,7 @@ def test_a_start_a_reload_and_a_stop_are_told(make_service, manager):
     _, reloading = manager.wait_for(lambda _, lines: "RELOADING" in lines, "RELOADING=1")
     assert before <= int(reloading["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
     manager.wait_for(lambda _, lines: lines.get("READY") == "1", "READY=1 after the reload")
-    assert "Apple's keys were read again" in service.text()
+    assert "our keys for Apple were read again" in service.text()
 
     service.signal(signal.SIGTERM)
     manager.wait_for(lambda _, lines: lines.get("STOPPING") == "1", "STOPPING=1")
@@ -105,7 +105,7 @@ def test_what_has_changed_and_needs_a_restart_is_named(make_service):
     def reload(times: int) -> None:
         service.signal(signal.SIGHUP)
         eventually(
-            lambda: service.text().count("Apple's keys were read again") == times, "the reload", service.text)
+            lambda: service.text().count("our keys for Apple were read again") == times, "the reload", service.text)
 
     reload(1)
     # The line comes after the one that was waited for.

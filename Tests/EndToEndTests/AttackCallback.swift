@@ -2,7 +2,7 @@ import AppleSimulator
 import Foundation
 import Testing
 
-/// Requirements 1–7: the authorize request, the state, the browser it belongs to.
+/// The authorize request, the state, the browser it belongs to.
 @Suite struct AuthorizationRequestAndCallback {
     // MARK: 1
 

@@ -2,7 +2,7 @@ import AppleSimulator
 import Foundation
 import Testing
 
-/// Requirements 8–10 and 12–13: what may be posted to the callback, and what comes back.
+/// What may be posted to the callback, and what comes back.
 @Suite struct CallbackForms {
     // MARK: 8
 

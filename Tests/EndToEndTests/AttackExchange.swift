@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Requirements 14–17: the exchange of the code, both channels signed by the independent signer.
+/// The exchange of the code, both channels signed by the independent signer.
 @Suite struct TokenExchangeUnderAttack {
     /// A site whose Apple is a stub that publishes the signer's key.
     private static func withStub(_ body: (Site, StubApple) async throws -> Void) async throws {

@@ -2,7 +2,7 @@ import AppleSimulator
 import Foundation
 import Testing
 
-/// Requirements 42–46 through the full stack: a smoke of each; HTTPTests and ConformanceTests have the tables.
+/// HTTP's own rules through the full stack: a smoke of each; HTTPTests and ConformanceTests have the tables.
 @Suite struct HTTPUnderAttack {
     /// `HOST` stands for ours. What follows a refused request must never be answered as one.
     static let refused: [(text: String, status: Int)] = [
@@ -382,7 +382,7 @@ extension Site {
     }
 }
 
-/// 50 and 44: what every response carries, over every kind of response there is.
+/// What every response carries, over every kind of response there is.
 @Suite struct SecurityFieldsOfEveryResponse {
     @Test func everyKindOfResponseHasThem() async throws {
         try await withSite { (site: Site) async throws in

@@ -2,7 +2,7 @@ import AppleSimulator
 import Foundation
 import Testing
 
-/// Requirement 51: what never reaches a log, whatever happens.
+/// What never reaches a log, whatever happens.
 @Suite struct LogsUnderAttack {
     @Test func noSecretIsEverLogged() async throws {
         try await withSite { (site: Site) async throws in

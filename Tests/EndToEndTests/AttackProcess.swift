@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
-/// Requirement 46 in a process of its own, since it takes the descriptors away.
+/// In a process of its own, since it takes the descriptors away.
 @Suite struct ProcessWithoutDescriptors {
     @Test func exhaustedDescriptorsNeitherSpinNorEndTheServer() async throws {
         let place = try ServerPlace(drainTimeout: 2)

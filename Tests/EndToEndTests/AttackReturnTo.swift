@@ -2,7 +2,7 @@ import AppleSimulator
 import Foundation
 import Testing
 
-/// Requirement 11: where a sign-in may lead.
+/// Where a sign-in may lead.
 @Suite struct ReturnTargetsOfALogin {
     private static let options = SiteOptions(configuration: [
         ("login", ["allowedReturnOrigins": ["https://app.example.com", "https://app.example.com:8443"]])

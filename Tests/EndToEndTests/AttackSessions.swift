@@ -2,7 +2,7 @@ import AppleSimulator
 import Foundation
 import Testing
 
-/// Requirements 33–36: sessions, their ends, and requests that change something.
+/// Sessions, their ends, and requests that change something.
 @Suite struct SessionsAndTheirEnds {
     // MARK: 33
 

@@ -2,7 +2,7 @@ import AppleSimulator
 import Foundation
 import Testing
 
-/// `GET /auth/verify` and what surrounds it: requirements 55 and 34, and the design's rules for proxies.
+/// `GET /auth/verify` and what surrounds it: what a proxy may rely on.
 @Suite struct VerifyForAProxy {
     private static let identity = [
         "x-auth-request-user", "x-auth-request-email", "x-auth-request-preferred-username", "x-auth-request-name",

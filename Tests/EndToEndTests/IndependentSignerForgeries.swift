@@ -74,4 +74,4 @@ extension JSON {
     }
 }
 
-/// Requirements 17–31 through the running server: identity tokens that Apple did not mint.
+/// Identity tokens, through the running server, that Apple did not mint.

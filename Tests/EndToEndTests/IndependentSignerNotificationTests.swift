@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Requirements 38–41 through the running server: notifications, most of them minted by the independent signer.
+/// Notifications through the running server, most of them minted by the independent signer.
 @Suite struct NotificationEndpoint {
     private static let header: JSON = ["kid": .string(IndependentSigner.kid), "alg": "RS256"]
 

@@ -2,7 +2,7 @@ import AppleSimulator
 import Foundation
 import Testing
 
-/// Requirements 17–31: identity tokens of an independent signer, through the running server.
+/// Identity tokens of an independent signer, through the running server.
 @Suite struct IdentityTokenValidation {
     static let soundHeader: JSON = ["kid": .string(IndependentSigner.kid), "alg": "RS256"]
 

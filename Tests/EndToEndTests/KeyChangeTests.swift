@@ -83,9 +83,9 @@ import Testing
                 site.reloadKeys()
                 let said = site.log.lines.dropFirst(lines).joined()
                 #expect(
-                    said.contains("Apple's keys were not read again; the keys read before stay in use"), "\(file.name)")
+                    said.contains("our keys for Apple were not read again; the keys read before stay in use"), "\(file.name)")
                 #expect(said.contains("apple.privateKeyFile"), "\(file.name)")
-                #expect(!said.contains("Apple's keys were read again"), "\(file.name): \(said)")
+                #expect(!said.contains("our keys for Apple were read again"), "\(file.name): \(said)")
                 #expect(!said.contains("MIGHAg"), "\(file.name)")
             }
             try site.write(SecondKey.pem, to: path, mode: 0o600)

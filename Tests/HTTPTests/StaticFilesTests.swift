@@ -44,12 +44,6 @@ private let now: Int64 = 1_785_000_000
         #expect(get(target).fields[.cacheControl]?.contains("immutable") == immutable)
     }
 
-    @Test func versionedPath_isTheImmutableOne() {
-        #expect(files.versionedPath("css/site.css") == "css/site.css?v=0123456789abcdef")
-        #expect(files.versionedPath("nothing") == "nothing")
-        #expect(get("/" + files.versionedPath("css/site.css")).fields[.cacheControl]?.contains("immutable") == true)
-    }
-
     @Test(arguments: [
         "\"\(hash)\"", "W/\"\(hash)\"", "\"x\", \"\(hash)\"", "*", "\"a,b\" , W/\"\(hash)\"", ",\"\(hash)\",",
     ])

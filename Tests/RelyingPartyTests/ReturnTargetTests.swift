@@ -1,7 +1,7 @@
 import RelyingParty
 import Testing
 
-/// Requirement 11; ASVS 3.7.2.
+/// Where a sign-in may lead (ASVS 3.7.2).
 @Suite struct ReturnTargetTests {
     static let targets = ReturnTargets(
         publicURL: "https://id.example.com/auth",

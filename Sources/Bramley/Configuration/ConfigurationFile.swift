@@ -175,7 +175,7 @@ extension KeyType {
             "a whole number\(unit.isEmpty ? "" : " of \(unit)") from \(range.lowerBound) to \(range.upperBound)"
         case .boolean: "true or false"
         case .list: "a list of texts"
-        case .choice(let words, _): "one of \(words.joined(separator: ", "))"
+        case .choice(let words): "one of \(words.joined(separator: ", "))"
         case .length(let range): "a whole number from \(range.lowerBound) to \(range.upperBound), or \"100%\","
         }
     }
@@ -192,7 +192,7 @@ extension ConfigurationKey {
             "Write the digits alone, such as \(range.upperBound)."
         case (.boolean, _): "Write true or false, without quotation marks."
         case (.list, _): "Write texts in square brackets, such as [\"one\", \"two\"], or []."
-        case (.choice(let words, _), _): "Write \"\(words.first ?? "")\"."
+        case (.choice(let words), _): "Write \"\(words.first ?? "")\"."
         case (.text, _): "Write it in quotation marks."
         }
     }

@@ -15,7 +15,6 @@ package struct ConfigurationKey: Sendable {
     var holdsLines: Bool = false
     /// In the file a list of one may be written as the text alone.
     package var acceptsOneText: Bool = false
-    package var status: KeyStatus = .built
     /// What to write, as it stands in the file; every required key has one.
     package var example: String?
     /// A regular expression that every good text matches, for the schema. Looser than the rules of the loader is right,
@@ -62,8 +61,8 @@ package enum KeyType: Hashable, Sendable {
     case boolean
     /// A list of texts; comma-separated in the environment and in flags.
     case list
-    /// One of the words. `refused` holds further documented words whose feature is not built, with what to do instead.
-    case choice([String], refused: [String: String] = [:])
+    /// One of the words.
+    case choice([String])
     /// A whole number of pixels within the range, or the text `100%`.
     case length(ClosedRange<Int>)
 }
@@ -80,11 +79,4 @@ package enum KeyPresence: Hashable, Sendable {
     case list([String])
     /// A default that follows from other keys, in words.
     case derived(String)
-}
-
-/// Whether the feature behind a key exists.
-package enum KeyStatus: Hashable, Sendable {
-    case built
-    /// Documented in the design, not built yet: refused by name, with what to do instead.
-    case notBuilt(advice: String)
 }

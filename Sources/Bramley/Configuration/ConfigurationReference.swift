@@ -3,16 +3,9 @@ package enum ConfigurationReference {
     package static var markdown: String {
         var text = preface
         for section in sections {
-            let keys = ConfigurationTable.keys.filter { section.groups.contains(group(of: $0)) && isBuilt($0) }
+            let keys = ConfigurationTable.keys.filter { section.groups.contains(group(of: $0)) }
             text += "\n## \(section.title)\n\n\(header)"
             for key in keys { text += row(key) }
-        }
-        text += "\n## Not supported yet\n\n"
-        text += "These keys are part of the design. Until their feature exists, each is refused by name.\n\n"
-        text += "| Key | For | Until then |\n|---|---|---|\n"
-        for key in ConfigurationTable.keys {
-            guard case .notBuilt(let advice) = key.status else { continue }
-            text += "| `\(key.name)` | \(key.meaning) | \(advice) |\n"
         }
         return text
     }
@@ -66,8 +59,6 @@ package enum ConfigurationReference {
 
     private static func group(of key: ConfigurationKey) -> String { key.components.first ?? "" }
 
-    private static func isBuilt(_ key: ConfigurationKey) -> Bool { key.status == .built }
-
     private static func row(_ key: ConfigurationKey) -> String {
         "| `\(key.name)` | \(value(key)) | \(presence(key)) | \(key.meaning)\(twin(key)) |\n"
     }
@@ -81,7 +72,7 @@ package enum ConfigurationReference {
         case .list:
             (key.acceptsOneText ? "text or " : "")
                 + (key.entries.map { "list of \($0.map { "`\($0)`" }.joined(separator: ", "))" } ?? "list of texts")
-        case .choice(let words, _): words.map { "`\($0)`" }.joined(separator: ", ")
+        case .choice(let words): words.map { "`\($0)`" }.joined(separator: ", ")
         case .length(let range): "\(range.lowerBound)–\(range.upperBound) pixels, or `\"100%\"`"
         }
     }

@@ -22,8 +22,6 @@ package enum ConfigurationSchema {
         return root
     }
 
-    private static let keys = ConfigurationTable.keys.filter { $0.status == .built }
-
     /// The schema of one object of the file.
     /// - Parameter path: empty for the whole, else the group's dotted name.
     private static func group(_ path: String) -> JSONObject {
@@ -36,7 +34,7 @@ package enum ConfigurationSchema {
         }
         var required: [JSONValue] = []
         var conditions: [JSONValue] = []
-        for key in keys where key.name.hasPrefix(prefix) {
+        for key in ConfigurationTable.keys where key.name.hasPrefix(prefix) {
             let rest = key.name.dropFirst(prefix.count)
             let name = String(rest.prefix { $0 != "." })
             if name.utf8.count < rest.utf8.count {
@@ -65,7 +63,7 @@ package enum ConfigurationSchema {
 
     /// Exactly one, or at most one, of two spellings: said once, at the one that is no secret itself.
     private static func condition(_ key: ConfigurationKey, named name: String, prefix: String) -> JSONValue? {
-        guard let twin = key.twin, twin.hasPrefix(prefix), keys.contains(where: { $0.name == twin }),
+        guard let twin = key.twin, twin.hasPrefix(prefix), ConfigurationTable.byName[twin] != nil,
             key.name.contains("File")
         else { return nil }
         let other = JSONValue.string(String(twin.dropFirst(prefix.count)))
@@ -99,7 +97,7 @@ package enum ConfigurationSchema {
             return number(range)
         case .boolean:
             return ["type": "boolean"]
-        case .choice(let words, _):
+        case .choice(let words):
             return ["enum": .array(words.map { .string($0) })]
         case .length(let range):
             return ["anyOf": [.object(number(range)), ["const": "100%"]]]

@@ -29,14 +29,8 @@ enum FileValue: Hashable {
 struct KeyAdmission {
     let problems: ProblemList
 
-    /// Whether `key` may be set at all. One that is not built is refused by name.
+    /// Whether `key` may be set there.
     func admits(_ key: ConfigurationKey, from source: ConfigurationSource) -> Bool {
-        if case .notBuilt(let advice) = key.status {
-            problems.add(
-                ConfigurationProblem(
-                    key: key.name, source: source.name, fault: "is not supported by this version.", remedy: advice))
-            return false
-        }
         if key.isSecret, case .flag = source {
             let twin = key.twin.flatMap { ConfigurationTable.byName[$0] }
             problems.add(

@@ -138,15 +138,11 @@ final class ConfigurationValues {
 
     /// One of the key's words, as a value of `Choice`.
     func choice<Choice: RawRepresentable>(_ name: String, _: Choice.Type) -> Choice? where Choice.RawValue == String {
-        guard let word = text(name), case .choice(let words, let refused) = ConfigurationTable.byName[name]?.type else {
+        guard let word = text(name), case .choice(let words) = ConfigurationTable.byName[name]?.type else {
             return nil
         }
         if let choice = Choice(rawValue: word), words.contains(word) { return choice }
-        if let advice = refused[word] {
-            fail(name, "is \(word.quoted):", "\(advice).")
-        } else {
-            fail(name, "is \(word.quoted).", "Write one of \(words.map { "\"\($0)\"" }.joined(separator: ", ")).")
-        }
+        fail(name, "is \(word.quoted).", "Write one of \(words.map { "\"\($0)\"" }.joined(separator: ", ")).")
         return nil
     }
 

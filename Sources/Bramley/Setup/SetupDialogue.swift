@@ -37,7 +37,7 @@ struct SetupDialogue {
     private func ask(_ question: SetupQuestion, _ draft: inout ConfigurationDraft) throws(SetupFailure) {
         let key = question.key
         write("\n" + Self.wrapped(key.meaning.replacing("`", with: "")) + "\n")
-        if case .choice(let words, _) = key.type { write("One of \(words.joined(separator: ", ")).\n") }
+        if case .choice(let words) = key.type { write("One of \(words.joined(separator: ", ")).\n") }
         if key.type == .list { write("Separate several by commas; write none for none.\n") }
         while true {
             let offer = question.offer(draft, surroundings)

@@ -128,9 +128,6 @@ package final class RequestMetrics: Sendable {
         }
     }
 
-    /// The patterns of all routes, in the order of registration.
-    package var patternNames: [String] { patterns.map(\.pattern) + [Self.other] }
-
     private func readings(of pattern: String) -> [HistogramReading] {
         immediate.withLock { all in all.filter { $0.pattern == pattern }.map(\.durations.reading) }
     }

@@ -94,12 +94,6 @@ package struct StaticFiles: Sendable {
         return refused
     }
 
-    /// `path?v=…`, which may be cached for good; the path alone when there is no such asset.
-    package func versionedPath(_ path: String) -> String {
-        guard let entry = entries[path] else { return path }
-        return path + "?v=" + entry.asset.version
-    }
-
     /// Answers a GET or HEAD for `path`, relative and decoded; other methods get 405.
     ///
     /// A HEAD gets the bytes as well: the server takes the length from them and leaves them out.
