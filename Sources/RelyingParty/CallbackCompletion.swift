@@ -77,6 +77,10 @@ extension SignIn {
             let result = try await complete(identity, attempt: attempt, kind: .browser, token: token, device: device)
             return try outcome(of: result, token: token, opened: opened)
         } catch {
+            // A duplicate that another process was given, as during a hand-over, may have had the code first.
+            if case .codeRefused = error, let used = try? await store.usedAttempt(opened.id, at: clock.now()) {
+                return outcome(of: used, opened: opened)
+            }
             return .failed(error, retry: opened.returnTo)
         }
     }

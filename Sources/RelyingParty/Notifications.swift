@@ -9,7 +9,8 @@ package final class Notifications: Sendable {
     private let store: any NotificationStore
     private let clock: any WallClock
     private let logger: Logger
-    private let otherAudiences = Mutex(OtherAudienceReport())
+    private let otherAudiences = Mutex(SparseReport())
+    private let unverified = Mutex(SparseReport())
     /// What became of posts.
     package let metrics = NotificationMetrics()
 
@@ -73,7 +74,11 @@ package final class Notifications: Sendable {
             metadata["count"] = "\(count)"
             logger.warning("notification for another app", metadata: metadata)
         case .keysUnavailable(let detail):
-            logger.warning("notification not verified", metadata: metadata(.keysUnavailable, detail))
+            // Anyone can make up a kid, which is told from a new one only by the next fetch.
+            guard let count = unverified.withLock({ $0.count(at: clock.now()) }) else { break }
+            var metadata = metadata(.keysUnavailable, detail)
+            metadata["count"] = "\(count)"
+            logger.warning("notification not verified", metadata: metadata)
         case .storage(let detail):
             logger.error("notification not stored", metadata: metadata(.storage, detail))
         }
@@ -85,7 +90,7 @@ package final class Notifications: Sendable {
 }
 
 /// When the operator is told of notifications for other apps: of the first at once, then at most once a minute.
-struct OtherAudienceReport: Sendable {
+struct SparseReport: Sendable {
     /// Between two lines, in seconds.
     private static let pause: Int64 = 60
 

@@ -238,7 +238,11 @@ enum WebFailure: Error, Sendable {
 
     /// What the browser is to keep.
     var cookies: [String] {
-        if case .signIn(_, let retry?) = self { retry.cookies } else { [] }
+        switch self {
+        case .signIn(_, let retry?): retry.cookies
+        case .link(_, let way?): way.cookies
+        default: []
+        }
     }
 
     /// The language the failed sign-in was begun in, when `ui_locales` chose it.

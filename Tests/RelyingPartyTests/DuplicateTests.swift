@@ -88,6 +88,25 @@ import Testing
         #expect(!isKept || second.token?.reveal() == first.token?.reveal())
     }
 
+    /// Regression: during a hand-over two processes may be given one post. The browser shows the later answer, an error,
+    /// though it is signed in.
+    @Test("a duplicate in another process that comes second to Apple is told of the sign-in, not of the code")
+    func secondProcessComesSecond() async throws {
+        let first = SignInBench()
+        let second = SignInBench(after: first, keyring: nil, apple: FakeApple(clock: first.clock))
+        second.apple.set { $0.exchangeFailure = .codeRefused("invalid_grant") }
+        second.apple.gate.shut()
+        let body = first.form(first.begin())
+        async let late = second.post(body, binding: .value(first.browser))
+        await second.apple.gate.arrived(1)
+        #expect(await first.post(body).name == "signedIn")
+        second.apple.gate.open()
+        #expect(await late.name == "alreadySignedIn")
+        // A code that nobody used stays refused.
+        let other = first.form(first.begin(), code: "code-2")
+        #expect(await second.post(other, binding: .value(first.browser)).name == "code_refused")
+    }
+
     @Test("a replay is told so once the session is gone, also within an identical browser")
     func replayAfterSignOut() async throws {
         let bench = SignInBench()

@@ -44,6 +44,25 @@ import Testing
         }
     }
 
+    @Test("made-up key IDs do not fill the log: one line a minute, with their number")
+    func tellsOfUnverifiedOnes() async {
+        let bench = SignInBench()
+        let log = LogRecorder()
+        let notifications = Notifications(
+            provider: bench.apple, store: bench.store, clock: bench.clock, logger: log.logger)
+        bench.apple.set { $0.notificationResult = .failure(.keysUnavailable("unknown kid")) }
+        for (seconds, count) in [(Int64(0), 1), (30, nil), (29, nil), (1, 3)] as [(Int64, Int?)] {
+            let before = log.lines.count
+            bench.clock.advance(seconds: seconds)
+            await #expect(throws: NotificationFailure.keysUnavailable("unknown kid")) {
+                try await notifications.receive([])
+            }
+            let lines = log.lines.dropFirst(before)
+            #expect(lines.count == (count == nil ? 0 : 1))
+            if let count { #expect(lines.first?.contains("\"count\": \(count)") == true, "\(lines)") }
+        }
+    }
+
     @Test("the operator is told of another app's at once, then once a minute with their number")
     func tellsOfOtherAudiences() async {
         let bench = SignInBench()

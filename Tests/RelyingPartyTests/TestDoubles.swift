@@ -156,11 +156,13 @@ struct SignInBench {
     }
 
     /// Another process over what the first one has stored.
-    init(after first: SignInBench, keyring: SealingKeyring?) {
-        (clock, apple, store, key) = (first.clock, first.apple, first.store, first.key)
+    /// - Parameter apple: what it is told, where that is not what the first is told.
+    init(after first: SignInBench, keyring: SealingKeyring?, apple: FakeApple? = nil) {
+        (clock, store, key) = (first.clock, first.store, first.key)
+        self.apple = apple ?? first.apple
         self.keyring = keyring ?? first.keyring
         signIn = SignIn(
-            provider: apple, store: store, keyring: self.keyring,
+            provider: self.apple, store: store, keyring: self.keyring,
             configuration: SignInConfiguration(sessionLimits: Self.limits, signUp: .open, returnTargets: targets),
             clock: clock, random: SystemRandom(), logger: LogRecorder().logger)
     }

@@ -166,6 +166,24 @@ import Web
 }
 
 @Suite struct AccountExportTests {
+    /// Regression: another site's link, which takes the cookie along, wrote into the audit log that its person asked for it.
+    @Test(arguments: [("cross-site", false), ("same-site", false), ("same-origin", true), ("none", true)])
+    func anotherSiteGetsNoExport(site from: String, isGiven: Bool) async throws {
+        let site = try Site()
+        site.signIn()
+        let response = await site.get("/account/export", [.cookie: site.cookie, .secFetchSite: from])
+        #expect(response.status == (isGiven ? .ok : .seeOther))
+        if !isGiven { #expect(response.location == "/account") }
+    }
+
+    /// Regression: in a loop, each read everything and wrote a durable line.
+    @Test func exportsAreLimited() async throws {
+        let site = try Site()
+        site.signIn()
+        for _ in 0..<20 { #expect(await site.get("/account/export", cookie: site.cookie).status == .ok) }
+        #expect(await site.get("/account/export", cookie: site.cookie).status == .tooManyRequests)
+    }
+
     @Test func theDownloadIsAFileOfEverything() async throws {
         let site = try Site()
         site.signIn(PersonName(given: "\u{202E}<script>", family: "李"), groups: ["a&b"])

@@ -56,6 +56,27 @@ import Web
         #expect(await site.get(link.url, site.browser()).status == .conflict)
     }
 
+    /// Regression: the name that Apple sends once was gone when Apple's keys could not be had at that moment.
+    @Test("A link that fails before Apple's token is verified leaves the name with its browser, and takes it up again")
+    func keepsTheName() async throws {
+        let site = try LinkSite()
+        let key = try await site.key()
+        let link = try await site.link(key: key)
+        site.apple.verifyFailure.withLock { $0 = .keysUnavailable("down") }
+        let failed = try await site.callback(await site.get(link.url, site.browser()), user: "Anna")
+        #expect(failed.status == .serviceUnavailable)
+        let cookie = try #require(failed.setCookies.first { $0.hasPrefix("__Host-bramley-name=") })
+        #expect(!failed.text.contains("Anna"))
+        site.apple.verifyFailure.withLock { $0 = nil }
+        let kept = String(cookie.prefix { $0 != ";" })
+        let again = try await site.callback(await site.get(link.url, site.browser()), code: "c2", keptName: kept)
+        let code = try #require(again.parameter("code"))
+        #expect(again.setCookies.contains { $0.hasPrefix("__Host-bramley-name=;") })
+        #expect(
+            await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key).status == .ok)
+        #expect(try await site.database.user(externalID: "42")?.name.given == "Anna")
+    }
+
     @Test("By ticket from an app: the same request is given the same code, another one none")
     func app() async throws {
         let site = try LinkSite()

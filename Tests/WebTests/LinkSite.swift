@@ -146,13 +146,15 @@ final class LinkSite: Answering {
     /// Apple's post after the button of this page was used.
     func callback(
         _ page: ServerResponse, subject: String = "ada", code: String = "c1", error: String? = nil,
-        binding: String = binding
+        user: String? = nil, keptName: String? = nil, binding: String = binding
     ) async throws -> ServerResponse {
         let (state, nonce) = try attempt(page)
         let form =
             error.map { [("state", state), ("error", $0)] }
             ?? [("state", state), ("code", code), ("id_token", "\(subject)|\(nonce)|\(code)")]
+            + (user.map { [("user", $0)] } ?? [])
         var fields = browser(binding)
+        if let keptName { fields[.cookie] = (fields[.cookie] ?? "") + "; " + keptName }
         fields[.secFetchSite] = "cross-site"
         return await post("/apple/callback", form: form, fields)
     }
@@ -185,6 +187,7 @@ final class TokenApple: IdentityProvider {
     let bundleIDs = [ClientID("com.example.app")]
     let team = TeamID("TEAM123456")
     let failure = Mutex<SignInFailure?>(nil)
+    let verifyFailure = Mutex<SignInFailure?>(nil)
 
     func authorizeURL(state: String, nonce: String) -> String {
         "https://appleid.apple.com/auth/authorize?state=\(state)&nonce=\(nonce)"
@@ -194,16 +197,20 @@ final class TokenApple: IdentityProvider {
         guard let fields = try? FormDecoder.parse(body) else { throw .malformedCallback("no form") }
         func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
         return CallbackForm(
-            state: field("state"), code: field("code"), identityToken: field("id_token"), error: field("error"))
+            state: field("state"), code: field("code"), identityToken: field("id_token"),
+            name: field("user").map { PersonName(given: $0) }, error: field("error"))
     }
 
-    func claimedSubject(of identityToken: String) -> AppleSubject? { nil }
+    func claimedSubject(of identityToken: String) -> AppleSubject? {
+        identityToken.split(separator: "|").first.map { AppleSubject(String($0)) }
+    }
 
     func displayName(given: String?, family: String?) -> PersonName { PersonName(given: given, family: family) }
 
     func verify(
         identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(SignInFailure) -> IdentityClaims {
+        if let failure = verifyFailure.withLock({ $0 }) { throw failure }
         let parts = identityToken.split(separator: "|").map(String.init)
         guard parts.count == 3, parts[1] == nonce else { throw .identityToken("nonce") }
         guard parts[2] == authorizationCode else { throw .identityToken("c_hash") }

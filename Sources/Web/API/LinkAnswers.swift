@@ -69,6 +69,8 @@ struct LinkWay: Sendable {
     var returnTo: ReturnTarget?
     /// The language `ui_locales` chose; nil when the browser's own is right.
     var language: String?
+    /// `Set-Cookie` of what would be lost otherwise.
+    var cookies: [String] = []
 }
 
 /// Runs a step of the domain's, its failure said for programs.

@@ -71,8 +71,7 @@ enum AccountNotice: String, Sendable, CaseIterable {
 
     /// Nil for another site's link: what a page of ours says is not for strangers to choose.
     init?(_ request: ServerRequest, among notices: [AccountNotice]) {
-        let sites = request.fields[values: .secFetchSite]
-        guard sites.isEmpty || (sites.count == 1 && ["same-origin", "none"].contains { sites[0].isExactly($0) }),
+        guard SameOrigin.isOwnOrTyped(request.fields),
             case .one(let code) = Query(request).value("done"),
             let notice = notices.first(where: { $0.rawValue.isExactly(code) })
         else { return nil }

@@ -27,17 +27,36 @@ struct CallbackRoute: Sendable {
         case .signedIn(let token, let session, let returnTo):
             return answers.signedIn(token, session, returnTo, binding: binding, request: request)
         case .failed(let failure, let retry):
-            let name = await signIn.nameToKeep(of: failure, body: request.body, binding: binding)
+            let cookies = await keepingName(after: failure, request, binding)
             throw .signIn(
                 failure,
                 retry: retry.map { target in
                     SignInRetry(
-                        target: target, language: signIn.chosenLanguage(ofCallback: request.body),
-                        cookies: name.map { [cookies.setKeptName($0)] } ?? [])
+                        target: target, language: signIn.chosenLanguage(ofCallback: request.body), cookies: cookies)
                 })
+        case .linkFailed(let failure, let link, let returnTo):
+            let cookies =
+                switch failure {
+                case .signIn(let failure): await keepingName(after: failure, request, binding)
+                case .storage(let text): await keepingName(after: .storage(text), request, binding)
+                default: [String]()
+                }
+            throw WebFailure(
+                visitor: failure,
+                way: LinkWay(
+                    link: link, returnTo: returnTo, language: signIn.chosenLanguage(ofCallback: request.body),
+                    cookies: cookies))
         default:
             return try answers.answer(outcome, binding: binding, locale: locale(request), request: request)
         }
+    }
+
+    /// The cookie with the name that Apple sent, and sends once, when the failure would lose it.
+    private func keepingName(
+        after failure: SignInFailure, _ request: ServerRequest, _ binding: BindingCookie
+    ) async -> [String] {
+        let name = await signIn.nameToKeep(of: failure, body: request.body, binding: binding)
+        return name.map { [cookies.setKeptName($0)] } ?? []
     }
 
     /// The sign-in's own language: Apple's post knows nothing of `ui_locales`.

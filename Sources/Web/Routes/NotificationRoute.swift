@@ -7,25 +7,21 @@ struct NotificationRoute: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
     let notifications: Notifications
-    /// Charged for what fails verification only, so that nobody can crowd out Apple.
+    /// Charged for what is refused, and asked only then: what Apple signed is taken whoever else posts from its address, as
+    /// all do behind a balancer that names nobody.
     let failures: RateLimiter
     let stopwatch: Stopwatch
 
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard request.body.count <= configuration.limits.notificationBody else { throw .contentTooLarge }
-        let now = stopwatch.milliseconds
-        if case .refused(let retryAfter) = failures.check(request.client, now: now) {
-            throw .tooManyRequests(retryAfter: retryAfter)
-        }
         do {
             _ = try await notifications.receive(request.body)
         } catch {
-            // What could not be verified is charged too: a made-up kid is told from a new one only by the next fetch,
-            // and each costs a warning in the log.
-            switch error {
-            case .refused, .keysUnavailable: _ = failures.take(request.client, now: now)
-            // Apple's own: those for an app nobody named must not crowd out the others.
-            case .otherAudience, .storage: break
+            // Not without Apple's keys: those may be Apple's own, with a key that is new.
+            if case .refused = error,
+                case .refused(let retryAfter) = failures.take(request.client, now: stopwatch.milliseconds)
+            {
+                throw .tooManyRequests(retryAfter: retryAfter)
             }
             throw .notification(error)
         }

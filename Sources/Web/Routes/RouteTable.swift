@@ -141,7 +141,8 @@ struct RouteTable: Sendable {
             configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
             bounces: bounces, clock: clock)
         let export = AccountExportRoute(
-            responses: responses, access: access, users: users, audit: services.audit, clock: clock)
+            responses: responses, access: access, users: users, audit: services.audit, clock: clock,
+            gate: RateGate(perMinute: AccountExportRoute.perMinute, stopwatch: Stopwatch()))
         let deletion = AccountDeletionRoutes(
             configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
             bounces: bounces, clock: clock, random: services.random)

@@ -11,4 +11,11 @@ enum SameOrigin {
         let origins = fields[values: .origin]
         return origins.count == 1 && origins[0].isExactly(publicURL.origin)
     }
+
+    /// Whether a navigation may have begun at a page of ours or by the person's own hand: a bookmark, or a browser too old
+    /// to say (`Sec-Fetch-Site`).
+    static func isOwnOrTyped(_ fields: HTTPFields) -> Bool {
+        let sites = fields[values: .secFetchSite]
+        return sites.isEmpty || (sites.count == 1 && ["same-origin", "none"].contains { sites[0].isExactly($0) })
+    }
 }
