@@ -6,7 +6,7 @@ package enum NotificationEffect: Hashable, Sendable {
     /// later, the person's authorization itself is gone and `loss` says what that means.
     case end(SessionEndCause, loss: AuthorizationLoss?)
     case emailForwarding(Bool)
-    /// An e-mail event older than the last one applied, or about an address that the person no longer has.
+    /// An e-mail event older than the last one applied.
     case stale
     case unknownType
 
@@ -21,10 +21,9 @@ package enum NotificationEffect: Hashable, Sendable {
     /// - Parameters:
     ///   - lastSignIn: the latest `iat` of this identity's sign-ins, Apple's clock.
     ///   - lastEmailEvent: the time of the last e-mail event applied.
-    ///   - address: the person's present one. Apple's word on another, which came late, says nothing of this.
     package init(
         of notification: AppleNotification, lastSignIn: Timestamp, lastEmailEvent: Timestamp?,
-        address: EmailAddress? = nil, onAccountDeleted: AccountDeletionPolicy
+        onAccountDeleted: AccountDeletionPolicy
     ) {
         let isLatest = lastSignIn <= notification.eventTime
         switch notification.kind {
@@ -34,8 +33,7 @@ package enum NotificationEffect: Hashable, Sendable {
             let loss: AuthorizationLoss = onAccountDeleted == .erase ? .erased : .disabled
             self = .end(.accountDeleted, loss: isLatest ? loss : nil)
         case .emailDisabled, .emailEnabled:
-            let isLate = lastEmailEvent.map { notification.eventTime < $0 } ?? false
-            if isLate || Self.isAboutAnother(notification.email, than: address) {
+            if let lastEmailEvent, notification.eventTime < lastEmailEvent {
                 self = .stale
             } else {
                 self = .emailForwarding(notification.kind == .emailEnabled)
@@ -43,11 +41,5 @@ package enum NotificationEffect: Hashable, Sendable {
         case .unknown:
             self = .unknownType
         }
-    }
-
-    /// An event need not name an address, nor a person have one.
-    private static func isAboutAnother(_ named: EmailAddress?, than present: EmailAddress?) -> Bool {
-        guard let named, let present else { return false }
-        return !named.address.lowercased().isExactly(present.address.lowercased())
     }
 }

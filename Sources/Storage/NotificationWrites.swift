@@ -77,7 +77,7 @@ struct NotificationChanges {
         let effect = NotificationEffect(
             of: notification, lastSignIn: try row.moment(UserColumns.count + 1),
             lastEmailEvent: (row[UserColumns.count + 2] as Int64?).map { Timestamp(milliseconds: $0) },
-            address: subject.user.email, onAccountDeleted: policy)
+            onAccountDeleted: policy)
         switch effect {
         case .unknownType: return .unknownType
         case .stale: return .stale

@@ -160,7 +160,7 @@ extension MemoryStore: NotificationStore {
         guard let person = state.people[key] else { return .unknownSubject }
         let effect = NotificationEffect(
             of: notification, lastSignIn: person.lastSignIn, lastEmailEvent: person.lastEmailEvent,
-            address: person.user.email, onAccountDeleted: onAccountDeleted)
+            onAccountDeleted: onAccountDeleted)
         switch effect {
         case .unknownType: return .unknownType
         case .stale: return .stale

@@ -382,25 +382,6 @@ enum StoreKind: String, CaseIterable, Sendable {
         #expect(try await subject.isLive(new))
     }
 
-    /// Regression: it was taken for a word on the present address, and applications stopped writing there.
-    @Test("an e-mail event about a former address changes nothing", arguments: StoreKind.allCases)
-    func eventsAboutFormerAddresses(kind: StoreKind) async throws {
-        let subject = try Subject(kind)
-        let user = try await subject.signIn().user
-        let present = try #require(try await subject.store.user(user)?.email?.address)
-        for (address, outcome) in [
-            ("former@privaterelay.appleid.com", NotificationOutcome.stale), (present.uppercased(), .applied),
-            (nil, .applied),
-        ] as [(String?, NotificationOutcome)] {
-            var event = notification(.emailDisabled, time: subject.now)
-            event.email = address.map { EmailAddress(address: $0, isVerified: true, isPrivate: true) }
-            let applied = try await subject.store.apply(event, team: Bench.team, at: subject.now)
-            #expect(applied == outcome, "\(address ?? "")")
-            let forwarding = try await subject.store.user(user)?.emailForwarding
-            #expect(forwarding == (outcome == .stale ? nil : false))
-        }
-    }
-
     @Test("e-mail events count by their own time; older ones are recorded only", arguments: StoreKind.allCases)
     func ordersEmailEvents(kind: StoreKind) async throws {
         let subject = try Subject(kind)
