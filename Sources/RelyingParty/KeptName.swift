@@ -48,6 +48,18 @@ struct KeptName: Hashable, Sendable {
     }
 }
 
+/// What is left of a sign-in whose callback was turned away for coming too often.
+package struct TurnedAwayCallback: Sendable {
+    /// Where it would have led.
+    package var returnTo: ReturnTarget
+    /// The link that Apple's answer was for, instead of a sign-in.
+    package var link: LinkKey?
+    /// The language chosen for the page that began it, when that is not simply the browser's.
+    package var language: String?
+    /// Apple's name for the person, sealed, for the browser that began it to keep: Apple sends it once.
+    package var keptName: String?
+}
+
 extension SignIn {
     /// Seconds the browser is asked to keep what `nameToKeep` makes.
     package static var keptNameLifetime: Int64 { KeptName.lifetime }
@@ -65,14 +77,36 @@ extension SignIn {
         else { return nil }
         let subject: AppleSubject?
         switch binding {
-        case .value(let value) where constantTimeEquals(value.hash.bytes, opened.attempt.bindingHash.bytes):
+        case .value where vouches(binding, for: opened):
             subject = form.identityToken.flatMap(provider.claimedSubject)
         case .absent where opened.isStale:
             subject = await verifiedSubject(of: form, opened)
         case .absent, .value, .invalid: subject = nil
         }
-        guard let subject else { return nil }
-        return KeptName(subject: subject, name: name, keptAt: clock.now()).seal(with: keyring)
+        return subject.flatMap { seal(name, of: $0) }
+    }
+
+    /// What a callback that came too often, and is not looked at, would lose. Costs reading the form and opening its
+    /// `state`, no look-up and no verification; nil when the state is not ours.
+    package func turnedAway(body: [UInt8], binding: BindingCookie) -> TurnedAwayCallback? {
+        guard let form = try? provider.parseCallback(body), let opened = try? open(form.state) else { return nil }
+        var kept: String?
+        if let name = form.name, !name.isEmpty, vouches(binding, for: opened),
+            let subject = form.identityToken.flatMap(provider.claimedSubject)
+        {
+            kept = seal(name, of: subject)
+        }
+        return TurnedAwayCallback(
+            returnTo: opened.returnTo, link: opened.attempt.link, language: opened.attempt.language, keptName: kept)
+    }
+
+    private func vouches(_ binding: BindingCookie, for opened: OpenedState) -> Bool {
+        guard case .value(let value) = binding else { return false }
+        return constantTimeEquals(value.hash.bytes, opened.attempt.bindingHash.bytes)
+    }
+
+    private func seal(_ name: PersonName, of subject: AppleSubject) -> String? {
+        KeptName(subject: subject, name: name, keptAt: clock.now()).seal(with: keyring)
     }
 
     private func verifiedSubject(of form: CallbackForm, _ opened: OpenedState) async -> AppleSubject? {

@@ -23,7 +23,8 @@ enum WebFailure: Error, Sendable {
     case crossSite
     case contentTooLarge
     case unsupportedMediaType
-    case tooManyRequests(retryAfter: Int)
+    /// `retry` is that of a sign-in on its way back from Apple.
+    case tooManyRequests(retryAfter: Int, retry: SignInRetry? = nil)
     /// The proxy's description of the original request is ambiguous.
     case originalRequest(OriginalRequest.Refusal)
     /// No session, where the API needs one.
@@ -208,7 +209,7 @@ enum WebFailure: Error, Sendable {
     var fields: HTTPFields {
         switch self {
         case .routing(let failure): failure.fields
-        case .tooManyRequests(let seconds): [.retryAfter: String(seconds)]
+        case .tooManyRequests(let seconds, _): [.retryAfter: String(seconds)]
         // RFC 9110 §15.5.2 wants a challenge; Bearer is the one that makes no browser ask for a password.
         case .signedOut, .linkTokenMissing: [.wwwAuthenticate: "Bearer"]
         // RFC 6750 §3: no error code where no credentials were sent.
@@ -239,7 +240,7 @@ enum WebFailure: Error, Sendable {
     /// What the browser is to keep.
     var cookies: [String] {
         switch self {
-        case .signIn(_, let retry?): retry.cookies
+        case .signIn(_, let retry?), .tooManyRequests(_, let retry?): retry.cookies
         case .link(_, let way?): way.cookies
         default: []
         }
@@ -248,7 +249,7 @@ enum WebFailure: Error, Sendable {
     /// The language the failed sign-in was begun in, when `ui_locales` chose it.
     var language: String? {
         switch self {
-        case .signIn(_, let retry): retry?.language
+        case .signIn(_, let retry), .tooManyRequests(_, let retry): retry?.language
         case .link(_, let way): way?.language
         default: nil
         }
@@ -266,7 +267,7 @@ enum WebFailure: Error, Sendable {
     }
 }
 
-/// What the page of a failed sign-in knows of the page that began it.
+/// What the page of a sign-in that failed, or was turned away, knows of the page that began it.
 struct SignInRetry: Sendable {
     /// Where another try leads.
     var target: ReturnTarget

@@ -39,6 +39,34 @@ import Web
             ])
     }
 
+    @Test("One callback too many of an address loses neither the name nor the way, and another browser gets nothing")
+    func turnedAwayCallbackKeepsTheName() async throws {
+        let site = try Site(adjust: { $0.limits.signInsPerMinute = 1 })
+        let state = try await site.state(returnTo: "/deep?page=1")
+        while await site.get("/login").status == .ok {}
+        func post(cookie: String) async -> ServerResponse {
+            await site.post(
+                "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t"), ("user", Self.user)],
+                [.cookie: cookie])
+        }
+        let refused = await post(cookie: CallbackRouteTests.binding)
+        #expect(refused.status == .tooManyRequests && refused.fields[.retryAfter] != nil)
+        #expect(refused.text.contains("return_to=%2Fdeep%3Fpage%3D1"))
+        #expect(!refused.text.contains("Anna"))
+        let cookie = try #require(refused.setCookies.first)
+        #expect(refused.setCookies.count == 1 && cookie.hasPrefix("__Host-bramley-name="))
+        let foreign = await post(cookie: "__Host-bramley-login=" + String(repeating: "C", count: 42) + "A")
+        #expect(foreign.status == .tooManyRequests && foreign.setCookies.isEmpty)
+
+        // Another address, so that it is let in: the same browser, elsewhere.
+        let kept = String(cookie.prefix { $0 != ";" })
+        let done = await site.post(
+            "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")],
+            [.cookie: "\(CallbackRouteTests.binding); \(kept)"], client: .v4(0x0A00_0002))
+        #expect(done.status == .seeOther)
+        #expect(done.setCookies.contains { $0.hasPrefix("__Host-bramley-name=;") })
+    }
+
     @Test func nothingIsSetWithoutANameOrWithoutItsBrowser() async throws {
         let site = try Site()
         site.apple.verifyFailure.withLock { $0 = .keysUnavailable("down") }

@@ -130,10 +130,13 @@ extension Answering {
     }
 
     /// A form posted by a page of ours, or by Apple's when `fields` say so.
-    func post(_ target: String, form: [(String, String)] = [], _ fields: HTTPFields) async -> ServerResponse {
+    func post(
+        _ target: String, form: [(String, String)] = [], _ fields: HTTPFields, client: IPAddress = .v4(0x0A00_0001)
+    ) async -> ServerResponse {
         var fields = fields
         if fields[.contentType] == nil { fields[.contentType] = "application/x-www-form-urlencoded" }
-        return await send(.post, target, fields, body: String(decoding: FormEncoder.encode(form), as: UTF8.self))
+        return await send(
+            .post, target, fields, body: String(decoding: FormEncoder.encode(form), as: UTF8.self), client: client)
     }
 }
 

@@ -86,11 +86,10 @@ struct MessagePage: Sendable {
             Action(text: strings?["message.\(key)"] ?? key, link: locale.link(url.path(path)))
         }
         switch failure {
-        case .signIn(_, let retry):
+        case .signIn(_, let retry), .tooManyRequests(_, let retry):
             let target = retry.map { "?return_to=" + PercentEncoding.encodeComponent($0.target.location) } ?? ""
             return [action("tryAgain", "/login" + target)]
         case .link(let failure, let way): return actions(after: failure, way, strings, locale, url)
-        case .tooManyRequests: return [action("tryAgain", "/login")]
         case .routing(.notFound): return [action("home", "/")]
         case .crossSite, .store: return [action("account", "/account")]
         case .userPending, .userDisabled: return [action("signOut", "/logout")]
@@ -115,7 +114,7 @@ struct MessagePage: Sendable {
             switch failure {
             // Used up by another answer of Apple's, which is on its way to the application.
             case .signIn(.replayed): return [back ?? home]
-            case .signIn, .storage, .identityLinkedElsewhere: return [again] + (back.map { [$0] } ?? [])
+            case .signIn, .storage, .identityLinkedElsewhere, .tooMany: return [again] + (back.map { [$0] } ?? [])
             default: return [back ?? home]
             }
         }

@@ -12,8 +12,14 @@ struct CallbackRoute: Sendable {
     let signIn: SignIn
     let answers: SignInAnswers
     let random: any RandomSource
+    let gate: RateGate
 
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        do {
+            try gate.noting(request)
+        } catch .tooManyRequests(let seconds, _) {
+            throw turnedAway(request, retryAfter: seconds)
+        }
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
         guard request.body.count <= configuration.limits.callbackBody else { throw .contentTooLarge }
         let binding = cookies.bindingCookie(in: request.fields)
@@ -49,6 +55,21 @@ struct CallbackRoute: Sendable {
         default:
             return try answers.answer(outcome, binding: binding, locale: locale(request), request: request)
         }
+    }
+
+    /// One callback too many of this address, with what would be lost: the name that Apple sends once, and where the
+    /// sign-in was to lead.
+    private func turnedAway(_ request: ServerRequest, retryAfter seconds: Int) -> WebFailure {
+        guard MediaType.isForm(request.fields), request.body.count <= configuration.limits.callbackBody,
+            let lost = signIn.turnedAway(body: request.body, binding: cookies.bindingCookie(in: request.fields))
+        else { return .tooManyRequests(retryAfter: seconds) }
+        let kept = lost.keptName.map { [cookies.setKeptName($0)] } ?? []
+        if let link = lost.link {
+            let way = LinkWay(link: link, returnTo: lost.returnTo, language: lost.language, cookies: kept)
+            return .link(.tooMany(retryAfter: Int64(seconds)), way: way)
+        }
+        return .tooManyRequests(
+            retryAfter: seconds, retry: SignInRetry(target: lost.returnTo, language: lost.language, cookies: kept))
     }
 
     /// The cookie with the name that Apple sent, and sends once, when the failure would lose it.

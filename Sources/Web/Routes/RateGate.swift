@@ -22,8 +22,7 @@ struct RateGate: Sendable {
         _ handle: @escaping @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
     ) -> @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse {
         { request throws(WebFailure) in
-            traffic?.note("\(request.client)")
-            try pass(request)
+            try noting(request)
             return try await handle(request)
         }
     }
@@ -33,10 +32,16 @@ struct RateGate: Sendable {
         _ handle: @escaping @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
     ) -> @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse {
         { request, parameters throws(WebFailure) in
-            traffic?.note("\(request.client)")
-            try pass(request)
+            try noting(request)
             return try await handle(request, parameters)
         }
+    }
+
+    /// Counts this request, and tells of it.
+    /// - Throws: `.tooManyRequests` when it is one too many.
+    func noting(_ request: ServerRequest) throws(WebFailure) {
+        traffic?.note("\(request.client)")
+        try pass(request)
     }
 
     /// Counts this request.

@@ -61,7 +61,7 @@ struct RouteTable: Sendable {
             configuration: configuration, responses: responses, cookies: cookies, bounces: bounces, clock: clock)
         let callback = CallbackRoute(
             configuration: configuration, responses: responses, cookies: cookies, signIn: services.signIn,
-            answers: answers, random: random)
+            answers: answers, random: random, gate: signIns)
         let notifications = NotificationRoute(
             configuration: configuration, responses: responses, notifications: services.notifications,
             failures: RateLimiter(RateGate.limit(perMinute: limits.failedNotificationsPerMinute)),
@@ -124,7 +124,7 @@ struct RouteTable: Sendable {
                 Entry(method: .get, pattern: "/login", handle: signIns.limiting(login.page)),
                 Entry(method: .get, pattern: "/login/attempt", handle: signIns.limiting(login.attempt)),
                 Entry(method: .get, pattern: "/login/apple", handle: signIns.limiting(login.apple)),
-                Entry(method: .post, pattern: "/apple/callback", handle: signIns.limiting(callback.post)),
+                Entry(method: .post, pattern: "/apple/callback", handle: callback.post),
                 Entry(method: .post, pattern: "/apple/notifications", handle: notifications.post),
                 Entry(method: .get, pattern: "/account", handle: account.account),
                 Entry(method: .get, pattern: "/logout", handle: account.logoutPage),

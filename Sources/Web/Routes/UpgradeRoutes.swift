@@ -199,7 +199,7 @@ struct UpgradeRoutes: Sendable {
 
     /// How long, in words.
     private func wait(_ failure: WebFailure, _ locale: PageLocale) -> String {
-        guard case .tooManyRequests(let seconds) = failure else { return "" }
+        guard case .tooManyRequests(let seconds, _) = failure else { return "" }
         let whole = seconds > 60 ? (Int64(seconds) + 59) / 60 * 60 : Int64(seconds)
         return MessagePage.duration(whole, responses.pages.strings(locale))
     }
