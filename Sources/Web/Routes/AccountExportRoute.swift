@@ -5,7 +5,7 @@ import RelyingParty
 /// `GET /account/export`: everything kept about the person, as a file.
 struct AccountExportRoute: Sendable {
     /// For one client address.
-    static let perMinute = 20
+    static let perMinute = 120
 
     let responses: WebResponses
     let access: AccountAccess
