@@ -42,6 +42,13 @@ struct Connections: Sendable {
         }
     }
 
+    /// Once the schema is current every transaction is small, and its pages wait in memory for their commit. SQLite 3.40
+    /// loses a commit, when it recovers the log, whose pages had gone to the log before and a part of which was taken back
+    /// then (`ROLLBACK TO`), as happens to a batch in which one write fails.
+    func keepUncommittedInMemory(_ writer: SQLiteQueue) throws {
+        try writer.sync { connection in try connection.run("PRAGMA cache_spill = OFF") }
+    }
+
     /// A connection that only reads, for one loop or one purpose.
     func makeReader(label: String) throws -> DatabaseQueue {
         var configuration = self.configuration(label: label)

@@ -82,6 +82,7 @@ package final class Database: Sendable {
                     try migrations.run(connection, now: clock.now().milliseconds)
                 }
             }
+            try connections.keepUncommittedInMemory(writer)
             reader = try SQLiteQueue(try connections.makeReader(label: "reader"))
             foreignChanges = try ForeignChanges(
                 connection: try SQLiteQueue(try connections.makeReader(label: "foreign changes")),
@@ -145,7 +146,7 @@ package final class Database: Sendable {
         do {
             return try writer.sync { connection in
                 var values: [String: String] = [:]
-                for name in ["synchronous", "journal_mode", "secure_delete", "foreign_keys"] {
+                for name in ["synchronous", "journal_mode", "secure_delete", "foreign_keys", "cache_spill"] {
                     values[name] = try connection.pragma(name)
                 }
                 return values

@@ -20,7 +20,10 @@ import Testing
             #expect(bench.folder.mode("data/" + name) == 0o600)
         }
         let pragmas = try database.pragmas()
-        #expect(pragmas == ["synchronous": "2", "journal_mode": "wal", "secure_delete": "1", "foreign_keys": "1"])
+        #expect(
+            pragmas == [
+                "synchronous": "2", "journal_mode": "wal", "secure_delete": "1", "foreign_keys": "1", "cache_spill": "0",
+            ])
         database.close()
     }
 
