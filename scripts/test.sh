@@ -36,7 +36,7 @@ run_line() {
     shift
     for folder in "$@"; do
         echo "-- $folder --"
-        "$python" -B -m pytest "Tests/$folder" -q -rs -p no:cacheprovider || rc=1
+        "$python" -B -m pytest "Tests/$folder" -q -rsfE -p no:cacheprovider || rc=1
         echo "$folder: done" >&3
     done >".build/python-tests-$line.log" 2>&1
     return $rc
