@@ -77,6 +77,16 @@ import Web
         #expect(try await site.database.user(externalID: "42")?.name.given == "Anna")
     }
 
+    @Test("A link's callback that is one too many of its address leaves the name, and leads back to the link")
+    func turnedAway() async throws {
+        let site = try LinkSite(adjust: { $0.limits.signInsPerMinute = 1 })
+        let link = try await site.link(key: try await site.key())
+        let refused = try await site.callback(await site.get(link.url, site.browser()), user: "Anna")
+        #expect(refused.status == .tooManyRequests && refused.fields[.retryAfter] != nil)
+        #expect(refused.setCookies.count == 1 && refused.setCookies.first?.hasPrefix("__Host-bramley-name=") == true)
+        #expect(refused.text.contains("href=\"/link/\(link.id)\"") && !refused.text.contains("Anna"))
+    }
+
     @Test("By ticket from an app: the same request is given the same code, another one none")
     func app() async throws {
         let site = try LinkSite()
