@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image test-image
+.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image test-image
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -17,8 +17,19 @@ run: ## build, then try Bramley out with a simulated Apple, on this machine alon
 example: ## start one of docs/examples with a simulated Apple: NAME=accounts, flask, nginx-static, node or spa
 	@scripts/example.sh "$(NAME)"
 
-test: ## build once (debug) and run every test, those in a real browser too
+test: ## build once (debug) and run all tests but the long ones, those in a real browser too
 	@scripts/test.sh
+
+test-long: ## the tests in Python that are marked as long: chaos, killed receivers of webhooks, descriptions of the API that lie
+	@scripts/test.sh long
+
+SECONDS ?= 600
+test-all: ## make test, and what takes hours: each of the long ones below with its usual length
+	@scripts/packages.sh test
+	$(MAKE) test
+	$(MAKE) test-long
+	for target in kill-test test-operations faults test-image fuzz-check test-asan test-tsan tls-scan hostile chaos soak soak-operations fuzz; do \
+	    echo "== make $$target =="; python3 -B Tests/leftovers.py $(MAKE) "$$target" SECONDS=$(SECONDS) || exit 1; done
 
 build: export SOURCE_COMMIT := $(shell scripts/commit.sh)
 build: ## build the two programs as they are deployed (release)
@@ -43,7 +54,6 @@ bench: ## measure beside nginx and Hummingbird, and print one table; BENCH_ONLY=
 kill-test: ## kill -9 the server 200 times under load and look for lost sign-ins
 	KILL_TEST_ROUNDS=200 swift test --filter KillTests
 
-SECONDS ?= 600
 chaos: ## everything at once for SECONDS=600: people, Apple failing, kills; then compare with Apple (docs/chaos.md)
 	@scripts/packages.sh test
 	swift build --product bramley

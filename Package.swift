@@ -31,8 +31,6 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] =
 
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
-let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
@@ -58,10 +56,10 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
-        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        // Without its reader of JSON, which is not used and brings all of Foundation.
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
     ],
     targets: [
@@ -77,7 +75,7 @@ let package = Package(
         library("HTTP", ["Sockets", "Instruments", "CNghttp2", httpTypes, logging]),
         library("RelyingParty", ["Coding", "Crypto", "Instruments", logging]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", httpTypes, logging]),
-        library("Storage", ["RelyingParty", "Coding", "Crypto", "Instruments", "CSQLite", grdb, sqlite, logging]),
+        library("Storage", ["RelyingParty", "Coding", "Crypto", "Instruments", "CSQLite", logging]),
         library(
             "Public", resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")],
             path: "Public"),
@@ -107,6 +105,8 @@ let package = Package(
 
         // The stores in memory, for the tests of more than one target.
         library("MemoryStores", ["RelyingParty", "Crypto", "Coding"], path: "Tests/MemoryStores"),
+        // Another program at the database file, for the same.
+        library("Strangers", ["CSQLite"], path: "Tests/Strangers"),
         // What was logged, for the same.
         library("LogRecording", [logging], path: "Tests/LogRecording"),
         // Holds what tests let go on.
@@ -138,8 +138,8 @@ let package = Package(
         tests(
             "StorageTests",
             [
-                "Storage", "MemoryStores", "Gates", "LogRecording", "RelyingParty", "Instruments", "Crypto", "Coding",
-                grdb, sqlite,
+                "Storage", "MemoryStores", "Strangers", "Gates", "LogRecording", "RelyingParty", "Instruments", "Crypto",
+                "Coding", "CSQLite",
             ]),
         tests(
             "WebTests",
@@ -160,7 +160,7 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                grdb, "Bramley", "AppleSimulator", "Certificates", "ChildProcesses", "Web", "Storage", "AppleID",
+                "Bramley", "Strangers", "AppleSimulator", "Certificates", "ChildProcesses", "Web", "Storage", "AppleID",
                 "RelyingParty",
                 "HTTP", "Instruments",
                 "Sockets", "Crypto", "Coding", httpTypes, logging,

@@ -10,6 +10,9 @@ import pytest
 # A run in the background may be told to ignore Ctrl-C, and what it starts would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# What a suite leaves running is named at its end, and fails it.
+pytest_plugins = ["leftovers"]
+
 ROOT = Path(__file__).resolve().parents[1]
 # What hypothesis remembers is no part of the sources.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / ".build/hypothesis"))
@@ -22,6 +25,16 @@ END = float(os.environ.get("TEST_END", "inf"))
 def pytest_runtest_setup():
     if time.time() > END:
         pytest.skip("the time of the run was over")
+
+
+def pytest_deselected(items):
+    items[0].config.has_deselected = True
+
+
+def pytest_sessionfinish(session, exitstatus):
+    # All tests of the suite are long: none to run is no failure then.
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and getattr(session.config, "has_deselected", False):
+        session.exitstatus = pytest.ExitCode.OK
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 # What `make run` and `make example` share. Sourced, in the root of the package, with `set -euo pipefail`.
 
 services_id=com.example.web
+bundle_id=com.example.app
 team_id=TEAM123456
 key_id=DEMOKEY001
 # What was started, in order; all of it ends with the script.
@@ -90,7 +91,7 @@ wait_for() { # NAME PID PORT PATH LOG
 
 start_apple() { # PORT URL KEY LOG
     "$bin/apple-simulator" --host 127.0.0.1 --port "$1" --server-url "$2" --services-id "$services_id" \
-        --team-id "$team_id" --key-id "$key_id" --key "$3" >"$4" 2>&1 &
+        --bundle-id "$bundle_id" --team-id "$team_id" --key-id "$key_id" --key "$3" >"$4" 2>&1 &
     children+=($!)
     wait_for "The simulated Apple" "$!" "$1" /auth/keys "$4"
 }

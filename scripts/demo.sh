@@ -30,15 +30,16 @@ cat >"$demo/config.json" <<JSON
     "admin": { "host": "127.0.0.1", "port": $admin_port },
     "apple": {
         "servicesID": "$services_id",
+        "bundleIDs": ["$bundle_id"],
         "teamID": "$team_id",
         "keyID": "$key_id",
-        "privateKeyFile": "$key",
+        "privateKeyFile": "${key##*/}",
         "scopes": ["name", "email"],
         "endpoint": "$apple",
         "scriptURL": "$apple/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js"
     },
     "site": { "name": "Bramley Demo" },
-    "storage": { "directory": "$demo/data" },
+    "storage": { "directory": "data" },
     "log": { "format": "text" }
 }
 JSON

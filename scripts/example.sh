@@ -48,7 +48,7 @@ start_bramley() { # URL PORT FLAGS
     shift 2
     start_apple "$apple_port" "$url" "$key" "$data/apple-simulator.log"
     "$bin/bramley" init --force --non-interactive --output "$data/config.json" \
-        --public-url "$url" --services-id "$services_id" --team-id "$team_id" --private-key-file "$key" \
+        --public-url "$url" --services-id "$services_id" --bundle-ids "$bundle_id" --team-id "$team_id" --private-key-file "$key" \
         --scopes name,email --sign-up open --apple-endpoint "$apple" \
         --apple-script-url "$apple/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js" \
         --server-port "$port" --admin-port "$admin_port" --storage-directory "$data/data" --log-format text \

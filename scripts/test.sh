@@ -1,66 +1,84 @@
 #!/usr/bin/env bash
-# Everything `make test` does: packages, one debug build, the Swift tests, the tests in Python.
-# TEST_MINUTES=70: tests in Python that have not begun by then are left out, and the last lines say so. All takes a third
+# What `make test` does: packages, one debug build, then the Swift tests and the suites in Python, several at once.
+# `scripts/test.sh long` is `make test-long`: the tests in Python that carry `@pytest.mark.long`, and nothing else.
+#
+# TEST_WORKERS=3: so many suites run at once. Most wait for a browser, a server or a pause of its own, so that one more than
+# there are cores keeps all of them busy.
+# TEST_MINUTES=70: tests in Python that have not begun by then are left out, and the last lines say so. All takes a fraction
 # of that on two usual cores. But a machine of a CI service can be many times slower, and is then stopped from outside,
 # which would fail all for what was merely not reached; so there it is the default.
+#
+# All of it runs under Tests/leftovers.py: however it ends, by Ctrl-C too, no process, port, mount or folder stays, and
+# what would have stayed is named and fails it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+logs=.build/test-logs
+# Those that take longest come first, so that none is left running alone at the end.
+suites=(Swift Commands API Linking Browser Limits Apple Webhooks Proxies Examples Deployment Documents Native TLS Echo HTTP2 Chaos)
+
+# All at once, the Swift tests would wait for each other: on a slow machine for longer than a token lives. They give up
+# late, which costs nothing as long as what they wait for happens.
+run_swift() {
+    SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 TEST_PATIENCE=4 swift test --skip-build
+}
+
+# run_suite NAME: what it prints is in its log, and one line says what came of it.
+run_suite() {
+    local log="$logs/$1.log" rc=0 begun=$SECONDS
+    if [ "$1" = Swift ]; then
+        run_swift >"$log" 2>&1 || rc=1
+    else
+        "$TEST_PYTHON" -B -m pytest "Tests/$1" -m "$TEST_MARK" -q -rsfE -p no:cacheprovider >"$log" 2>&1 || rc=1
+    fi
+    [ $rc = 0 ] || touch "$logs/$1.failed"
+    printf '%s %s after %s s: %s\n' "$1" "$([ $rc = 0 ] && echo passed || echo FAILED)" "$((SECONDS - begun))" \
+        "$(grep -aE '^[0-9]+ (passed|failed|errors?|deselected|skipped)|Test run with' "$log" | tail -1 | sed 's/^[^A-Za-z0-9]*//')"
+}
+
+which=${1:-all}
+case "$which" in
+suite) run_suite "$2"; exit ;;
+supervised) which=$2 ;;
+*)
+    scripts/packages.sh test
+    exec python3 -B Tests/leftovers.py scripts/test.sh supervised "$which"
+    ;;
+esac
 minutes=${TEST_MINUTES:-${CI:+70}}
 [ -z "$minutes" ] || export TEST_END=$(($(date +%s) + minutes * 60))
-
-scripts/packages.sh test
+export TEST_MARK="not long"
+if [ "$which" = long ]; then
+    TEST_MARK=long
+    mapfile -t suites < <(cd Tests && grep -lr --include='*.py' 'mark\.long' */ | cut -d/ -f1 | sort -u)
+fi
 
 echo "== building (debug) =="
 swift build --build-tests
-# The browser tests start the programs from here.
+# The suites in Python start the programs from here.
 TEST_BIN=$(swift build --show-bin-path)
-export TEST_BIN
+TEST_PYTHON=$(scripts/venv.sh)
+export TEST_BIN TEST_PYTHON
 
-echo "== Swift tests =="
-swift_log=.build/swift-tests.log
-# All at once, the tests would wait for each other: on a slow machine for longer than a token lives. They give up late,
-# which costs nothing as long as what they wait for happens.
-export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 TEST_PATIENCE=4
-if ! swift test --skip-build 2>&1 | tee "$swift_log"; then
-    echo "== what failed (the whole of it is in $swift_log) =="
-    grep -a '✘' "$swift_log"
-    exit 1
-fi
+echo "== testing: ${suites[*]} =="
+rm -rf "$logs"
+mkdir -p "$logs"
+printf '%s\n' "${suites[@]}" | xargs -P "${TEST_WORKERS:-3}" -n 1 scripts/test.sh suite
 
-echo "== tests in Python: deployment, commands, API, webhooks, apps, linking, a second Apple, chaos, limits, browser, proxies, examples, TLS, documents, http-echo, HTTP/2 =="
-python=$(scripts/venv.sh)
-
-# run_line NUMBER FOLDER...: one suite after another. What they printed is shown when all are done.
-run_line() {
-    local line=$1 folder rc=0
-    shift
-    for folder in "$@"; do
-        echo "-- $folder --"
-        "$python" -B -m pytest "Tests/$folder" -q -rsfE -p no:cacheprovider || rc=1
-        echo "$folder: done" >&3
-    done >".build/python-tests-$line.log" 2>&1
-    return $rc
-}
-exec 3>&1
-
-# Most of them wait for a browser or a server, so that two at once take little more than half the time.
-failed=0
-run_line 1 Browser Commands Linking Chaos TLS Limits Documents &
-first=$!
-run_line 2 Deployment API Webhooks Native Apple Proxies Examples Echo HTTP2 || failed=1
-wait "$first" || failed=1
-cat .build/python-tests-1.log .build/python-tests-2.log
-if [ $failed != 0 ]; then
-    echo "== what failed =="
-    grep -aE '^(-- |FAILED|ERROR)|^[0-9]+ failed|error' .build/python-tests-1.log .build/python-tests-2.log | cut -c1-300 | tail -60
+if compgen -G "$logs/*.failed" >/dev/null; then
+    for failed in "$logs"/*.failed; do
+        log="${failed%.failed}.log"
+        echo "== what failed in $(basename "$log" .log) (all of it is in $log) =="
+        grep -aE '✘|^(FAILED|ERROR)|^[0-9]+ failed|error|== left behind' -A 3 "$log" | cut -c1-300 | tail -60 || true
+    done
     exit 1
 fi
 awk -v minutes="$minutes" '
-    /^-- / { suite = $2 }
     /^SKIPPED .*the time of the run was over/ {
         split($2, count, /[][]/)
+        split(FILENAME, name, /[/.]/)
+        suite = name[length(name) - 1]
         sum += count[2]
         list = list sprintf("  %s: %d\n", suite, count[2])
     }
     END { if (sum) printf "== NOT RUN: %d tests in Python, for %d minutes were over ==\n%s", sum, minutes, list }
-' .build/python-tests-1.log .build/python-tests-2.log
+' "$logs"/*.log

@@ -76,6 +76,8 @@
     } else if (error === "popup_closed_by_user") {
       say("closed");
     } else if (error === "user_cancelled_authorize") {
+      // The application has a page for it: not this one, which would wait for another try.
+      if (here.dataset.cancelled) window.location.assign(here.dataset.cancelled);
       say("cancelled");
     } else {
       say("failed");

@@ -27,7 +27,8 @@ package final class AppleIdentityProvider: IdentityProvider {
 
     package init(
         configuration: AppleConfiguration, transport: any HTTPTransport, archive: any KeySetArchive,
-        keySetPolicy: KeySetPolicy = KeySetPolicy(), clock: any WallClock, logger: Logger
+        keySetPolicy: KeySetPolicy = KeySetPolicy(), clock: any WallClock,
+        pause: @escaping KeySetPause = { _ in false }, logger: Logger
     ) {
         servicesID = configuration.servicesID
         bundleIDs = configuration.bundleIDs
@@ -37,7 +38,7 @@ package final class AppleIdentityProvider: IdentityProvider {
             metrics: calls, clock: clock)
         keys = AppleKeySet(
             source: KeySetEndpoint(client: client), archive: archive, policy: keySetPolicy, clock: clock,
-            logger: logger)
+            pause: pause, logger: logger)
         // Never empty: AppleConfiguration refuses that.
         secrets = ClientSecretMint(
             team: configuration.team, audience: configuration.issuers[0], keys: configuration.signingKeys, clock: clock,

@@ -9,46 +9,61 @@ import Synchronization
 /// One fetch at a time: the caller that needs it first leads, running the fetch inside its own task; the others wait
 /// for it. A leader that is cancelled hands the fetch over to one of them. A failed, empty or nonsensical answer
 /// leaves the last good set in place, and a success is archived, so that it outlives a restart.
+///
+/// After a failed fetch there is a pause, and whoever needs a key waits for its end as long as `KeySetPolicy` allows: a
+/// server that starts before its network does signs people in as soon as Apple can be reached.
 package final class AppleKeySet: Sendable {
     private let source: any KeySetSource
     private let archive: any KeySetArchive
     private let policy: KeySetPolicy
     private let clock: any WallClock
+    private let pause: KeySetPause
     private let logger: Logger
     private let state: Mutex<KeySetState>
 
     package init(
         source: any KeySetSource, archive: any KeySetArchive, policy: KeySetPolicy = KeySetPolicy(),
-        clock: any WallClock, logger: Logger
+        clock: any WallClock, pause: @escaping KeySetPause = { _ in false }, logger: Logger
     ) {
         self.source = source
         self.archive = archive
         self.policy = policy
         self.clock = clock
+        self.pause = pause
         self.logger = logger
         self.state = Mutex(KeySetState())
     }
 
-    /// The key of this `kid`, fetching at most once. A key we hold is answered at once, also while a fetch runs.
-    package func key(for kid: String) async throws(KeySetFailure) -> RSAPublicKey {
-        var hasFetched = false
+    /// The key of this `kid`. A key we hold is answered at once, also while a fetch runs; one we do not hold is asked
+    /// for, by at most one fetch that Apple answers.
+    /// - Parameter known: a key of this kid that did not verify: another one is looked for, by the same bounds.
+    package func key(
+        for kid: String, otherThan known: RSAPublicKey? = nil
+    ) async throws(KeySetFailure) -> RSAPublicKey {
+        var visit = KeySetState.Visit(began: clock.now())
         while true {
-            let step = state.withLock { $0.step(toward: kid, hasFetched: hasFetched, policy: policy, at: clock.now()) }
+            let step = state.withLock {
+                $0.step(toward: kid, otherThan: known, visit, policy: policy, at: clock.now())
+            }
             switch step {
             case .found(let key): return key
             case .refused(let failure): throw failure
             case .loadArchive: await loadArchive()
             case .lead:
-                hasFetched = true
+                visit.hasFetched = true
                 await fetch()
             case .wait:
-                hasFetched = true
+                visit.hasFetched = true
                 if await wait() == .lead { await fetch() }
             case .waitForArchive:
                 if await wait() == .lead {
-                    hasFetched = true
+                    visit.hasFetched = true
                     await fetch()
                 }
+            case .pause(let milliseconds, let failure):
+                guard await pause(milliseconds) else { throw .unavailable("the key set cannot be fetched") }
+                visit.paused += milliseconds
+                visit.pausedAfter = failure
             }
             if Task.isCancelled { throw .unavailable("the request was cancelled") }
         }
@@ -71,10 +86,24 @@ package final class AppleKeySet: Sendable {
 
     func renew() async { await fetch() }
 
-    /// Loads the archive, so that the first sign-in after a restart need not; fetches when there is nothing usable.
+    /// Loads the archive, so that the first sign-in after a restart need not; when it holds nothing usable, fetches until
+    /// Apple answers. Returns when there is a set, or when a pause says that the process ends.
     package func prepare() async {
-        if state.withLock({ $0.beginLoading() }) { await loadArchive() }
-        if state.withLock({ $0.beginFirstFetch(policy: policy, at: clock.now()) }) { await fetch() }
+        var visit = KeySetState.Visit(began: clock.now())
+        while !Task.isCancelled,
+            let step = state.withLock({ $0.firstStep(visit, policy: policy, at: clock.now()) })
+        {
+            switch step {
+            case .loadArchive: await loadArchive()
+            case .lead: await fetch()
+            case .pause(let milliseconds, let failure):
+                guard await pause(milliseconds) else { return }
+                visit.pausedAfter = failure
+            case .wait, .waitForArchive:
+                if await wait() == .lead { await fetch() }
+            case .found, .refused: return
+            }
+        }
     }
 
     /// Callers that wait for a flight another one leads, at this moment.
@@ -88,12 +117,18 @@ package final class AppleKeySet: Sendable {
             let keys = try Self.parse(fetched)
             let resumption = state.withLock { $0.endFetch(keys: keys, at: now) }
             resumption.resume()
-            logger.debug("Apple's keys fetched", metadata: ["keys": "\(keys.rs256Keys.count)"])
+            let isRecovery = state.withLock { $0.isRecoveryToTell() }
+            logger.log(
+                level: isRecovery ? .notice : .debug, "Apple's keys fetched",
+                metadata: ["keys": "\(keys.rs256Keys.count)"])
             await archive.save(ArchivedKeySet(bytes: fetched, fetchedAt: now))
         } catch {
             let wasCancelled = Task.isCancelled
             // First, so that the cause stands before the sign-ins it failed.
-            logger.warning("Apple's keys are unavailable", metadata: ["cause": "\(error.cause)"])
+            let isTold = state.withLock { $0.isFailureToTell(at: clock.now()) }
+            logger.log(
+                level: isTold ? .warning : .debug, "Apple's keys are unavailable", metadata: ["cause": "\(error.cause)"]
+            )
             let resumption = state.withLock { $0.endFetch(wasCancelled: wasCancelled, at: clock.now()) }
             resumption.resume()
         }
@@ -148,25 +183,39 @@ package protocol KeySetSource: Sendable {
     func fetch() async throws(KeySetFailure) -> [UInt8]
 }
 
-/// The named times of the key set, in seconds.
+/// Waits so many milliseconds; false when the process ends first, or nobody may wait here.
+package typealias KeySetPause = @Sendable (_ milliseconds: Int64) async -> Bool
+
+/// The named times of the key set.
+///
+/// Unknown kids, and signatures that a held key does not verify, cost at most one answered fetch a minute. While fetches
+/// fail and a set is held, that is eleven in the first two minutes (pauses of 0.1, 0.2, 0.4 … 51.2 s) and one a minute from
+/// then on. While none is held nobody can sign in: then somebody who waits costs at most one fetch in five seconds.
 package struct KeySetPolicy: Hashable, Sendable {
-    /// Age at which a set is renewed beside other work.
+    /// Age at which a set is renewed beside other work, in seconds.
     package var renewalAge: Int64
-    /// Age beyond which a set is no longer trusted.
+    /// Age beyond which a set is no longer trusted, in seconds.
     package var maximumAge: Int64
-    /// Unknown kids cost at most one fetch in this time.
+    /// Unknown kids cost at most one answered fetch in this time, in seconds; the longest pause when nobody waits.
     package var unknownKeyCoolDown: Int64
-    /// After a failure: the first pause, doubled with each further one up to the cool-down.
-    package var firstRetryPause: Int64
+    /// After a failure: the first pause, doubled with each further one, in milliseconds.
+    package var firstPause: Int64
+    /// The longest pause while no set is held and somebody waits, in milliseconds.
+    package var longestPause: Int64
+    /// How long a caller waits for the next fetch, in milliseconds: not shorter than `longestPause`, so that everybody
+    /// who needs a key has one more fetch made for them.
+    package var patience: Int64
 
     package init(
         renewalAge: Int64 = 3600, maximumAge: Int64 = 7 * 86_400, unknownKeyCoolDown: Int64 = 60,
-        firstRetryPause: Int64 = 1
+        firstPause: Int64 = 100, longestPause: Int64 = 5_000, patience: Int64 = 6_000
     ) {
         self.renewalAge = renewalAge
         self.maximumAge = maximumAge
         self.unknownKeyCoolDown = unknownKeyCoolDown
-        self.firstRetryPause = firstRetryPause
+        self.firstPause = firstPause
+        self.longestPause = longestPause
+        self.patience = patience
     }
 }
 

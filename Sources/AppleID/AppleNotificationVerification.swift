@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import RelyingParty
+import Synchronization
 
 /// Parses and verifies what Apple posts to the notification URL: `{"payload": JWT}`.
 struct AppleNotificationVerifier: Sendable {
@@ -14,12 +15,20 @@ struct AppleNotificationVerifier: Sendable {
     let clientIDs: [ClientID]
     let clock: any WallClock
     let signatures: AppleTokenVerifier
+    private let unlistedChecks = UnlistedAudienceChecks()
+
+    init(issuers: [String], clientIDs: [ClientID], clock: any WallClock, signatures: AppleTokenVerifier) {
+        self.issuers = issuers
+        self.clientIDs = clientIDs
+        self.clock = clock
+        self.signatures = signatures
+    }
 
     func verify(_ body: [UInt8]) async throws(TokenRefusal) -> AppleNotification {
         let token = try UnverifiedAppleToken.parse(try Self.payload(of: body))
         let claims = token.claims
         _ = try ClaimRules.validateIssuer(claims, issuers: issuers)
-        let audience = try validateAudience(of: token)
+        let audience = try await validateAudience(of: token)
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
         // An identity token is signed by the same keys; it must never end a session (RFC 8725 §3.11).
         guard claims["nonce"] == nil else { throw .refused("nonce: an identity token is no notification") }
@@ -34,14 +43,16 @@ struct AppleNotificationVerifier: Sendable {
     }
 
     /// One that Apple signed for another app is most often the primary App ID's, which nobody named here: that is told
-    /// apart from what strangers post.
-    private func validateAudience(of token: UnverifiedAppleToken) throws(TokenRefusal) -> String {
+    /// apart from what strangers post. Refused it is anyway, so that telling it may cost so many signatures a second, and no
+    /// fetch but the renewal that is due.
+    private func validateAudience(of token: UnverifiedAppleToken) async throws(TokenRefusal) -> String {
         let allowed = clientIDs.map(\.rawValue)
         do throws(TokenRefusal) {
             return try ClaimRules.validateAudience(token.claims, allowed: allowed)
         } catch {
             guard let other = ClaimRules.otherAudience(token.claims, than: allowed),
-                isCurrentNotification(token.claims), signatures.isSignedByHeldKey(token)
+                isCurrentNotification(token.claims), unlistedChecks.take(at: clock.now()),
+                await signatures.isSignedByHeldKey(token)
             else { throw error }
             throw .otherAudience(other)
         }
@@ -62,6 +73,23 @@ struct AppleNotificationVerifier: Sendable {
         }
         guard let payload = value.objectValue?["payload"]?.stringValue else { throw .refused("payload is missing") }
         return payload
+    }
+}
+
+/// How many signatures are checked only to tell whose notification is refused.
+private final class UnlistedAudienceChecks: Sendable {
+    /// In one second: a third of a percent of a processor.
+    private static let maximum = 100
+
+    private let state = Mutex((second: Int64.min, count: 0))
+
+    /// False when this second's are used up.
+    func take(at now: Timestamp) -> Bool {
+        state.withLock { state in
+            if state.second != now.seconds { state = (now.seconds, 0) }
+            state.count += 1
+            return state.count <= Self.maximum
+        }
     }
 }
 

@@ -79,6 +79,9 @@ struct AppleTokenVerifier: Sendable {
     let keys: AppleKeySet
 
     /// Rule for an absent kid: refused, however many keys there are. Apple always sends one.
+    ///
+    /// A key that does not verify may have been replaced under its kid: the set is fetched again, by the bounds of an
+    /// unknown kid, and the signature is checked once more when the key is another.
     func verifySignature(of token: UnverifiedAppleToken) async throws(TokenRefusal) -> AppleTokenClaims {
         let kid = try Self.keyID(of: token)
         let key: RSAPublicKey
@@ -87,13 +90,20 @@ struct AppleTokenVerifier: Sendable {
         } catch {
             throw .keys(error)
         }
-        return try Self.verify(token, with: key)
+        do throws(TokenRefusal) {
+            return try Self.verify(token, with: key)
+        } catch {
+            guard let other = try? await keys.key(for: kid, otherThan: key) else { throw error }
+            return try Self.verify(token, with: other)
+        }
     }
 
-    /// By the keys at hand alone: for what is refused anyway, nobody asks Apple.
+    /// By the keys at hand: what is refused anyway causes no fetch, but for the renewal that is due.
     /// - Returns: whether one of them is the token's and the signature is right.
-    func isSignedByHeldKey(_ token: UnverifiedAppleToken) -> Bool {
-        guard let key = (try? Self.keyID(of: token)).flatMap(keys.heldKey) else { return false }
+    func isSignedByHeldKey(_ token: UnverifiedAppleToken) async -> Bool {
+        guard let kid = try? Self.keyID(of: token) else { return false }
+        if keys.heldKey(for: kid) == nil { await keys.renewIfDue() }
+        guard let key = keys.heldKey(for: kid) else { return false }
         return (try? Self.verify(token, with: key)) != nil
     }
 

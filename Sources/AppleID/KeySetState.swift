@@ -17,6 +17,23 @@ struct KeySetState {
         case refused(KeySetFailure)
         case loadArchive, waitForArchive
         case lead, wait
+        /// Nothing may be fetched for so many milliseconds; then come again, with the number of the failure they follow.
+        case pause(milliseconds: Int64, after: UInt64)
+    }
+
+    /// What one caller has done so far.
+    struct Visit {
+        let began: Timestamp
+        /// Whether a fetch has ended since, its own or one it joined.
+        var hasFetched = false
+        /// Milliseconds spent in pauses: a clock that stands still or goes backwards makes no visit longer.
+        var paused: Int64 = 0
+        /// The failure whose pause it has waited out.
+        var pausedAfter: UInt64?
+
+        fileprivate func length(at now: Timestamp) -> Int64 {
+            max(paused, now.milliseconds - began.milliseconds)
+        }
     }
 
     /// Continuations to resume, outside the lock.
@@ -36,6 +53,8 @@ struct KeySetState {
     /// One piece of work in progress, and who waits for it.
     private struct Flight {
         var work: Work
+        /// A set is held, and lacks the key that is looked for.
+        var isForUnknownKey = false
         var handovers = 0
         var waiters: [UInt64: CheckedContinuation<KeySetSignal, Never>] = [:]
     }
@@ -47,39 +66,45 @@ struct KeySetState {
     private var fetchedAt = Timestamp(milliseconds: 0)
     private var isArchiveLoaded = false
     private var flight: Flight?
-    /// When an unknown kid last caused a fetch.
+    /// When Apple last answered a fetch for an unknown kid.
     private var unknownKeyFetchAt: Timestamp?
     private var failedAt: Timestamp?
+    /// In a row.
     private var failures: Int64 = 0
+    /// Failures since the start: by its number a pause is known to be over, whatever the clock says.
+    private var failureNumber: UInt64 = 0
+    /// When the operator was last told of this row of failures.
+    private var toldAt: Timestamp?
     private var tickets: UInt64 = 0
 
     // MARK: Deciding
 
-    mutating func step(toward kid: String, hasFetched: Bool, policy: KeySetPolicy, at now: Timestamp) -> Step {
+    /// - Parameter known: a key of this kid that did not verify; another is looked for.
+    mutating func step(
+        toward kid: String, otherThan known: RSAPublicKey?, _ visit: Visit, policy: KeySetPolicy, at now: Timestamp
+    ) -> Step {
         dropExpired(policy: policy, at: now)
-        if let key = keys?.key(for: kid) { return .found(key) }
+        if let key = keys?.key(for: kid), key != known { return .found(key) }
         guard isArchiveLoaded else {
             if flight != nil { return .waitForArchive }
             flight = Flight(work: .loading)
             return .loadArchive
         }
-        if hasFetched {
-            // One fetch was had, by us or by the one we joined; a set older than that says nothing about this kid.
-            guard keys != nil else { return .refused(.unavailable("the key set could not be fetched")) }
-            return .refused(failures == 0 ? .unknownKey : .coolingDown)
-        }
+        // One fetch was answered, to us or to the one we joined: what is not in that set is not Apple's.
+        if visit.hasFetched, failures == 0, keys != nil { return .refused(.unknownKey) }
         if flight != nil { return .wait }
-        if keys == nil {
-            guard mayRetry(policy: policy, at: now) else {
-                return .refused(.unavailable("the key set could not be fetched a moment ago"))
-            }
-        } else {
-            if let last = unknownKeyFetchAt, !hasElapsed(policy.unknownKeyCoolDown, since: last, at: now) {
-                return .refused(.coolingDown)
-            }
-            unknownKeyFetchAt = now
+        if keys != nil, let last = unknownKeyFetchAt,
+            !hasElapsed(milliseconds: policy.unknownKeyCoolDown * 1000, since: last, at: now)
+        {
+            return .refused(.coolingDown)
         }
-        flight = Flight(work: .fetching)
+        if let pause = pause(after: visit, policy: policy, at: now) {
+            guard visit.length(at: now) + pause <= policy.patience else {
+                return .refused(keys == nil ? .unavailable("the key set cannot be fetched") : .coolingDown)
+            }
+            return .pause(milliseconds: pause, after: failureNumber)
+        }
+        flight = Flight(work: .fetching, isForUnknownKey: keys != nil)
         return .lead
     }
 
@@ -90,8 +115,9 @@ struct KeySetState {
 
     /// Whether the caller is to fetch, because the set is old enough.
     mutating func beginRenewal(policy: KeySetPolicy, at now: Timestamp) -> Bool {
-        guard isArchiveLoaded, keys != nil, flight == nil, hasElapsed(policy.renewalAge, since: fetchedAt, at: now),
-            failedAt.map({ hasElapsed(policy.unknownKeyCoolDown, since: $0, at: now) }) ?? true
+        guard isArchiveLoaded, keys != nil, flight == nil,
+            hasElapsed(milliseconds: policy.renewalAge * 1000, since: fetchedAt, at: now),
+            failedAt.map({ hasElapsed(milliseconds: policy.unknownKeyCoolDown * 1000, since: $0, at: now) }) ?? true
         else { return false }
         flight = Flight(work: .fetching)
         return true
@@ -104,20 +130,43 @@ struct KeySetState {
         return true
     }
 
-    /// Whether the caller is to fetch, because there is nothing.
-    mutating func beginFirstFetch(policy: KeySetPolicy, at now: Timestamp) -> Bool {
+    /// What is to be done until there is a set: nil when one is held.
+    mutating func firstStep(_ visit: Visit, policy: KeySetPolicy, at now: Timestamp) -> Step? {
         dropExpired(policy: policy, at: now)
-        guard isArchiveLoaded, keys == nil, flight == nil, mayRetry(policy: policy, at: now) else { return false }
+        guard keys == nil else { return nil }
+        guard flight == nil else { return .wait }
+        guard isArchiveLoaded else {
+            flight = Flight(work: .loading)
+            return .loadArchive
+        }
+        // Nobody waits for this one: the longer pause.
+        if let pause = pause(after: visit, longest: policy.unknownKeyCoolDown * 1000, policy: policy, at: now) {
+            return .pause(milliseconds: pause, after: failureNumber)
+        }
         flight = Flight(work: .fetching)
-        return true
+        return .lead
     }
 
     // MARK: Ending work
+
+    /// Whether the operator is to be told of a failure: of the first in a row, then once a minute.
+    mutating func isFailureToTell(at now: Timestamp) -> Bool {
+        if let toldAt, !hasElapsed(milliseconds: 60_000, since: toldAt, at: now) { return false }
+        toldAt = now
+        return true
+    }
+
+    /// Whether the operator was told that fetches fail, and does not know yet that they no longer do.
+    mutating func isRecoveryToTell() -> Bool {
+        defer { toldAt = nil }
+        return toldAt != nil
+    }
 
     /// A fetch succeeded with at least one usable key.
     mutating func endFetch(keys: JWKSet, at now: Timestamp) -> Resumption {
         self.keys = keys
         fetchedAt = now
+        if flight?.isForUnknownKey == true { unknownKeyFetchAt = now }
         failures = 0
         failedAt = nil
         return endFlight()
@@ -135,6 +184,7 @@ struct KeySetState {
         // A cancelled fetch with nobody waiting says nothing about Apple.
         if !wasCancelled || waiterCount > 0 {
             failures = min(failures + 1, 16)
+            failureNumber &+= 1
             failedAt = now
         }
         return endFlight()
@@ -183,14 +233,25 @@ struct KeySetState {
         if keys != nil, now >= fetchedAt.adding(seconds: policy.maximumAge) { keys = nil }
     }
 
-    private func mayRetry(policy: KeySetPolicy, at now: Timestamp) -> Bool {
-        guard let failedAt, failures > 0 else { return true }
-        let pause = min(policy.firstRetryPause << (failures - 1), policy.unknownKeyCoolDown)
-        return hasElapsed(pause, since: failedAt, at: now)
+    /// Milliseconds until the next fetch may begin; nil when it may at once.
+    private func pause(after visit: Visit, policy: KeySetPolicy, at now: Timestamp) -> Int64? {
+        // With a set at hand only what it lacks waits; without one, everybody does.
+        pause(
+            after: visit, longest: keys == nil ? policy.longestPause : policy.unknownKeyCoolDown * 1000,
+            policy: policy, at: now)
+    }
+
+    private func pause(
+        after visit: Visit, longest: Int64, policy: KeySetPolicy, at now: Timestamp
+    ) -> Int64? {
+        guard let failedAt, failures > 0, visit.pausedAfter != failureNumber else { return nil }
+        let pause = min(policy.firstPause << (failures - 1), longest)
+        if hasElapsed(milliseconds: pause, since: failedAt, at: now) { return nil }
+        return pause - (now.milliseconds - failedAt.milliseconds)
     }
 
     /// A moment in the future counts as long past: the clock was set back, and waiting for it could take for ever.
-    private func hasElapsed(_ seconds: Int64, since moment: Timestamp, at now: Timestamp) -> Bool {
-        now < moment || now >= moment.adding(seconds: seconds)
+    private func hasElapsed(milliseconds: Int64, since moment: Timestamp, at now: Timestamp) -> Bool {
+        now < moment || now >= moment.adding(milliseconds: milliseconds)
     }
 }

@@ -1,8 +1,18 @@
 #define _GNU_SOURCE 1
 #include "CLinux.h"
 #include <signal.h>
+#include <sys/resource.h>
 
 #define MOST_DESCRIPTORS 1024
+#define MOST_CLOSED_ONE_BY_ONE 1048576
+
+/// Above the soft limit nothing is open, unless the limit was lowered after that: what is ours is closed by execve(2).
+static void close_each_from(int first) {
+    struct rlimit limit = {.rlim_cur = MOST_CLOSED_ONE_BY_ONE};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    int end = limit.rlim_cur < MOST_CLOSED_ONE_BY_ONE ? (int)limit.rlim_cur : MOST_CLOSED_ONE_BY_ONE;
+    for (int number = first; number < end; number++) close(number);
+}
 
 /// What follows fork(2) calls nothing but functions that are async-signal-safe: another thread may have held any lock.
 static void become(const char *path, char *const *arguments, char *const *environment, char *number,
@@ -17,12 +27,13 @@ static void become(const char *path, char *const *arguments, char *const *enviro
     // First above all of the places, so that none is overwritten before it was copied.
     int moved[MOST_DESCRIPTORS];
     for (int index = 0; index < count; index++) {
-        moved[index] = fcntl(descriptors[index], F_DUPFD, 3 + count);
+        moved[index] = fcntl(descriptors[index], F_DUPFD_CLOEXEC, 3 + count);
         if (moved[index] < 0) _exit(126);
     }
     for (int index = 0; index < count; index++)
         if (dup2(moved[index], 3 + index) < 0) _exit(126);
-    close_range(3 + count, ~0U, 0);
+    // A kernel before 5.9 has no such call, and a filter may refuse it.
+    if (close_range(3 + count, ~0U, 0) != 0) close_each_from(3 + count);
     unsigned int process = (unsigned int)getpid();
     char digits[10];
     int length = 0;

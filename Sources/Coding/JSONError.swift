@@ -21,6 +21,7 @@ package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         case tooDeep = "arrays and objects are nested deeper than allowed"
         case unexpectedEnd = "the text ends too early"
         case unexpectedByte = "this byte may not stand here"
+        case trailingComma = "this comma is followed by no value"
         case trailingData = "there is more after the value"
         case byteOrderMark = "the text starts with a byte order mark"
         case invalidNumber = "this is no number"

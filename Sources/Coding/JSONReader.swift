@@ -126,7 +126,12 @@ package struct JSONReader {
             index += 1
             return true
         case UInt8(ascii: ","):
+            let comma = index
             index += 1
+            skipWhitespace()
+            if index < bytes.count, bytes[index] == bracket {
+                throw JSONError(reason: .trailingComma, offset: comma)
+            }
             return false
         default: throw failure(.unexpectedByte)
         }

@@ -49,6 +49,21 @@ internal import COpenSSL
         }
     }
 
+    /// Both halves, in the older form of the key's type (RFC 5915, RFC 8017 §A.1.2): what `parsePrivate` reads.
+    func privateDER() throws(KeyError) -> SecretBytes {
+        defer { ErrorQueue.clear() }
+        let count = unsafe i2d_PrivateKey(pointer, nil)
+        guard count > 0 else { throw .internalFailure }
+        var written: Int32 = 0
+        // Safe: the buffer has the bytes OpenSSL asked for just before.
+        let bytes = unsafe SecretBytes(count: Int(count)) { buffer in
+            var cursor = unsafe buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            written = unsafe i2d_PrivateKey(pointer, &cursor)
+        }
+        guard written == count else { throw .internalFailure }
+        return bytes
+    }
+
     /// Whether the public half is valid for its type: for EC, a point of the curve other than infinity.
     var hasValidPublicHalf: Bool { unsafe passes(EVP_PKEY_public_check) }
 

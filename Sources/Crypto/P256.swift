@@ -58,19 +58,7 @@ package struct P256PrivateKey: Sendable {
     }
 
     /// Both halves as SEC 1 DER (RFC 5915), for `init(der:)`: to be sealed and nothing else.
-    package func derRepresentation() throws(KeyError) -> SecretBytes {
-        defer { ErrorQueue.clear() }
-        let count = unsafe i2d_PrivateKey(key.pointer, nil)
-        guard count > 0 else { throw .internalFailure }
-        var written: Int32 = 0
-        // Safe: the buffer has the bytes OpenSSL asked for just before.
-        let bytes = unsafe SecretBytes(count: Int(count)) { buffer in
-            var cursor = unsafe buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
-            written = unsafe i2d_PrivateKey(key.pointer, &cursor)
-        }
-        guard written == count else { throw .internalFailure }
-        return bytes
-    }
+    package func derRepresentation() throws(KeyError) -> SecretBytes { try key.privateDER() }
 
     package var publicKey: P256PublicKey {
         P256PublicKey(key: ECPublicKey(key: key, curve: .p256))

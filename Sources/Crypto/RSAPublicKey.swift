@@ -8,6 +8,8 @@ package struct RSAPublicKey: Sendable {
     private let verifier: EVPVerifier
     /// Bytes of the modulus, and so of every signature.
     private let signatureCount: Int
+    /// Of modulus and exponent: what makes two keys the same.
+    private let digest: Digest256
 
     /// - Parameters:
     ///   - modulus: big-endian; leading zeros are allowed.
@@ -23,6 +25,7 @@ package struct RSAPublicKey: Sendable {
         // An even modulus is no product of two large primes.
         guard modulus[modulus.count - 1] & 1 == 1 else { throw .malformed }
         guard !InfineonMark.isPresent(in: modulus) else { throw .weakGenerator }
+        digest = SHA256.hash([UInt8(exponent.count)] + exponent + modulus)
         // A parameter holds an integer in the machine's byte order (OSSL_PARAM(3)).
         var n = Self.nativeEndian(modulus)
         var e = Self.nativeEndian(exponent)
@@ -57,6 +60,10 @@ package struct RSAPublicKey: Sendable {
     private static func nativeEndian(_ bytes: [UInt8]) -> [UInt8] {
         1.littleEndian == 1 ? bytes.reversed() : bytes
     }
+}
+
+extension RSAPublicKey: Equatable {
+    package static func == (left: Self, right: Self) -> Bool { left.digest == right.digest }
 }
 
 /// The mark of keys made by Infineon's RSALib ("ROCA", CVE-2017-15361): modulo each of many small primes, the modulus

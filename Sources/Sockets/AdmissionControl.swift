@@ -76,7 +76,7 @@ package final class AdmissionControl: Sendable {
     package func admit(_ address: IPAddress) -> Bool {
         let isExempt = exempt(address)
         return counts.withLock { counts in
-            let key = Self.key(address)
+            let key = address.subscriber
             let here = counts.perAddress[key, default: 0]
             guard counts.total < maximum else {
                 counts.tally.refused += 1
@@ -102,12 +102,12 @@ package final class AdmissionControl: Sendable {
     package func move(from old: IPAddress, to new: IPAddress) -> Bool {
         let isExempt = exempt(new)
         return counts.withLock { counts in
-            let key = Self.key(new)
+            let key = new.subscriber
             guard isExempt || counts.perAddress[key, default: 0] < maximumPerAddress else {
                 counts.tally.refusedByAddress += 1
                 return false
             }
-            Self.remove(Self.key(old), &counts)
+            Self.remove(old.subscriber, &counts)
             counts.perAddress[key, default: 0] += 1
             return true
         }
@@ -116,7 +116,7 @@ package final class AdmissionControl: Sendable {
     func release(_ address: IPAddress) {
         counts.withLock { counts in
             counts.total -= 1
-            Self.remove(Self.key(address), &counts)
+            Self.remove(address.subscriber, &counts)
         }
     }
 
@@ -125,14 +125,6 @@ package final class AdmissionControl: Sendable {
             counts.perAddress[key] = here - 1
         } else {
             counts.perAddress[key] = nil
-        }
-    }
-
-    /// One subscriber holds a whole IPv6 /64.
-    private static func key(_ address: IPAddress) -> IPAddress {
-        switch address {
-        case .v4: address
-        case .v6(let high, _): .v6(high, 0)
         }
     }
 }

@@ -5,6 +5,8 @@ package final class BufferPool: @unchecked Sendable {
     /// What a fresh buffer holds, in bytes.
     package static let size = 8192
     private static let kept = 64
+    /// How large an output may have grown and be kept: after a crowd they are all that is left of it.
+    private static let largestOutput = 16_384 + size
     private var buffers: [[UInt8]] = []
     private var outputs: [[UInt8]] = []
 
@@ -23,7 +25,7 @@ package final class BufferPool: @unchecked Sendable {
     }
 
     package func giveOutput(_ output: consuming [UInt8]) {
-        guard outputs.count < Self.kept, output.capacity <= 65_536 else { return }
+        guard outputs.count < Self.kept, output.capacity <= Self.largestOutput else { return }
         output.removeAll(keepingCapacity: true)
         outputs.append(output)
     }
@@ -32,5 +34,11 @@ package final class BufferPool: @unchecked Sendable {
     package func give(_ buffer: consuming [UInt8]) {
         guard buffers.count < Self.kept, buffer.count == Self.size else { return }
         buffers.append(buffer)
+    }
+
+    /// Lets go of all that wait: a crowd has left, and the next connections are few.
+    package func removeAll() {
+        buffers = []
+        outputs = []
     }
 }

@@ -359,7 +359,9 @@ internal import Synchronization
     /// - Returns: how many were closed.
     func shed(_ count: Int, of admission: AdmissionControl) -> Int {
         assertOnLoop()
-        var candidates = slots.compactMap { slot in slot.channel.flatMap { $0.isExpendable(among: admission) ? $0 : nil } }
+        var candidates = slots.compactMap { slot in
+            slot.channel.flatMap { $0.isExpendable(among: admission) ? $0 : nil }
+        }
         if candidates.count > count { candidates.sort { $0.deadline < $1.deadline } }
         var closed = 0
         for channel in candidates where closed < count && channel.giveWay() { closed += 1 }

@@ -6,14 +6,17 @@ internal import Synchronization
 package final class EventLoopGroup: Sendable {
     package let loops: [EventLoop]
 
-    /// - Parameter count: loops to make; 0 makes one per core the process may run on.
+    /// As many as `server.threads` may ask for: each has listening sockets, all of which a successor inherits.
+    private static let mostByDefault = 256
+
+    /// - Parameter count: loops to make; 0 makes one per core the process may run on, up to 256.
     package init(count: Int) throws(SystemError) {
         // A peer that closes early must show as EPIPE on the write, never as a signal.
         _ = signal(SIGPIPE, SIG_IGN)
         // A file that reached its limit must show as EFBIG on the write, like a full disk.
         _ = signal(SIGXFSZ, SIG_IGN)
         var loops: [EventLoop] = []
-        for index in 0..<(count > 0 ? count : Int(bramley_available_cores())) {
+        for index in 0..<(count > 0 ? count : min(Int(bramley_available_cores()), Self.mostByDefault)) {
             loops.append(try EventLoop(index: index))
         }
         self.loops = loops
@@ -31,6 +34,14 @@ package final class EventLoopGroup: Sendable {
         }
         for loop in loops { loop.stop() }
         for thread in threads { _ = pthread_join(thread, nil) }
+    }
+
+    /// Waits on the loop of the caller, or on the first one; false when that began to drain first.
+    package func sleep(milliseconds: Int64) async -> Bool {
+        let loop = loops.first { $0.isOnLoop } ?? loops[0]
+        return await withTaskExecutorPreference(loop) {
+            await loop.sleep(until: Deadline.now.adding(milliseconds: milliseconds))
+        }
     }
 
     /// Stops accepting and ends what is idle; requests in flight go on.

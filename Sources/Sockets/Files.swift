@@ -93,11 +93,11 @@ package enum Files {
         _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
     }
 
-    /// Writes one line to standard error: one write(2), so that lines of several threads, and of processes that share
-    /// the pipe, stay whole (POSIX keeps writes up to PIPE_BUF together).
+    /// Writes lines to standard error, and waits for whoever reads them: one write(2), so that lines of several threads,
+    /// and of processes that share the pipe, stay whole (POSIX keeps writes up to PIPE_BUF together).
     /// - Returns: how many bytes were written: all of them, unless it failed.
-    @discardableResult package static func writeToStandardError(_ line: [UInt8]) -> Int {
-        writeUntilFailure(line, to: STDERR_FILENO)
+    @discardableResult package static func writeToStandardError(_ lines: [UInt8]) -> Int {
+        writeUntilFailure(lines, to: STDERR_FILENO)
     }
 
     fileprivate static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
@@ -112,10 +112,15 @@ package enum Files {
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
                 return unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
             }
-            if count > 0 {
+            if count >= 0 {
                 written += count
-            } else if count < 0 && errno != EINTR {
-                return written
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            // Somebody else who shares it made it non-blocking.
+            case EAGAIN where descriptor == STDERR_FILENO: StandardStream.error.waitUntilWritable()
+            default: return written
             }
         }
         return written

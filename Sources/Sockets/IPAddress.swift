@@ -16,6 +16,14 @@ extension IPAddress {
         return self
     }
 
+    /// Whose it is, where addresses are counted: one subscriber has a whole IPv6 /64, and could use every address of it.
+    package var subscriber: IPAddress {
+        switch normalized {
+        case .v4(let value): .v4(value)
+        case .v6(let high, _): .v6(high, 0)
+        }
+    }
+
     /// Whether only this host can have it: 127.0.0.0/8 or ::1.
     package var isLoopback: Bool {
         switch normalized {

@@ -29,15 +29,19 @@ internal import Glibc
     package var isReused = false
     let descriptor: Int32
     /// Whether a read is worth trying: epoll said so, and no call has said EAGAIN since.
-    package private(set) var isReadable = true
+    package internal(set) var isReadable = true
     private var isWritable = true
-    private var sawHangUp = false
-    private var isClosed = false
+    private(set) var sawHangUp = false
+    private(set) var isClosed = false
     private var reader: UnsafeContinuation<Wake, Never>?
     private var writer: UnsafeContinuation<Wake, Never>?
     private var isParked = false
+    /// Counts the turns its task had: one ends where it waits, and where it lets the others go first.
+    package internal(set) var turn = 0
+    /// Bytes that came in this turn, as the socket has them: whatever protocol is spoken, they cost about the same.
+    var turnBytes = 0
     private let admission: AdmissionControl?
-    private var tls: TLSSession?
+    private(set) var tls: TLSSession?
 
     /// Whether nothing is in flight: set by the server between requests, so that draining may end the wait.
     package var isIdle = false
@@ -83,9 +87,14 @@ internal import Glibc
 
     // MARK: Reading
 
-    /// Reads at least one byte into `bytes[offset...]`; 0 at the end of the stream.
+    /// Reads at least one byte into `bytes[offset...]`; 0 at the end of the stream. Who always has something for us waits
+    /// for the others every `bytesPerTurn`, and is not exempt from the clock.
     package func read(into bytes: inout [UInt8], at offset: Int) async throws(StreamError) -> Int {
         while true {
+            if isTurnOver {
+                await endTurn()
+                if deadline <= loop.now { throw .deadline }
+            }
             if let count = try tryReading(into: &bytes, at: offset) { return count }
             try await waitUntilReadable()
         }
@@ -131,6 +140,7 @@ internal import Glibc
             // A short read emptied the socket: the next bytes raise a new edge. Not after a hang-up, whose edge has
             // been and gone.
             if count < buffer.count && !sawHangUp { isReadable = false }
+            turnBytes += count
         case .wouldBlock: isReadable = false
         case .failed: break
         }
@@ -171,6 +181,7 @@ internal import Glibc
             unsafe assert(reader == nil, "two tasks read from one stream")
             // Invariant: `resumeReader` takes the continuation out before it resumes it, so it is resumed exactly
             // once; the loop keeps this channel registered until then.
+            beginTurn()
             try Self.check(await unsafe withUnsafeContinuation { unsafe reader = $0 })
         }
     }
@@ -184,8 +195,9 @@ internal import Glibc
     // MARK: Writing
 
     /// Hands all of `bytes` to the kernel, waiting as often as it must.
-    package func write(_ bytes: [UInt8]) async throws(StreamError) {
-        var sent = 0
+    /// - Parameter offset: how many of them it has already.
+    package func write(_ bytes: [UInt8], from offset: Int = 0) async throws(StreamError) {
+        var sent = offset
         while sent < bytes.count {
             sent += try tryWriting(bytes, from: sent)
             if sent < bytes.count { try await waitUntilWritable() }
@@ -226,6 +238,7 @@ internal import Glibc
             try checkBeforeWaiting()
             unsafe assert(writer == nil, "two tasks write to one stream")
             // Invariant: as for the reader.
+            beginTurn()
             try Self.check(await unsafe withUnsafeContinuation { unsafe writer = $0 })
         }
     }
@@ -381,9 +394,6 @@ internal import Glibc
         resumeBoth(.aborted)
     }
 
-    /// At most so many bytes are thrown away before the other connections have their turn.
-    private static var bytesPerTurn: Int { 65_536 }
-
     /// Closes because the peer's time is up. What it has not taken by now is thrown away, by a reset: the kernel would
     /// keep it, up to some megabytes, for as long as the peer takes a byte now and then.
     package func abandon() {
@@ -413,14 +423,12 @@ internal import Glibc
         } catch {
             return close()
         }
+        // Closed meanwhile, the descriptor may be another's.
         while !isClosed, loop.now < taken, bramley_unsent_bytes(descriptor) > 0 {
-            // No event tells when it is taken: a look now and then.
+            // No event tells when it is taken: a look now and then. One tells when the connection breaks.
             isReadable = false
             setDeadline(min(taken, loop.now.adding(milliseconds: silence)))
             try? await waitUntilReadable()
-            // Closed meanwhile, the descriptor may be another's.
-            if isClosed { return }
-            if SystemCalls.pendingError(descriptor) != 0 { return close() }
         }
         abandon()
     }
@@ -429,21 +437,15 @@ internal import Glibc
     private func discardInput(silence: Int64, until deadline: Deadline) async throws(StreamError) {
         var scratch = loop.buffers.take()
         defer { loop.buffers.give(scratch) }
-        var left = Self.bytesPerTurn
         while loop.now < deadline {
             setDeadline(min(deadline, loop.now.adding(milliseconds: silence)))
             do throws(StreamError) {
-                let count = try await readRaw(into: &scratch)
-                if count == 0 { return }
-                left -= count
+                if try await readRaw(into: &scratch) == 0 { return }
             } catch {
                 if error == .deadline { return }
                 throw error
             }
-            if left <= 0 {
-                left = Self.bytesPerTurn
-                await Task.yield()
-            }
+            if isTurnOver { await endTurn() }
         }
     }
 

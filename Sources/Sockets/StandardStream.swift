@@ -35,7 +35,7 @@ package enum StandardStream: Int32, Sendable {
             switch errno {
             case EINTR: continue
             // Somebody else who shares the terminal made it non-blocking.
-            case EAGAIN: _ = events(POLLOUT, timeout: -1)
+            case EAGAIN: waitUntilWritable()
             case let code: throw SystemError(call: "write", code: code)
             }
         }
@@ -47,6 +47,10 @@ package enum StandardStream: Int32, Sendable {
     /// Waits until something can be read, be it the end.
     /// - Returns: whether it can, after so many milliseconds at the latest.
     package func hasSomething(within milliseconds: Int32) -> Bool { events(POLLIN, timeout: milliseconds) != 0 }
+
+    func waitUntilWritable() {
+        _ = events(POLLOUT, timeout: -1)
+    }
 
     private func events(_ wanted: Int32, timeout: Int32) -> Int16 {
         var poll = pollfd(fd: rawValue, events: Int16(wanted), revents: 0)

@@ -100,8 +100,19 @@ package struct Successor: Sendable {
         return signal == 0 ? "exit code \(status >> 8 & 0xFF)" : "signal \(signal)"
     }
 
-    package func end() {
+    /// Ends one that is given up, and returns when it has ended and nothing of it is left: SIGTERM, and SIGKILL if it is
+    /// still there `grace` milliseconds later. One that lives on would hold the listening sockets and the lock.
+    ///
+    /// When the loop drains there is nothing left to wait with: SIGKILL at once.
+    package func giveUp(on loop: EventLoop, grace: Int64 = 5_000) async {
         _ = kill(process, SIGTERM)
+        let limit = loop.now.adding(milliseconds: grace)
+        while ending() == nil {
+            let isDraining = await !loop.sleep(until: loop.now.adding(milliseconds: 10))
+            if isDraining || loop.now >= limit { _ = kill(process, SIGKILL) }
+            // Whoever adopts our children reaps it.
+            if isDraining { return }
+        }
     }
 
     /// Calls `body` with the texts, which end with NUL, as C has lists of them.

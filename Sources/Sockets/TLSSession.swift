@@ -7,14 +7,21 @@ internal import Glibc
 /// Loop-bound like the stream that owns it; not Sendable.
 @safe final class TLSSession {
     /// What may come in without a byte of content in it. The longest record is 16,645 bytes; whoever sends more than
-    /// this keeps us busy (KeyUpdate, renegotiation) or sends a hello of a size that no client has.
+    /// this keeps us busy (KeyUpdate, renegotiation) or sends a hello of a size that no client has. The handshake is
+    /// counted by whole records, so that the same bytes get the same answer however they are cut into segments.
     static let maximumSilence = 32_768
+    /// In place of the header of a record that is beyond that: announced to be longer than any may be. OpenSSL answers
+    /// with a fatal alert, enciphered where one has to be (RFC 8446 §5.1, §6.2).
+    private static let excessiveRecord: [UInt8] = [22, 3, 3, 0xFF, 0xFF]
 
     private let ssl: OpaquePointer
     private let context: TLSContext
     private unowned let stream: SocketStream
-    /// What the caller had read already.
+    /// What has been read and OpenSSL has not been given: by the caller before TLS began, or together with the record
+    /// that the handshake wanted.
     private var head: ArraySlice<UInt8> = []
+    /// What OpenSSL has still to be given of the handshake's current record.
+    private var recordLeft = 0
     /// Handshake messages of ours that the kernel has not got. They leave in one send(2) a flight, and what comes last
     /// together with the first bytes of content.
     private var pending: [UInt8] = []
@@ -232,10 +239,9 @@ internal import Glibc
 
     /// For OpenSSL: bytes of the peer.
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> SystemCalls.Transfer {
+        if isHandshaking { return unsafe receiveHandshake(buffer) }
         if !head.isEmpty {
-            let count = min(head.count, buffer.count)
-            unsafe buffer.copyBytes(from: head.prefix(count))
-            head = count == head.count ? [] : head.dropFirst(count)
+            let count = unsafe takeHead(buffer, atMost: head.count)
             silence += count
             return .moved(count)
         }
@@ -252,6 +258,46 @@ internal import Glibc
         case .failed(let code): systemError = code
         }
         return outcome
+    }
+
+    /// At most one record at a time, and none of it before its header is whole: what comes behind the handshake is not
+    /// counted, and one record too many is not begun.
+    private func receiveHandshake(_ buffer: UnsafeMutableRawBufferPointer) -> SystemCalls.Transfer {
+        // OpenSSL reads on behind the header that it was to refuse: there is nothing more for it.
+        guard silence <= Self.maximumSilence else { return .failed(EMSGSIZE) }
+        while head.count < (recordLeft > 0 ? 1 : Self.excessiveRecord.count) {
+            let outcome = unsafe stream.receive(buffer)
+            switch outcome {
+            case .moved(let count) where count > 0:
+                unsafe head.append(contentsOf: buffer[..<count])
+            case .moved:
+                sawEnd = true
+                return outcome
+            case .wouldBlock: return outcome
+            case .failed(let code):
+                systemError = code
+                return outcome
+            }
+        }
+        if recordLeft == 0 {
+            let header = head.prefix(Self.excessiveRecord.count)
+            recordLeft = header.count + Int(header[header.startIndex + 3]) << 8 + Int(header[header.startIndex + 4])
+            silence += recordLeft
+            if silence > Self.maximumSilence {
+                unsafe buffer.copyBytes(from: Self.excessiveRecord.prefix(buffer.count))
+                return .moved(min(Self.excessiveRecord.count, buffer.count))
+            }
+        }
+        let count = unsafe takeHead(buffer, atMost: recordLeft)
+        recordLeft -= count
+        return .moved(count)
+    }
+
+    private func takeHead(_ buffer: UnsafeMutableRawBufferPointer, atMost maximum: Int) -> Int {
+        let count = min(head.count, buffer.count, maximum)
+        unsafe buffer.copyBytes(from: head.prefix(count))
+        head = count == head.count ? [] : head.dropFirst(count)
+        return count
     }
 
     /// For OpenSSL: bytes to the peer.
@@ -300,6 +346,9 @@ internal import Glibc
             return .failed(.broken(systemError == 0 ? ECONNRESET : systemError))
         default:
             hasFailed = true
+            guard silence <= Self.maximumSilence else {
+                return .failed(.tls("a handshake of more than \(Self.maximumSilence) bytes"))
+            }
             return .failed(.tls(failure()))
         }
     }

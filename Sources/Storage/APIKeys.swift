@@ -3,17 +3,19 @@ package import Crypto
 package import RelyingParty
 
 extension Database: APIKeyStore {
-    private static let columns = "k.id, k.name, k.scopes, k.created_at, k.last_used_at, k.revoked_at"
+    private static let columns = "k.id, k.name, k.scopes, k.created_at, k.last_used_at, k.revoked_at, k.expires_at"
 
     package func createAPIKey(_ key: APIKey, hash: Digest256) async throws(StoreError) {
         try await commits.write { connection, _ in
             try connection.run(
-                "INSERT INTO api_key (id, hash, name, scopes, created_at) VALUES (?, ?, ?, ?, ?)",
+                "INSERT INTO api_key (id, hash, name, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)",
                 [
                     key.id.rawValue, hash, key.name, StringList.encode(key.scopes.map(\.rawValue)),
-                    key.createdAt.milliseconds,
+                    key.createdAt.milliseconds, key.expiresAt?.milliseconds,
                 ])
-            try connection.audit(.apiKeyCreated, object: key.id.rawValue, at: key.createdAt)
+            try connection.audit(
+                .apiKeyCreated, reason: key.expiresAt.map { "expires \($0.rfc3339)" }, object: key.id.rawValue,
+                at: key.createdAt)
         }
     }
 
@@ -39,6 +41,13 @@ extension Database: APIKeyStore {
                 "UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL",
                 [now.milliseconds, id.rawValue])
             guard connection.changesCount > 0 else { return false }
+            let links = try connection.rows(
+                "SELECT id FROM account_link WHERE api_key = ? AND ended_at IS NULL AND state <> 'converting'",
+                [id.rawValue])
+            for link in links {
+                try connection.end(
+                    LinkKey(unchecked: try link.text(0)), as: .failed, failure: LinkFailure.ended.reason, at: now)
+            }
             try connection.audit(.apiKeyRevoked, object: id.rawValue, at: now)
             return true
         }
@@ -63,6 +72,7 @@ extension APIKey {
         self.init(
             id: APIKeyID(unchecked: try row.text(0)), name: try row.text(1), scopes: scopes,
             createdAt: try row.moment(3), lastUsedAt: (row[4] as Int64?).map { Timestamp(milliseconds: $0) },
-            revokedAt: (row[5] as Int64?).map { Timestamp(milliseconds: $0) })
+            revokedAt: (row[5] as Int64?).map { Timestamp(milliseconds: $0) },
+            expiresAt: (row[6] as Int64?).map { Timestamp(milliseconds: $0) })
     }
 }

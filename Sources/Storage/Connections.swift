@@ -1,5 +1,3 @@
-import GRDB
-
 /// Opens the connections of one database file, each with its pragmas.
 struct Connections: Sendable {
     let path: String
@@ -12,19 +10,15 @@ struct Connections: Sendable {
     private var cacheSize: Int { use != .command ? 8192 : 2000 }
 
     /// The one connection that writes. WAL, `synchronous=FULL`, both read back.
-    func makeWriter() throws -> SQLiteQueue {
-        var configuration = self.configuration(label: "writer")
-        configuration.prepareDatabase { connection in
-            // Deleted names and tokens are overwritten, not only unlinked.
-            try connection.execute(sql: "PRAGMA secure_delete = ON")
-        }
-        // A transaction that cannot be ended after an I/O error must not stop the process; the next batch rolls back.
-        configuration.allowsUnsafeTransactions = true
-        return try SQLiteQueue(try DatabaseQueue(path: path, configuration: configuration))
+    func openWriter() throws -> SQLiteQueue {
+        let connection = try SQLiteConnection(path: path, busyTimeout: busyTimeout)
+        // Deleted names and tokens are overwritten, not only unlinked.
+        try connection.execute(sql: "PRAGMA secure_delete = ON")
+        return SQLiteQueue(connection, label: "writer")
     }
 
-    /// Turns on the write-ahead log and full synchronisation. After opening, because set-up code before it chooses
-    /// NORMAL, which loses acknowledged commits when power fails.
+    /// Turns on the write-ahead log and full synchronisation, without which acknowledged commits are lost when power
+    /// fails. Apart from opening: the file must be known to be ours first.
     func makeDurable(_ writer: SQLiteQueue) throws {
         try writer.sync { connection in
             let mode = try connection.firstRow("PRAGMA journal_mode = WAL")?[0] as String?
@@ -50,21 +44,10 @@ struct Connections: Sendable {
     }
 
     /// A connection that only reads, for one loop or one purpose.
-    func makeReader(label: String) throws -> DatabaseQueue {
-        var configuration = self.configuration(label: label)
-        configuration.readonly = true
+    func openReader() throws -> SQLiteConnection {
+        let connection = try SQLiteConnection(path: path, isReadOnly: true, busyTimeout: busyTimeout)
         // The inner pages of the indexes of a million sessions; as much is used as was read.
-        configuration.prepareDatabase { [cacheSize] connection in
-            try connection.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
-        }
-        return try DatabaseQueue(path: path, configuration: configuration)
-    }
-
-    private func configuration(label: String) -> Configuration {
-        var configuration = Configuration()
-        configuration.label = label
-        configuration.busyMode = .timeout(Double(busyTimeout) / 1000)
-        configuration.foreignKeysEnabled = true
-        return configuration
+        try connection.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
+        return connection
     }
 }

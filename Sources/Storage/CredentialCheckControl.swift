@@ -1,7 +1,8 @@
 package import Coding
 package import RelyingParty
 
-extension Database: CredentialCheckControl {
+// The daily checks as the operator commands them.
+extension Database {
     package func checkStatus(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> CheckStatus {
         try await read { connection in
             var status = CheckStatus(
@@ -27,6 +28,9 @@ extension Database: CredentialCheckControl {
         }
     }
 
+    /// Takes brake and pauses away, and begins to count anew.
+    /// - Parameter accepting: the wave is real: dead answers held back are applied, and none is held back by the brake for
+    ///   `CheckBrake.exemption`. Else they are forgotten.
     package func resumeChecks(accepting: Bool, at now: Timestamp) async throws(StoreError) -> CheckResumption {
         let identifiers = identifiers
         return try await commits.write { connection, effects in

@@ -69,10 +69,11 @@ package final class Database: Sendable {
         let migrations = Migrations(path: path, steps: steps, origin: options.origin, keyring: keyring)
         self.migrations = migrations
         do {
-            writer = try connections.makeWriter()
+            writer = try connections.openWriter()
             try writer.sync { connection in
                 connection.auditContext = AuditContext(
-                    subjects: auditSubjects, standing: options.use == .command ? .operator : .server)
+                    subjects: auditSubjects, standing: options.use == .command ? .operator : .server,
+                    account: options.account)
                 try migrations.inspect(connection)
                 if options.use != .server { try migrations.requireCurrent(connection) }
             }
@@ -83,9 +84,9 @@ package final class Database: Sendable {
                 }
             }
             try connections.keepUncommittedInMemory(writer)
-            reader = try SQLiteQueue(try connections.makeReader(label: "reader"))
+            reader = SQLiteQueue(try connections.openReader(), label: "reader")
             foreignChanges = try ForeignChanges(
-                connection: try SQLiteQueue(try connections.makeReader(label: "foreign changes")),
+                connection: SQLiteQueue(try connections.openReader(), label: "foreign changes"),
                 invalidations: invalidations, logger: logger)
         } catch {
             throw StorageOpenError(error, path: path)
@@ -230,8 +231,8 @@ package final class Database: Sendable {
         foreignChanges.close()
         readers.close()
         counting.close()
-        try? reader.close()
-        try? writer.close()
+        reader.close()
+        writer.close()
     }
 
     /// A read in one snapshot, beside any write.
@@ -260,8 +261,7 @@ package final class Database: Sendable {
 extension Database: SessionDirectory {
     package func makeReader() throws(StoreError) -> any SessionReader {
         do {
-            return try SessionLookUpReader(
-                queue: try connections.makeReader(label: "session look-up"), limits: options.sessionLimits)
+            return SessionLookUpReader(connection: try connections.openReader(), limits: options.sessionLimits)
         } catch {
             throw StoreError(error)
         }

@@ -18,6 +18,8 @@ package struct DatabaseOptions: Sendable {
     /// The most writes that share one transaction.
     package var maximumBatch: Int
     package var use: Use
+    /// Who runs the command, as the operating system knows them: for the audit log.
+    package var account: String?
 
     /// Who opens it.
     package enum Use: Hashable, Sendable {

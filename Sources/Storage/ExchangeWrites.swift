@@ -2,7 +2,7 @@ import Coding
 package import Crypto
 package import RelyingParty
 
-extension Database: ExchangeStore {
+extension Database {
     package func beginExchange(
         _ claim: ExchangeClaim, consent: FirstConsent?
     ) async throws(StoreError) -> ExchangeClaimResult {

@@ -73,7 +73,7 @@ final class ForeignChanges: Sendable {
     }
 
     func close() {
-        try? connection.close()
+        connection.close()
     }
 
     private static func version(_ connection: SQLiteConnection) throws -> Int64 {

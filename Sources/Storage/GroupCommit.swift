@@ -201,9 +201,7 @@ final class GroupCommit: Sendable {
     private func commit(_ batch: [PendingWrite], isolating: Bool, on connection: SQLiteConnection) -> Outcome {
         let start = ContinuousClock.now
         do {
-            // Left open only when a ROLLBACK itself had failed.
-            if connection.isInsideTransaction { try connection.run("ROLLBACK") }
-            try connection.run("BEGIN IMMEDIATE")
+            try connection.begin()
         } catch {
             let failure = StoreError(error)
             metrics.failures.increment()

@@ -1,7 +1,11 @@
 package import Coding
 package import RelyingParty
 
-extension Database: UserImport {
+extension Database {
+    /// Imports some people in one transaction, in order, each with its event. New ones are `active`, whatever the
+    /// policy for sign-ups: the operator vouches for them.
+    /// - Parameter isRehearsal: says what would become of each, and writes nothing.
+    /// - Returns: one result for each, in the same order.
     package func importPeople(
         _ people: [ImportedPerson], team: TeamID, isRehearsal: Bool, at now: Timestamp
     ) async throws(StoreError) -> [ImportResult] {

@@ -1,23 +1,16 @@
 package import RelyingParty
 
-extension Database: JournalTail {
+// The journal as somebody follows it.
+extension Database {
+    /// The last `limit` entries that are wanted, and the journal's end.
     package func lastEvents(_ filter: JournalFilter, limit: Int) async throws(StoreError) -> JournalPart {
         try await read { connection in
-            var conditions = ["1"]
-            var arguments = StatementArguments()
-            if !filter.kinds.isEmpty {
-                let kinds = filter.kinds.map(\.rawValue)
-                conditions.append("e.type IN (\(kinds.map { _ in "?" }.joined(separator: ", ")))")
-                arguments += StatementArguments(kinds)
-            }
-            if let user = filter.user {
-                conditions.append("e.user = ?")
-                arguments += [user.rawValue]
-            }
+            let (condition, wanted) = filter.condition
+            var arguments = wanted
             arguments += [limit]
             let rows = try connection.rows(
                 """
-                SELECT \(JournalEntry.columns) FROM event e WHERE \(conditions.joined(separator: " AND "))
+                SELECT \(JournalEntry.columns) FROM event e WHERE \(condition)
                 ORDER BY e.sequence DESC LIMIT ?
                 """, arguments)
             let end = try connection.lastEventSequence()
@@ -26,6 +19,7 @@ extension Database: JournalTail {
         }
     }
 
+    /// What is wanted of the next `limit` entries after `position`.
     package func events(
         _ filter: JournalFilter, after position: JournalPosition, limit: Int
     ) async throws(StoreError) -> JournalPart {
@@ -42,11 +36,29 @@ extension Database: JournalTail {
         }
     }
 
+    /// The place of an entry; nil when it is not, or no longer, there.
     package func position(of id: EventID) async throws(StoreError) -> JournalPosition? {
         try await read { connection in
             try connection.integer("SELECT sequence FROM event WHERE id = ?", [id.rawValue]).map {
                 JournalPosition(sequence: $0)
             }
         }
+    }
+}
+
+extension JournalFilter {
+    /// The condition on the entry `e`, and its arguments.
+    var condition: (sql: String, arguments: StatementArguments) {
+        var conditions = ["1"]
+        var arguments = StatementArguments()
+        if !kinds.isEmpty {
+            conditions.append("e.type IN (\(kinds.map { _ in "?" }.joined(separator: ", ")))")
+            arguments += StatementArguments(kinds.map(\.rawValue))
+        }
+        if let user {
+            conditions.append("e.user = ?")
+            arguments += [user.rawValue]
+        }
+        return (conditions.joined(separator: " AND "), arguments)
     }
 }

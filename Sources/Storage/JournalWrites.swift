@@ -3,6 +3,7 @@ package import RelyingParty
 
 // The journal is written in the transaction of what it tells.
 extension SQLiteConnection {
+    /// Call it before the user's row is deleted: the entry takes the external ID from there.
     func record(
         _ kind: JournalEntry.Kind, user: UserID, session: SessionID? = nil, cause: SessionEndCause? = nil,
         fields: [String] = [], into: UserID? = nil, at now: Timestamp, identifiers: RandomIdentifier
@@ -10,7 +11,8 @@ extension SQLiteConnection {
         let id: EventID = identifiers.make(at: now)
         try run(
             """
-            INSERT INTO event (id, type, time, user, session, cause, fields, into_user) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO event (id, type, time, user, session, cause, fields, into_user, external_id)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT external_id FROM user WHERE id = ?4))
             """,
             [
                 id.rawValue, kind.rawValue, now.milliseconds, user.rawValue, session?.rawValue, cause?.rawValue,
@@ -21,15 +23,15 @@ extension SQLiteConnection {
 }
 
 extension JournalEntry {
-    static let columns = "e.id, e.type, e.time, e.user, e.session, e.cause, e.fields, e.into_user"
-    static let columnCount = 8
+    static let columns = "e.id, e.type, e.time, e.user, e.session, e.cause, e.fields, e.into_user, e.external_id"
+    static let columnCount = 9
 
     init(row: Row) throws(StoreError) {
         var cause: SessionEndCause?
         if row.hasNull(atIndex: 5) == false { cause = try row.value(5) }
         self.init(
             id: EventID(unchecked: try row.text(0)), kind: try row.value(1), time: try row.moment(2),
-            user: UserID(unchecked: try row.text(3)),
+            user: UserID(unchecked: try row.text(3)), externalID: row[8] as String?,
             session: (row[4] as String?).map { SessionID(unchecked: $0) }, cause: cause,
             fields: try StringList.decode(try row.text(6)),
             into: (row[7] as String?).map { UserID(unchecked: $0) })
@@ -53,7 +55,7 @@ extension Database: EventJournal {
     }
 
     package func eventPage(
-        after place: EventPlace?, user: UserID?, limit: Int
+        _ filter: JournalFilter, after place: EventPlace?, limit: Int
     ) async throws(StoreError) -> EventPage? {
         try await read { connection in
             var sequence: Int64 = 0
@@ -61,13 +63,14 @@ extension Database: EventJournal {
                 guard let found = try connection.sequence(of: place) else { return nil }
                 sequence = found
             }
+            let (condition, wanted) = filter.condition
             var arguments: StatementArguments = [sequence]
-            if let user { arguments += [user.rawValue] }
+            arguments += wanted
             arguments += [limit + 1]
             let rows = try connection.rows(
                 """
                 SELECT \(JournalEntry.columns), e.sequence FROM event e
-                WHERE e.sequence > ?\(user == nil ? "" : " AND e.user = ?") ORDER BY e.sequence LIMIT ?
+                WHERE e.sequence > ? AND \(condition) ORDER BY e.sequence LIMIT ?
                 """, arguments)
             // One more than asked for tells whether there is another page.
             let items = try rows.prefix(limit).map { try JournalEntry(row: $0) }

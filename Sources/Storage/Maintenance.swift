@@ -48,6 +48,11 @@ extension Database {
             DELETE FROM revocation WHERE id IN
             (SELECT id FROM revocation WHERE queued_at <= ? AND sealed_refresh_token IS NULL LIMIT ?)
             """, until: cutoffs.revocations)
+        report.consentEnds = try await delete(
+            """
+            DELETE FROM consent_end WHERE subject_hash IN
+            (SELECT subject_hash FROM consent_end WHERE noted_at <= ? ORDER BY noted_at LIMIT ?)
+            """, until: cutoffs.consentEnds)
         report.waitingIdentities = try await delete(
             """
             DELETE FROM waiting_identity WHERE id IN

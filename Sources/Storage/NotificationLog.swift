@@ -1,7 +1,9 @@
 package import Coding
 package import RelyingParty
 
-extension Database: NotificationLog {
+// Apple's notifications as the operator looks at them.
+extension Database {
+    /// At most `limit`, newest first, after `cursor`; nil outcome does not narrow.
     package func notifications(
         outcome: NotificationOutcome?, after cursor: NotificationCursor?, limit: Int
     ) async throws(StoreError) -> NotificationPage {
@@ -34,6 +36,8 @@ extension Database: NotificationLog {
         try await read { connection in try connection.recordedNotification(id) }
     }
 
+    /// Applies one again as if it arrived now, in one transaction with its new outcome: one about somebody who was not
+    /// known, or of a type that was not.
     package func replayNotification(
         _ id: String, team: TeamID, at now: Timestamp
     ) async throws(StoreError) -> NotificationReplay {

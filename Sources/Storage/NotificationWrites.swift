@@ -64,7 +64,7 @@ struct NotificationChanges {
             let row = try connection.firstRow(
                 """
                 SELECT \(UserColumns.list), i.id, (SELECT max(l.last_sign_in_issued_at) FROM apple_identity l
-                WHERE l.id = i.id OR l.moved_to = i.id), u.email_event_at FROM apple_identity i
+                WHERE l.id = i.id OR l.moved_to = i.id) FROM apple_identity i
                 JOIN user u ON u.id = i.user WHERE i.id = ?
                 """, [identity])
         else {
@@ -76,8 +76,7 @@ struct NotificationChanges {
         if notification.isAboutEmail, !subject.isCalled(name), !subject.user.has(notification.email) { return .stale }
         let effect = NotificationEffect(
             of: notification, lastSignIn: try row.moment(UserColumns.count + 1),
-            lastEmailEvent: (row[UserColumns.count + 2] as Int64?).map { Timestamp(milliseconds: $0) },
-            onAccountDeleted: policy)
+            told: try connection.lastTold(of: subject.user.id), address: subject.user.email, onAccountDeleted: policy)
         switch effect {
         case .unknownType: return .unknownType
         case .stale: return .stale
@@ -102,7 +101,9 @@ struct NotificationChanges {
         let hashes = subjectHashes.all(team, name)
         erases = try connection.wasDeleted(hashes)
         guard notification.kind == .consentRevoked || notification.kind == .accountDeleted else { return }
-        try connection.noteEnd(hashes, upTo: notification.eventTime, at: now)
+        try connection.noteEnd(
+            [subjectHashes.current(team, name)] + connection.transferHashes(hashes), upTo: notification.eventTime,
+            at: now)
         // A name that came later belongs to a consent that holds.
         try connection.forgetFirstConsent(of: name, team: team, before: notification.eventTime)
     }
@@ -113,6 +114,10 @@ struct NotificationChanges {
         try connection.run(
             "UPDATE user SET email_forwarding = ?, email_event_at = ?, updated_at = ? WHERE id = ?",
             [isOn, notification.eventTime.milliseconds, now.milliseconds, subject.user.id.rawValue])
+        // It says too that this was the address at that time.
+        if subject.user.has(notification.email) {
+            try connection.noteTold(email: notification.eventTime, ofIdentity: subject.identity)
+        }
         try connection.record(
             isOn ? .emailEnabled : .emailDisabled, user: subject.user.id, at: now, identifiers: identifiers)
         effects.invalidations.append(.user(subject.user.id))
@@ -186,12 +191,8 @@ struct NotificationChanges {
         let linked = try connection.leavingIdentities(where: "i.id = ?1 OR i.moved_to = ?1", [subject.identity])
         for identity in linked {
             try connection.queueRevocations(identity, hashes: subjectHashes, at: now)
-            try connection.eraseTraces(
-                of: identity.subject, team: identity.team, before: notification.eventTime)
-        }
-        for identity in linked {
-            let hashes = subjectHashes.all(identity.team, identity.subject)
-            try connection.noteEnd(hashes, upTo: notification.eventTime, at: now)
+            try connection.eraseTraces(of: identity, hashes: subjectHashes, before: notification.eventTime)
+            try connection.noteEnd(subjectHashes.names(of: identity), upTo: notification.eventTime, at: now)
         }
         try connection.run("DELETE FROM apple_identity WHERE id IN \(Self.linked)", [subject.identity])
         let user = subject.user.id

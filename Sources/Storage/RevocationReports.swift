@@ -1,7 +1,10 @@
 package import Coding
 package import RelyingParty
 
-extension Database: RevocationReports {
+// The queue of revocations as the operator sees and hurries it.
+extension Database {
+    /// At most `limit` entries that Apple has not acknowledged, in the order they were queued, after the entry `id`. A
+    /// deletion of which there was no token to revoke is none.
     package func revocations(
         after id: Int64?, limit: Int, at now: Timestamp
     ) async throws(StoreError) -> [RevocationReport] {
@@ -15,6 +18,9 @@ extension Database: RevocationReports {
         }
     }
 
+    /// Makes everything that waits due now; what was given up has no token left, and what Apple is being asked about is
+    /// left alone.
+    /// - Returns: how many entries are due.
     package func retryRevocations(at now: Timestamp) async throws(StoreError) -> Int {
         try await commits.write { connection, _ in
             try connection.run(

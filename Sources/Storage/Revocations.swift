@@ -114,14 +114,14 @@ extension SQLiteConnection {
         }
     }
 
-    /// Whether anything is queued about this person, or kept of what was.
-    func hasRevocations(_ subjectHashes: [[UInt8]]) throws -> Bool {
-        for hash in subjectHashes {
-            let found = try integer(
-                "SELECT 1 FROM revocation WHERE subject_hash = ?1 OR transfer_hash = ?1 LIMIT 1", [hash])
-            if found != nil { return true }
+    /// By what else people of these hashes, who were deleted, may be met by the team they were on the way to.
+    func transferHashes(_ subjectHashes: [[UInt8]]) throws -> [[UInt8]] {
+        try subjectHashes.flatMap { hash in
+            try rows(
+                "SELECT DISTINCT transfer_hash FROM revocation WHERE subject_hash = ? AND transfer_hash IS NOT NULL",
+                [hash]
+            ).map { try $0.bytes(0) }
         }
-        return false
     }
 
     /// A person who was deleted is back: what they consented to now must not be revoked.
@@ -141,31 +141,6 @@ extension SQLiteConnection {
                 SELECT 1 FROM revocation WHERE (subject_hash = ?1 OR transfer_hash = ?1) AND failure = ?2
                 AND next_attempt_at > ?3 AND next_attempt_at <= ?4 LIMIT 1
                 """, [hash, RevocationMark.inFlight, now.milliseconds, latest.milliseconds])
-            if found != nil { return true }
-        }
-        return false
-    }
-
-    /// Apple has ended whatever this person, who is deleted here, consented to up to `end`, by Apple's clock.
-    func noteEnd(_ subjectHashes: [[UInt8]], upTo end: Timestamp, at now: Timestamp) throws {
-        for hash in subjectHashes {
-            try run(
-                """
-                UPDATE revocation SET ended_at = max(coalesce(ended_at, 0), ?2), noted_at = ?3 WHERE subject_hash = ?1
-                """, [hash, end.milliseconds, now.milliseconds])
-        }
-    }
-
-    /// Whether we learnt, since this sign-in's attempt began, that Apple has ended what this deleted person consented to
-    /// at or after the sign-in's `iat`: it brings a token that is dead.
-    func hasEnded(_ subjectHashes: [[UInt8]], issuedAt: Timestamp, attemptIssuedAt: Timestamp) throws -> Bool {
-        for hash in subjectHashes {
-            let found = try integer(
-                """
-                SELECT 1 FROM revocation WHERE (subject_hash = ?1 OR transfer_hash = ?1) AND ended_at >= ?2
-                AND noted_at >= ?3 LIMIT 1
-                """,
-                [hash, issuedAt.milliseconds, attemptIssuedAt.milliseconds])
             if found != nil { return true }
         }
         return false
@@ -217,10 +192,13 @@ extension Database: RevocationQueue {
             try connection.run(
                 """
                 UPDATE revocation SET attempts = attempts + 1, next_attempt_at = NULL, failure = ?,
-                sealed_refresh_token = NULL, ended_at = max(coalesce(ended_at, 0), ?), noted_at = ?
-                WHERE id = ? AND sealed_refresh_token IS NOT NULL
-                """, [RevocationMark.done, now.milliseconds, now.milliseconds, id])
-            return connection.changesCount > 0
+                sealed_refresh_token = NULL WHERE id = ? AND sealed_refresh_token IS NOT NULL
+                """, [RevocationMark.done, id])
+            guard connection.changesCount > 0 else { return false }
+            let row = try connection.firstRow("SELECT subject_hash, transfer_hash FROM revocation WHERE id = ?", [id])
+            let hashes = [row?[0] as [UInt8]?, row?[1] as [UInt8]?].compactMap { $0 }
+            try connection.noteEnd(hashes, upTo: now, at: now)
+            return true
         }
     }
 

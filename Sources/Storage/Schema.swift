@@ -27,6 +27,11 @@ enum Schema {
         SchemaStep(name: "0012-refusals", sql: refusals),
         SchemaStep(name: "0013-links", sql: links),
         SchemaStep(name: "0014-audit", sql: audit),
+        SchemaStep(name: "0015-link-address", sql: linkAddress),
+        SchemaStep(name: "0016-apple-order", sql: appleOrder),
+        SchemaStep(name: "0017-external-ids-and-rsa-keys", sql: externalIDsAndRSAKeys),
+        SchemaStep(name: "0018-api-keys", sql: apiKeys),
+        SchemaStep(name: "0019-audit-account", sql: auditAccount),
     ]
 
     private static let people = """
@@ -354,6 +359,64 @@ enum Schema {
             api_key TEXT,
             network TEXT
         ) STRICT;
+        """
+
+    private static let linkAddress = """
+        -- Of the token in a link's address: the id alone, which is logged, opens nothing.
+        ALTER TABLE account_link ADD COLUMN address_hash BLOB;
+        """
+
+    private static let appleOrder = """
+        -- The newest word of Apple's on the user's address and its flags, and on real_user_status: iat of an identity token
+        -- or event_time. Null: none. A user's is the newest of their identities; beside last_sign_in_issued_at it costs a
+        -- sign-in no page more.
+        ALTER TABLE apple_identity ADD COLUMN email_told_at INTEGER;
+        ALTER TABLE apple_identity ADD COLUMN real_user_status_told_at INTEGER;
+        UPDATE apple_identity SET email_told_at = last_sign_in_issued_at,
+            real_user_status_told_at = last_sign_in_issued_at;
+
+        -- Up to when Apple has ended the consent of somebody whom no user stands for (any more), by Apple's clock, and when
+        -- that was learnt. subject_hash is keyed and names nobody. Outlives the user, and their return, for as long as a
+        -- sign-in of before may be in flight.
+        CREATE TABLE consent_end (
+            subject_hash BLOB PRIMARY KEY,
+            ended_at INTEGER NOT NULL,
+            noted_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX consent_end_age ON consent_end (noted_at);
+        INSERT INTO consent_end (subject_hash, ended_at, noted_at) SELECT hash, max(ended_at), max(noted_at) FROM (
+                SELECT subject_hash AS hash, ended_at, noted_at FROM revocation
+                UNION ALL SELECT transfer_hash, ended_at, noted_at FROM revocation)
+            WHERE hash IS NOT NULL AND ended_at IS NOT NULL AND noted_at IS NOT NULL GROUP BY hash;
+        """
+
+    private static let externalIDsAndRSAKeys = """
+        -- The external ID of the user at the time of the event: the user may be gone when it is read.
+        ALTER TABLE event ADD COLUMN external_id TEXT;
+
+        -- As signing_key, for RS256. A table beside it, so that a server of the version before goes on with its own.
+        CREATE TABLE rsa_signing_key (
+            id TEXT PRIMARY KEY,
+            modulus BLOB NOT NULL,
+            exponent BLOB NOT NULL,
+            sealed_private_key BLOB,
+            created_at INTEGER NOT NULL,
+            signs_from INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    private static let apiKeys = """
+        -- expires_at: null lives until it is revoked. account_link.api_key: who began it by ticket, and alone may complete
+        -- it; null for links of before, and for upgrades.
+        ALTER TABLE api_key ADD COLUMN expires_at INTEGER;
+        ALTER TABLE account_link ADD COLUMN api_key TEXT;
+        CREATE INDEX account_link_api_key ON account_link (api_key) WHERE api_key IS NOT NULL AND ended_at IS NULL;
+        CREATE INDEX user_email ON user (email COLLATE NOCASE) WHERE email IS NOT NULL;
+        """
+
+    private static let auditAccount = """
+        -- Who ran the command, as the operating system knows them.
+        ALTER TABLE audit ADD COLUMN account TEXT;
         """
 
     private static let links = """

@@ -1,7 +1,9 @@
 package import Coding
 package import RelyingParty
 
-extension Database: SessionList {
+// Sessions of everybody, as the operator sees them.
+extension Database {
+    /// At most `limit` live sessions, newest first, after `cursor`; of one user, or of all.
     package func sessions(
         of user: UserID?, after cursor: SessionCursor?, limit: Int, at now: Timestamp
     ) async throws(StoreError) -> SessionPage {
@@ -29,6 +31,9 @@ extension Database: SessionList {
         }
     }
 
+    /// Ends every session there is at `now`, in transactions of some hundred each: a server beside it waits for none of
+    /// them long. Sessions made meanwhile stay.
+    /// - Returns: how many were ended.
     package func endAllSessions(cause: SessionEndCause, at now: Timestamp) async throws(StoreError) -> Int {
         let identifiers = identifiers
         let limit = Self.maintenanceBatch
@@ -45,7 +50,9 @@ extension Database: SessionList {
     }
 }
 
-extension Database: AddressLookUp {
+// People by their address, to look at and nothing else: an address proves nothing and belongs to several.
+extension Database {
+    /// At most `limit` users with this address, ASCII case aside, oldest first.
     package func users(email: String, limit: Int) async throws(StoreError) -> [User] {
         try await read { connection in
             try connection.rows(

@@ -1,24 +1,16 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
 
 /// One loop's synchronous look-up: a read-only connection of its own and one prepared statement. The statement is
 /// reset before every answer, so no read transaction outlives a call.
 final class SessionLookUpReader: SessionReader {
-    /// Keeps the connection open.
-    private let queue: DatabaseQueue
     private let connection: SQLiteConnection
     private let limits: SessionLimits
 
-    init(queue: DatabaseQueue, limits: SessionLimits) throws {
-        self.queue = queue
+    init(connection: SQLiteConnection, limits: SessionLimits) {
+        self.connection = connection
         self.limits = limits
-        connection = try queue.unsafeRead { try SQLiteConnection($0) }
-    }
-
-    deinit {
-        connection.close()
     }
 
     func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {

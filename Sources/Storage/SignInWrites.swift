@@ -92,7 +92,7 @@ extension SQLiteConnection {
             try integer(
                 """
                 SELECT 1 FROM notification WHERE subject = ? AND event_time >= ? AND received_at >= ?
-                AND type IN ('consent-revoked', 'account-delete', 'account-deleted') LIMIT 1
+                AND \(EndQuery.isEnd) LIMIT 1
                 """,
                 [name, record.claims.issuedAt.milliseconds, record.attemptIssuedAt.milliseconds]) != nil
         }
@@ -100,10 +100,7 @@ extension SQLiteConnection {
 
     /// Whether Apple has ended, or may be ending, what this sign-in brings.
     func hasEnded(_ record: SignInRecord, hashes: [[UInt8]]) throws -> Bool {
-        if try wasRevoked(record) { return true }
-        // Nearly nobody who signs in was deleted here: one look tells.
-        guard try hasRevocations(hashes) else { return false }
-        return try isRevocationInFlight(hashes, at: record.now)
+        try wasRevoked(record) || isRevocationInFlight(hashes, at: record.now)
             || hasEnded(hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attemptIssuedAt)
     }
 
@@ -147,12 +144,14 @@ extension SQLiteConnection {
                 user: try User(row: known), identity: known[UserColumns.count] as Int64? ?? 0, isNew: false)
             try keepUser(person.user.id)
             let before = person.user.identityCredential
-            let fields = person.user.absorb(record.claims, firstConsent: consent)
+            var told = try lastTold(of: person.user.id)
+            let fields = person.user.absorb(record.claims, firstConsent: consent, told: &told)
             if person.user.identityCredential != before {
                 try write(person.user.identityCredential, toIdentity: person.identity)
                 effects.invalidations.append(.user(person.user.id))
             }
-            try update(person, fields: fields, record: record, identifiers: identifiers, effects: &effects)
+            try update(
+                person, fields: fields, told: told, record: record, identifiers: identifiers, effects: &effects)
         } else {
             let state: User.State = record.policy == .approval ? .pending : .active
             let user = User(
@@ -176,6 +175,7 @@ extension SQLiteConnection {
     }
 
     private func insert(_ user: User, record: SignInRecord) throws -> Int64 {
+        let told = LastTold(record.claims)
         try run(
             """
             INSERT INTO user (id, state, given_name, family_name, email, email_verified, email_private,
@@ -189,27 +189,35 @@ extension SQLiteConnection {
         try run(
             """
             INSERT INTO apple_identity (user, team, subject, transfer_subject, credential_state,
-            credential_changed_at, credential_cause, last_sign_in_issued_at, created_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            credential_changed_at, credential_cause, last_sign_in_issued_at, email_told_at, real_user_status_told_at,
+            created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 user.id.rawValue, record.team.rawValue, record.claims.subject.rawValue, record.claims.transferSubject,
                 user.identityCredential.state.rawValue, user.identityCredential.changedAt?.milliseconds,
-                user.identityCredential.cause.rawValue, record.claims.issuedAt.milliseconds, record.now.milliseconds,
+                user.identityCredential.cause.rawValue, record.claims.issuedAt.milliseconds,
+                told.email?.milliseconds, told.realUserStatus?.milliseconds, record.now.milliseconds,
             ])
         return lastInsertedRowID
     }
 
     private func update(
-        _ person: AdmittedPerson, fields: [String], record: SignInRecord, identifiers: RandomIdentifier,
-        effects: inout WriteEffects
+        _ person: AdmittedPerson, fields: [String], told: LastTold, record: SignInRecord,
+        identifiers: RandomIdentifier, effects: inout WriteEffects
     ) throws {
         try run(
             """
             UPDATE apple_identity SET transfer_subject =
-            CASE WHEN transfer_target IS NULL THEN coalesce(?, transfer_subject) ELSE transfer_subject END,
-            last_sign_in_issued_at = max(last_sign_in_issued_at, ?) WHERE id = ?
-            """, [record.claims.transferSubject, record.claims.issuedAt.milliseconds, person.identity])
+            CASE WHEN transfer_target IS NOT NULL THEN transfer_subject
+            WHEN ?2 >= last_sign_in_issued_at THEN coalesce(?1, transfer_subject)
+            ELSE coalesce(transfer_subject, ?1) END,
+            last_sign_in_issued_at = max(last_sign_in_issued_at, ?2), email_told_at = ?3,
+            real_user_status_told_at = ?4 WHERE id = ?5
+            """,
+            [
+                record.claims.transferSubject, record.claims.issuedAt.milliseconds, told.email?.milliseconds,
+                told.realUserStatus?.milliseconds, person.identity,
+            ])
         guard !fields.isEmpty else { return }
         try write(person.user, at: record.now)
         try self.record(

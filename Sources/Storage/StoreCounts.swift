@@ -51,7 +51,7 @@ final class CountingConnection: Sendable {
             case .open(let queue): return queue
             case .closed: throw StoreError.unavailable("the database is closed")
             case .unopened:
-                let queue = try SQLiteQueue(try connections.makeReader(label: "counts"))
+                let queue = SQLiteQueue(try connections.openReader(), label: "counts")
                 state = .open(queue)
                 return queue
             }
@@ -63,7 +63,7 @@ final class CountingConnection: Sendable {
             defer { state = .closed }
             return state
         }
-        if case .open(let queue) = open { try? queue.close() }
+        if case .open(let queue) = open { queue.close() }
     }
 }
 

@@ -55,6 +55,10 @@ extension Database {
                 conditions.append("EXISTS (SELECT 1 FROM json_each(u.groups) g WHERE g.value = ?)")
                 arguments += [group]
             }
+            if let email = filter.email {
+                conditions.append("u.email = ? COLLATE NOCASE")
+                arguments += [email]
+            }
             arguments += [limit + 1]
             let condition = conditions.isEmpty ? "" : "WHERE \(conditions.joined(separator: " AND "))"
             let rows = try connection.rows(

@@ -5,19 +5,21 @@ import Synchronization
 
 extension Database: UserDirectory {
     package func patchUser(
-        _ id: UserID, _ patch: UserPatch, at now: Timestamp
+        _ id: UserID, _ patch: UserPatch, if condition: UserCondition?, at now: Timestamp
     ) async throws(StoreError) -> UserPatchResult {
-        try await patchUser(id, at: now) { _ in patch }
+        try await patchUser(id, if: condition, at: now) { _ in patch }
     }
 
     /// A patch that depends on what the user is: no other write comes between the look and the change.
     /// - Parameter change: nil leaves the user as they are, and `patched` has them so. May be asked twice.
     package func patchUser(
-        _ id: UserID, at now: Timestamp, _ change: @escaping @Sendable (User) -> UserPatch?
+        _ id: UserID, if condition: UserCondition? = nil, at now: Timestamp,
+        _ change: @escaping @Sendable (User) -> UserPatch?
     ) async throws(StoreError) -> UserPatchResult {
         let identifiers = identifiers
         return try await commits.write { connection, effects in
             guard let before = try connection.user(id) else { return .unknown }
+            guard condition?(before) ?? true else { return .conditionFailed }
             guard let patch = change(before) else { return .patched(before) }
             var after = before
             if let externalID = patch.externalID {
@@ -65,13 +67,16 @@ extension Database: UserDirectory {
         }
     }
 
-    package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> UserDeletion {
+    package func deleteUser(
+        _ id: UserID, if condition: UserCondition?, at now: Timestamp
+    ) async throws(StoreError) -> UserDeletion {
         let identifiers = identifiers
         let subjectHashes = subjectHashes
         return try await commits.write { connection, effects in
             guard try connection.integer("SELECT 1 FROM user WHERE id = ?", [id.rawValue]) != nil else {
                 return .unknown
             }
+            if let condition, try connection.user(id).map(condition) != true { return .conditionFailed }
             var revocations = 0
             try connection.endSessions(
                 where: "s.user = ?", [id.rawValue], cause: .accountDeleted, at: now, identifiers: identifiers,
@@ -80,7 +85,7 @@ extension Database: UserDirectory {
             effects.invalidations.append(.user(id))
             for identity in try connection.leavingIdentities(where: "i.user = ?", [id.rawValue]) {
                 revocations += try connection.queueRevocations(identity, hashes: subjectHashes, at: now)
-                try connection.eraseTraces(of: identity.subject, team: identity.team)
+                try connection.eraseTraces(of: identity, hashes: subjectHashes)
             }
             // Identities, credentials and sessions go with it.
             try connection.run("DELETE FROM user WHERE id = ?", [id.rawValue])
@@ -105,9 +110,12 @@ extension SQLiteConnection {
             [team.rawValue, subject.rawValue, end?.milliseconds])
     }
 
-    /// What is kept of a person outside of their own rows: the name of an unfinished sign-in, and notifications.
+    /// What is kept of a person outside of their own rows: the name of an unfinished sign-in, and notifications. That Apple
+    /// ended their consent stays, by a hash.
     /// - Parameter end: when Apple says the person ended it; nil for a deletion here, which ends all there is.
-    func eraseTraces(of subject: AppleSubject, team: TeamID, before end: Timestamp? = nil) throws {
+    func eraseTraces(of identity: LeavingIdentity, hashes: SubjectHashes, before end: Timestamp? = nil) throws {
+        let (subject, team) = (identity.subject, identity.team)
+        try keepEnd(of: identity, hashes: hashes)
         try forgetFirstConsent(of: subject, team: team, before: end)
         try forgetLinks(of: subject, team: team, before: end)
         try run("UPDATE notification SET payload = NULL, subject = NULL WHERE subject = ?", [subject.rawValue])

@@ -22,6 +22,24 @@ extension SQLiteConnection {
         try firstRow(UserQuery.byID, [id.rawValue]).map { try User(row: $0) }
     }
 
+    /// When Apple spoke last of this person, by whichever identity.
+    func lastTold(of user: UserID) throws -> LastTold {
+        let row = try firstRow(
+            """
+            SELECT max(i.email_told_at), max(i.real_user_status_told_at), u.email_event_at FROM user u
+            JOIN apple_identity i ON i.user = u.id WHERE u.id = ?
+            """, [user.rawValue])
+        func moment(_ index: Int) -> Timestamp? { (row?[index] as Int64?).map { Timestamp(milliseconds: $0) } }
+        return LastTold(email: moment(0), forwarding: moment(2), realUserStatus: moment(1))
+    }
+
+    /// Apple has spoken of the address that the user has now.
+    func noteTold(email time: Timestamp, ofIdentity identity: Int64) throws {
+        try run(
+            "UPDATE apple_identity SET email_told_at = max(coalesce(email_told_at, ?1), ?1) WHERE id = ?2",
+            [time.milliseconds, identity])
+    }
+
     /// Sets the state, with its event; ends every session of one who is disabled.
     func setState(
         _ state: User.State, of user: User, cause: SessionEndCause, at now: Timestamp,

@@ -70,15 +70,16 @@ extension Database: WebhookStore {
     }
 
     package func queueWebhooks(
-        of kinds: Set<JournalEntry.Kind>, limit: Int, at now: Timestamp
+        of kinds: [String: Set<JournalEntry.Kind>], limit: Int, at now: Timestamp
     ) async throws(StoreError) -> Bool {
-        let types = StringList.encode(kinds.map(\.rawValue).sorted())
+        let types = kinds.mapValues { StringList.encode($0.map(\.rawValue).sorted()) }
         return try await commits.write { connection, _ in
             let last = try connection.lastEventSequence()
             var isMore = false
             for row in try connection.rows(
-                "SELECT id, cursor FROM webhook_endpoint WHERE stopped_at IS NULL AND cursor < ?", [last])
+                "SELECT id, cursor, url FROM webhook_endpoint WHERE stopped_at IS NULL AND cursor < ?", [last])
             {
+                guard let types = types[try row.text(2)] else { continue }
                 let (endpoint, cursor) = (row[0] as Int64? ?? 0, row[1] as Int64? ?? 0)
                 let end = try connection.queue(endpoint, after: cursor, last: last, types: types, limit: limit, at: now)
                 if end < last { isMore = true }

@@ -29,31 +29,43 @@ extension Database: WebhookDirectory {
         }
     }
 
-    package func deadWebhooks(limit: Int) async throws(StoreError) -> [DeadWebhook] {
+    package func deadWebhooks(
+        after place: DeadWebhookPlace?, limit: Int
+    ) async throws(StoreError) -> [DeadWebhook] {
         try await read { connection in
             try connection.rows(
                 """
-                SELECT \(JournalEntry.columns), w.url, d.attempts, d.failure, d.dead_at FROM webhook_delivery d
+                SELECT \(JournalEntry.columns), w.url, d.attempts, d.failure, d.dead_at, d.sequence, d.endpoint
+                FROM webhook_delivery d
                 JOIN event e ON e.sequence = d.sequence JOIN webhook_endpoint w ON w.id = d.endpoint
-                WHERE d.dead_at IS NOT NULL ORDER BY d.dead_at DESC, d.sequence DESC LIMIT ?
-                """, [limit]
+                WHERE d.dead_at IS NOT NULL
+                AND (?1 IS NULL OR (d.dead_at, d.sequence, d.endpoint) < (?1, ?2, ?3))
+                ORDER BY d.dead_at DESC, d.sequence DESC, d.endpoint DESC LIMIT ?4
+                """, [place?.diedAt.milliseconds, place?.sequence, place?.endpoint.rawValue, limit]
             ).map { row in
                 let next = JournalEntry.columnCount
+                let place = DeadWebhookPlace(
+                    diedAt: try row.moment(next + 3), sequence: row[next + 4] as Int64? ?? 0,
+                    endpoint: WebhookEndpointID(row[next + 5] as Int64? ?? 0))
                 return DeadWebhook(
-                    url: try row.text(next), entry: try JournalEntry(row: row),
-                    attempts: Int(row[next + 1] as Int64? ?? 0), failure: row[next + 2] as String? ?? "",
-                    diedAt: try row.moment(next + 3))
+                    place: place, url: try row.text(next), entry: try JournalEntry(row: row),
+                    attempts: Int(row[next + 1] as Int64? ?? 0), failure: row[next + 2] as String? ?? "")
             }
         }
     }
 
     package func retryWebhooks(_ retry: WebhookRetry, at now: Timestamp) async throws(StoreError) -> Int {
         try await commits.write { connection, _ in
-            let (condition, argument): (String, String?) =
+            let (condition, argument, object): (String, String?, String) =
                 switch retry {
-                case .event(let id): ("sequence = (SELECT sequence FROM event WHERE id = ?2)", id.rawValue)
-                case .allDead: ("dead_at IS NOT NULL AND ?2 IS NULL", nil)
-                case .endpoint(let url): ("endpoint = (SELECT id FROM webhook_endpoint WHERE url = ?2)", url)
+                case .event(let id):
+                    ("sequence = (SELECT sequence FROM event WHERE id = ?2)", id.rawValue, id.rawValue)
+                case .allDead: ("dead_at IS NOT NULL AND ?2 IS NULL", nil, "dead letters")
+                case .endpoint(let url):
+                    (
+                        "endpoint = (SELECT id FROM webhook_endpoint WHERE url = ?2)", url,
+                        WebhookRequest.origin(of: url)
+                    )
                 }
             try connection.run(
                 """
@@ -68,7 +80,7 @@ extension Database: WebhookDirectory {
                     """, [url])
             }
             if count > 0 { try connection.straightenLines(at: now) }
-            try connection.audit(.command, object: "webhooks retry", at: now)
+            try connection.audit(.webhookRetried, object: object, at: now)
             return count
         }
     }

@@ -8,10 +8,13 @@ package struct HealthCheck: Hashable, Sendable {
     package var name: String
     /// What is wrong with it, in a few words and without secrets; nil when all is well.
     package var problem: String?
+    /// What the operator should put right, though the server does its work; as `problem`.
+    package var warning: String?
 
-    package init(_ name: String, problem: String? = nil) {
+    package init(_ name: String, problem: String? = nil, warning: String? = nil) {
         self.name = name
         self.problem = problem
+        self.warning = warning
     }
 }
 
@@ -23,14 +26,21 @@ package final class AdminApplication: RequestHandler {
     /// The metrics, in Prometheus' text format.
     package typealias Metrics = @Sendable () async -> [UInt8]
 
+    /// What shows whoever sent this pass that the server holds the sealing key; nil for any other text.
+    package typealias Proof = @Sendable (_ pass: String) -> String?
+
     private let router: Router
+    private let proof: Proof
 
     /// - Parameters:
     ///   - liveness: what only a restart mends.
     ///   - readiness: what keeps the server from answering as it should. Probes the database with a write.
+    ///   - proof: for `bramley doctor`, which has to tell this server from others on the port.
     package init(
-        liveness: @escaping Examination, readiness: @escaping Examination, metrics: @escaping Metrics
+        liveness: @escaping Examination, readiness: @escaping Examination, metrics: @escaping Metrics,
+        proof: @escaping Proof = { _ in nil }
     ) {
+        self.proof = proof
         var router = Router()
         router.add(.get, "/healthz") { request, _ in
             Self.answer(await liveness(), good: "ok", bad: "not alive", to: request)
@@ -49,6 +59,8 @@ package final class AdminApplication: RequestHandler {
         var response = await router.respond(to: request)
         response.fields[.cacheControl] = "no-store"
         response.fields[.xContentTypeOptions] = "nosniff"
+        let passes = request.fields[values: Inspection.field]
+        if passes.count == 1, let proof = proof(passes[0]) { response.fields[Inspection.field] = proof }
         return response
     }
 
@@ -69,6 +81,7 @@ package final class AdminApplication: RequestHandler {
                 writer.member("name", check.name)
                 writer.member("ok", check.problem == nil)
                 writer.member("problem", check.problem)
+                writer.member("warning", check.warning)
                 writer.endObject()
             }
             writer.endArray()
@@ -76,7 +89,11 @@ package final class AdminApplication: RequestHandler {
             return response(status, "application/json", writer.bytes)
         }
         let verdict = problems.isEmpty ? good : "\(bad): \(problems.joined(separator: "; "))"
-        let lines = [verdict] + checks.map { "\($0.name): \($0.problem ?? "ok")" }
+        let lines =
+            [verdict]
+            + checks.map { check in
+                "\(check.name): \(check.problem ?? check.warning.map { "warning: \($0)" } ?? "ok")"
+            }
         return response(status, "text/plain; charset=utf-8", Array((lines.joined(separator: "\n") + "\n").utf8))
     }
 

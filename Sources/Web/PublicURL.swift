@@ -3,6 +3,7 @@
 package struct PublicURL: Hashable, Sendable {
     /// Scheme, host and port as a browser writes them in `Origin`: `https://login.example.com`.
     package let origin: String
+    package let isSecure: Bool
     /// Host and port: `login.example.com`, `localhost:8080`.
     package let authority: String
     /// Empty, or a path without a slash at its end: `/sign-in`.
@@ -22,15 +23,22 @@ package struct PublicURL: Hashable, Sendable {
         guard !authority.hasSuffix(scheme == "https://" ? ":443" : ":80") else { return nil }
         for character in "?#\\\"<>" where rest.contains(character) { return nil }
         self.authority = authority
+        isSecure = scheme == "https://"
         origin = scheme + authority
         basePath = path
     }
+
+    /// `authority` without its port.
+    package var host: String { String(authority.prefix { $0 != ":" }) }
 
     /// Origin and base path, without a slash at the end: what `/login` is appended to.
     package var absolute: String { origin + basePath }
 
     /// A path of ours as a link on a page: the base path and `path`.
     package func path(_ path: String) -> String { basePath + path }
+
+    /// A configured link that leads there from anywhere: a path is one of our host.
+    func absoluteLink(_ link: String) -> String { link.hasPrefix("/") ? origin + link : link }
 
     /// Origin of an absolute http or https URL, as a source in a `Content-Security-Policy`; nil for anything else.
     static func origin(of url: String) -> String? {

@@ -35,10 +35,15 @@ struct SignedInReader: Sendable {
 
     /// The credential of a request that changes something. A browser attaches cookies to requests of other sites; nobody
     /// attaches a Bearer but the app that holds it.
-    /// - Throws: when neither a Bearer nor a page of ours stands behind it.
+    /// - Throws: when there is none (401), wherever the request comes from, or when neither a Bearer nor a page of ours
+    ///   stands behind it (403).
     func changing(_ fields: HTTPFields, _ publicURL: PublicURL) throws(WebFailure) -> Credential {
         let credential = credential(in: fields)
-        if case .bearer = credential { return credential }
+        switch credential {
+        case .none: throw .signedOut
+        case .bearer: return credential
+        case .cookie: break
+        }
         guard SameOrigin.holds(fields, publicURL: publicURL) else { throw .crossSite }
         return credential
     }
@@ -72,12 +77,7 @@ struct SignedInReader: Sendable {
 
     /// The live session of the credential and its active user; a failure when there is none.
     func active(_ credential: Credential) async throws(WebFailure) -> SignedIn {
-        let found: SignedIn?
-        do {
-            found = try await signedIn(credential)
-        } catch {
-            throw .store(error)
-        }
+        let found = try await WebFailure.mapping(await signedIn(credential))
         guard let found else { throw .signedOut }
         try found.user.requireActive()
         return found

@@ -24,12 +24,17 @@ package final class WebApplication: RequestHandler {
         package var keyring: SealingKeyring?
         /// What no other write tells by itself; nil tells nobody.
         package var audit: (any AuditLog)?
+        /// Where events go; nil shows none.
+        package var webhooks: WebhookEndpoints?
+        /// The access rules in force; nil takes those of the configuration for good.
+        package var accessRules: CurrentAccessRules?
 
         package init(
             signIn: SignIn, sessions: any SessionStore, users: any UserDirectory, journal: any EventJournal,
             apiKeys: any APIKeyStore, notifications: Notifications, returnTargets: ReturnTargets,
             signingKeys: SigningKeys? = nil, clock: any WallClock, random: any RandomSource, logger: Logger,
-            keyring: SealingKeyring? = nil, audit: (any AuditLog)? = nil
+            keyring: SealingKeyring? = nil, audit: (any AuditLog)? = nil,
+            webhooks: WebhookEndpoints? = nil, accessRules: CurrentAccessRules? = nil
         ) {
             self.signIn = signIn
             self.sessions = sessions
@@ -44,11 +49,14 @@ package final class WebApplication: RequestHandler {
             self.logger = logger
             self.keyring = keyring
             self.audit = audit
+            self.webhooks = webhooks
+            self.accessRules = accessRules
         }
     }
 
     private let router: MeasuredRouter
     private let policy: ContentSecurityPolicy
+    private let publicURL: PublicURL
     private let inspection: Inspection?
     private let requestIDs: RequestIDs
     private let accessLog: AccessLog
@@ -57,6 +65,7 @@ package final class WebApplication: RequestHandler {
     package init(configuration: WebConfiguration, pages: Pages, services: Services) {
         let policy = ContentSecurityPolicy(configuration)
         self.policy = policy
+        publicURL = configuration.publicURL
         requestIDs = RequestIDs(random: services.random)
         accessLog = AccessLog(configuration.accessLog, logger: services.logger)
         let responses = WebResponses(
@@ -117,7 +126,7 @@ package final class WebApplication: RequestHandler {
 
     private func answer(_ request: ServerRequest, _ id: RequestID) async -> (ServerResponse, pattern: String?) {
         if let answer = inspection?.answer(request) { return (answer, nil) }
-        let match = router.match(request.method, path: request.path)
+        let match = router.match(request.method, path: OAuth2ProxyPath.full(request.path, publicURL))
         var response = await router.respond(to: request, match)
         // Whatever made the response, these are on it.
         SecurityHeaders.add(to: &response.fields, policy: policy.nothing, referrer: .noReferrer)

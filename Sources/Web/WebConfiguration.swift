@@ -1,3 +1,4 @@
+package import HTTP
 package import RelyingParty
 
 /// Everything the web side is told at start: plain values, validated by whoever loaded them.
@@ -9,12 +10,21 @@ package struct WebConfiguration: Sendable {
         package var logo: String?
         package var privacyURL: String?
         package var termsURL: String?
+        /// `site.supportURL`: where pages send people who need help; an address, a path of ours or `mailto:`.
+        package var supportURL: String?
+        /// `site.homeURL`: the site's start page.
+        package var homeURL: String?
 
-        package init(name: String, logo: String? = nil, privacyURL: String? = nil, termsURL: String? = nil) {
+        package init(
+            name: String, logo: String? = nil, privacyURL: String? = nil, termsURL: String? = nil,
+            supportURL: String? = nil, homeURL: String? = nil
+        ) {
             self.name = name
             self.logo = logo
             self.privacyURL = privacyURL
             self.termsURL = termsURL
+            self.supportURL = supportURL
+            self.homeURL = homeURL
         }
     }
 
@@ -69,6 +79,8 @@ package struct WebConfiguration: Sendable {
         package var attemptLifetime: Int64
         /// The site's own sign-in by password, linked beside the button; who connects an account is sent there.
         package var passwordURL: String?
+        /// Whether `SignIn` asks whom Apple names for the first time for an account here; `passwordURL` is given then.
+        package var askExistingAccount = false
 
         package init(
             mode: LoginMode = .redirect, allowedReturnOrigins: [String] = [], defaultReturnTo: String = "/account",
@@ -94,15 +106,7 @@ package struct WebConfiguration: Sendable {
         }
     }
 
-    /// Which fields of a trusted proxy name the original request of `/auth/verify`.
-    package enum ForwardAuthStyle: String, Sendable, CaseIterable {
-        /// `X-Forwarded-Proto`, `-Host`, `-Uri` and `-Method`: Caddy, Traefik.
-        case forwarded
-        /// `X-Original-URL` (complete) and `X-Original-Method`: nginx.
-        case original
-    }
-
-    /// `upgrade.*`, of which pages know this much. Whether there are upgrades is `SignIn.offersUpgrades`.
+    /// `upgrade.*`, of which pages know this much. Whether there are upgrades is `Linking.offersUpgrades`.
     package struct Linking: Sendable {
         /// `upgrade.changePassword`: `/.well-known/change-password` leads to `/upgrade`.
         package var changePassword: Bool
@@ -117,8 +121,11 @@ package struct WebConfiguration: Sendable {
         package var callbackBody: Int
         /// Bytes of a notification's body; beyond it 413.
         package var notificationBody: Int
-        /// Sign-in pages, attempts and callbacks one address may ask for in a minute; beyond it 429.
+        /// `server.limits.signInsPerMinute`: sign-in pages, attempts and callbacks one address may ask for in a minute;
+        /// beyond it 429.
         package var signInsPerMinute: Int
+        /// `server.limits.exportsPerMinute`: exports of accounts one address may ask for in a minute; beyond it 429.
+        package var exportsPerMinute: Int
         /// Notifications of one address that may fail verification in a minute; beyond it 429.
         package var failedNotificationsPerMinute: Int
         /// API keys of one address that may be refused in a minute; beyond it 429.
@@ -128,11 +135,13 @@ package struct WebConfiguration: Sendable {
 
         package init(
             callbackBody: Int = 65_536, notificationBody: Int = 65_536, signInsPerMinute: Int = 120,
-            failedNotificationsPerMinute: Int = 30, refusedKeysPerMinute: Int = 30, upgradesPerMinute: Int = 10
+            exportsPerMinute: Int = 120, failedNotificationsPerMinute: Int = 30, refusedKeysPerMinute: Int = 30,
+            upgradesPerMinute: Int = 10
         ) {
             self.callbackBody = callbackBody
             self.notificationBody = notificationBody
             self.signInsPerMinute = signInsPerMinute
+            self.exportsPerMinute = exportsPerMinute
             self.failedNotificationsPerMinute = failedNotificationsPerMinute
             self.refusedKeysPerMinute = refusedKeysPerMinute
             self.upgradesPerMinute = upgradesPerMinute
@@ -145,7 +154,8 @@ package struct WebConfiguration: Sendable {
     package var login: Login
     package var button: SignInButton
     package var sessions: Sessions
-    package var forwardAuth: ForwardAuthStyle
+    /// Which fields of a trusted proxy name the original request of `/auth/verify`.
+    package var forwardAuth: OriginalRequest.Style
     /// `forwardAuth.rulesFile`; nil lets everybody in who is signed in.
     package var accessRules: AccessRules?
     /// `api.allowedOrigins`: exact origins whose pages may ask who is signed in.
@@ -158,14 +168,14 @@ package struct WebConfiguration: Sendable {
     package var linking: Linking
     package var accessLog = AccessLog()
     /// `assertion.audience`: who reads our assertions; nil makes none.
-    package var assertionAudience: String?
+    package var assertionAudiences: [AssertionAudience]
 
     package init(
         publicURL: PublicURL, site: Site, apple: Apple, login: Login = Login(), button: SignInButton = SignInButton(),
-        sessions: Sessions, forwardAuth: ForwardAuthStyle = .forwarded, accessRules: AccessRules? = nil,
+        sessions: Sessions, forwardAuth: OriginalRequest.Style = .forwarded, accessRules: AccessRules? = nil,
         apiOrigins: [String] = [],
         locales: [String] = ["en"], pageOverrides: [String: [UInt8]] = [:], limits: Limits = Limits(),
-        linking: Linking = Linking(), assertionAudience: String? = nil
+        linking: Linking = Linking(), assertionAudiences: [AssertionAudience] = []
     ) {
         self.publicURL = publicURL
         self.site = site
@@ -180,6 +190,6 @@ package struct WebConfiguration: Sendable {
         self.pageOverrides = pageOverrides
         self.limits = limits
         self.linking = linking
-        self.assertionAudience = assertionAudience
+        self.assertionAudiences = assertionAudiences
     }
 }

@@ -5,7 +5,7 @@ import RelyingParty
 
 /// Everything that ends a request of the web side without what was asked for. This file alone says which status, which
 /// words and which log level each case has; the cause goes to the log only.
-enum WebFailure: Error, Sendable {
+enum WebFailure: StoreFailure, Sendable {
     case signIn(SignInFailure, retry: SignInRetry?)
     /// An app's.
     case nativeSignIn(SignInFailure)
@@ -32,8 +32,9 @@ enum WebFailure: Error, Sendable {
     /// A session whose user waits for approval, or is switched off.
     case userPending
     case userDisabled
-    /// The access rules let other people in. `rule` counts from 1; `target` is what was asked for, when it is ours.
-    case notAllowed(rule: Int?, target: ReturnTarget?)
+    /// The access rules let other people in. `rule` counts from 1; `target` is what was asked for, when it is ours;
+    /// `person` is who asked, when somebody was signed in.
+    case notAllowed(rule: Int?, target: ReturnTarget?, person: User?)
     /// Assertions are asked for, and `assertion.audience` is not given.
     case assertionNotConfigured
     /// An API request that docs/openapi.yaml does not allow; its developer reads the text, so it holds nothing sent.
@@ -41,10 +42,16 @@ enum WebFailure: Error, Sendable {
     /// No credentials where an API key is needed; or none that are a live key.
     case apiKeyMissing
     case apiKeyRefused(BackendCredential.Scheme)
+    /// A key that lived until a moment that has passed.
+    case apiKeyExpired(BackendCredential.Scheme)
     case insufficientScope(APIScope)
     case userNotFound
     case sessionNotFound
+    /// No such endpoint, or no such event on its way.
+    case webhookNotFound
     case externalIDTaken
+    /// `If-Match` or `If-None-Match` does not hold (RFC 9110 §13.1).
+    case preconditionFailed
     /// Events behind that place may be deleted.
     case cursorExpired
     /// Signed in too long ago for what cannot be undone.
@@ -56,6 +63,8 @@ enum WebFailure: Error, Sendable {
     /// No ticket or upgrade token where an app must show one.
     case linkTokenMissing
 
+    init(store error: StoreError) { self = .store(error) }
+
     var status: HTTPResponse.Status {
         switch self {
         case .signIn(let failure, _), .nativeSignIn(let failure):
@@ -65,15 +74,16 @@ enum WebFailure: Error, Sendable {
         case .routing(let failure): failure.status
         case .badRequest, .returnToRefused, .invalidRequest: .badRequest
         case .insufficientScope, .freshSignInRequired, .signUpClosed: .forbidden
-        case .userNotFound, .sessionNotFound, .assertionNotConfigured, .nativeNotConfigured: .notFound
+        case .userNotFound, .sessionNotFound, .webhookNotFound, .assertionNotConfigured, .nativeNotConfigured: .notFound
         case .externalIDTaken, .upgradesNotConfigured: .conflict
         case .link(let failure, _): Self.status(of: failure)
         case .cursorExpired: .gone
+        case .preconditionFailed: .preconditionFailed
         case .crossSite, .originalRequest, .userPending, .userDisabled, .notAllowed: .forbidden
         case .contentTooLarge: .contentTooLarge
         case .unsupportedMediaType: .unsupportedMediaType
         case .tooManyRequests: .tooManyRequests
-        case .signedOut, .apiKeyMissing, .apiKeyRefused, .linkTokenMissing: .unauthorized
+        case .signedOut, .apiKeyMissing, .apiKeyRefused, .apiKeyExpired, .linkTokenMissing: .unauthorized
         }
     }
 
@@ -125,10 +135,13 @@ enum WebFailure: Error, Sendable {
         case .invalidRequest: .invalidRequest
         case .apiKeyMissing: .apiKeyRequired
         case .apiKeyRefused: .invalidToken
+        case .apiKeyExpired: .apiKeyExpired
         case .insufficientScope: .insufficientScope
         case .userNotFound: .userNotFound
         case .sessionNotFound: .sessionNotFound
+        case .webhookNotFound: .webhookNotFound
         case .externalIDTaken: .externalIDTaken
+        case .preconditionFailed: .preconditionFailed
         case .cursorExpired: .cursorExpired
         case .freshSignInRequired: .freshSignInRequired
         case .link(let failure, _): failure.reasonCode
@@ -148,7 +161,7 @@ enum WebFailure: Error, Sendable {
         case .insufficientScope(let scope): scope.rawValue
         case .store(let error): error.text
         case .originalRequest(let refusal): "\(refusal)"
-        case .notAllowed(let rule?, _): "rule \(rule)"
+        case .notAllowed(let rule?, _, _): "rule \(rule)"
         case .link(let failure, _): failure.detail
         default: nil
         }
@@ -159,6 +172,7 @@ enum WebFailure: Error, Sendable {
         switch self {
         case .invalidRequest(let text), .nativeSignIn(.malformedCallback(let text)): text
         case .insufficientScope(let scope): "the API key lacks the scope \(scope.rawValue)"
+        case .apiKeyExpired: "the API key has expired; ask the operator for a new one"
         default: nil
         }
     }
@@ -173,8 +187,11 @@ enum WebFailure: Error, Sendable {
             .assertionNotConfigured, .nativeNotConfigured, .signUpClosed:
             .info
         // A key that is revoked or too narrow is somebody's application that does not work.
-        case .apiKeyRefused, .insufficientScope, .freshSignInRequired: .info
-        case .invalidRequest, .apiKeyMissing, .userNotFound, .sessionNotFound, .externalIDTaken, .cursorExpired: .debug
+        case .apiKeyRefused, .apiKeyExpired, .insufficientScope, .freshSignInRequired: .info
+        case .invalidRequest, .apiKeyMissing, .userNotFound, .sessionNotFound, .webhookNotFound, .externalIDTaken,
+            .preconditionFailed,
+            .cursorExpired:
+            .debug
         // `Notifications` writes the one line of these itself.
         case .notification: .debug
         case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut, .linkTokenMissing: .debug
@@ -215,6 +232,8 @@ enum WebFailure: Error, Sendable {
         // RFC 6750 §3: no error code where no credentials were sent.
         case .apiKeyMissing: [.wwwAuthenticate: Self.challenge]
         case .apiKeyRefused(let scheme): Self.challenges(refused: scheme)
+        case .apiKeyExpired(let scheme):
+            Self.challenges(refused: scheme, because: ", error_description=\"The API key has expired\"")
         case .insufficientScope(let scope):
             [.wwwAuthenticate: Self.challenge + ", error=\"insufficient_scope\", scope=\"\(scope.rawValue)\""]
         case .link(.conversionFailed(let seconds?), _): [.retryAfter: String(max(1, seconds))]
@@ -229,8 +248,11 @@ enum WebFailure: Error, Sendable {
 
     /// RFC 6749 §5.2 wants the scheme that was tried among the challenges. Basic is not offered otherwise: it would make a
     /// browser that strays here ask its user for a password.
-    private static func challenges(refused scheme: BackendCredential.Scheme) -> HTTPFields {
-        var fields: HTTPFields = [.wwwAuthenticate: challenge + ", error=\"invalid_token\""]
+    /// - Parameter description: the parameter `error_description`, in front of which a comma stands.
+    private static func challenges(
+        refused scheme: BackendCredential.Scheme, because description: String = ""
+    ) -> HTTPFields {
+        var fields: HTTPFields = [.wwwAuthenticate: challenge + ", error=\"invalid_token\"" + description]
         if scheme == .basic {
             fields.append(HTTPField(name: .wwwAuthenticate, value: "Basic realm=\"bramley\", charset=\"UTF-8\""))
         }
@@ -258,7 +280,7 @@ enum WebFailure: Error, Sendable {
     /// Whether the page has a number to pass on: somebody will look it up, so only what the log shows by default.
     var showsErrorID: Bool {
         switch self {
-        case .signIn(.cancelled, _), .tooManyRequests, .userPending, .userDisabled, .notAllowed: false
+        case .signIn(.cancelled, _), .tooManyRequests, .userPending, .userDisabled: false
         case .link(.signIn(.cancelled), _): false
         // A try that came to its end in an orderly way says so itself.
         case .link(let failure, _): level > .info || failure.isSignIn
@@ -271,6 +293,8 @@ enum WebFailure: Error, Sendable {
 struct SignInRetry: Sendable {
     /// Where another try leads.
     var target: ReturnTarget
+    /// And where it leads when it is cancelled.
+    var errorReturn: ReturnTarget?
     /// The language `ui_locales` chose; nil when the browser's own is right.
     var language: String?
     /// `Set-Cookie` of what would be lost otherwise.

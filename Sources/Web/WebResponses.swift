@@ -98,11 +98,23 @@ struct WebResponses: Sendable {
             let wantsJSON = (request.fields[.accept] ?? "").lowercased().contains("json")
             return wantsJSON ? problem(failure, errorID: errorID) : plain(message, failure, errorID, locale)
         }
-        let page = message.absolute(configuration.publicURL).render(
-            pages, locale: locale, errorID: failure.showsErrorID ? errorID : nil, template: "standalone")
-        return self.page(
-            page, locale: locale, status: failure.status,
-            policy: policy.standalone(styleHash: pages.inlineStyle.hash), fields: failure.fields)
+        return standalone(
+            message, locale: locale, status: failure.status, errorID: failure.showsErrorID ? errorID : nil,
+            fields: failure.fields)
+    }
+
+    /// A page for another site's address, where none of our files can be reached. Its form leads to us, who want to know
+    /// from where.
+    func standalone(
+        _ message: MessagePage, locale: PageLocale, status: HTTPResponse.Status, errorID: String? = nil,
+        fields: HTTPFields = HTTPFields()
+    ) -> ServerResponse {
+        page(
+            message.absolute(configuration.publicURL).render(
+                pages, locale: locale, errorID: errorID, template: "standalone"),
+            locale: locale, status: status,
+            policy: policy.standalone(styleHash: pages.inlineStyle.hash, origin: configuration.publicURL.origin),
+            referrer: .strictOrigin, fields: fields)
     }
 
     private func plain(
@@ -142,9 +154,13 @@ struct WebResponses: Sendable {
     }
 
     private func isForPrograms(route: String, request: ServerRequest) -> Bool {
-        if ["/login/attempt", "/link/{id}/attempt", "/apple/notifications"].contains(route) { return true }
+        if ["/login/attempt", "/link/{id}/attempt", "/apple/notifications", "/oauth2/userinfo"].contains(route) {
+            return true
+        }
         if route.hasPrefix("/api/") || route.hasPrefix("/.well-known/") { return true }
-        return request.path.hasPrefix(configuration.publicURL.path("/api/"))
+        // What no route answers: also at the root of the host, where clients look first.
+        let places = ["/api/", "/.well-known/"].map(configuration.publicURL.path) + ["/.well-known/"]
+        return places.contains(where: request.path.hasPrefix)
     }
 
     /// Logs what a page of its own tells the visitor.

@@ -22,7 +22,8 @@ ADDRESSES = itertools.count(1)
 
 
 def documented() -> list[tuple[str, str, str]]:
-    """Method, path and asker of each route; a test elsewhere holds the document against the program."""
+    """Method, path and second column of each route: for a backend's, the scope. A test elsewhere holds the document
+    against the program."""
     rows = re.findall(r"^\| `([A-Z]+) (/[^`]*)` \| ([^|]*) \|", ROUTES.read_text(), re.MULTILINE)
     # Probes are on a listener of their own.
     return [(method, path, asker.strip()) for method, path, asker in rows if path not in ("/healthz", "/metrics", "/readyz")]
@@ -31,7 +32,14 @@ def documented() -> list[tuple[str, str, str]]:
 def backend_routes() -> list[tuple[str, str, str]]:
     """Method, path and scope."""
     return [(method, path, match[1]) for method, path, asker in documented()
-            if (match := re.fullmatch(r"a backend, `([a-z:]+)`", asker))]
+            if (match := re.fullmatch(r"`([a-z:]+)`", asker))]
+
+
+def browser_pages() -> list[str]:
+    """Paths a browser opens; attempts are JSON for scripts."""
+    section = re.search(r"^### For browsers\n(.*?)^### ", ROUTES.read_text(), re.MULTILINE | re.DOTALL)[1]
+    return [path for path in re.findall(r"^\| `GET (/[^`]*)` \|", section, re.MULTILINE)
+            if not path.startswith(("/assets/", "/.well-known/")) and not path.endswith("/attempt")]
 
 
 def send(site, method: str, path: str, fields: list[tuple[str, str]] = (), body: str | bytes = b"") -> Answer:

@@ -1,6 +1,6 @@
 import pytest
 
-from inhabited import SCOPES, Inhabited, bearer
+from inhabited import SCOPES, WEBHOOKS, Inhabited, bearer
 from programs import Site
 from verifier import Verifier
 
@@ -16,7 +16,7 @@ def verifier():
 def site(binaries, tmp_path, verifier):
     """A server that believes this machine about who is asking, so that one test's failures slow down nobody else."""
     site = Site(binaries, tmp_path, {"log.level": "info", "server.trustedProxies": ["127.0.0.1"], "assertion.audience": "backend",
-                                   "apple.bundleIDs": ["com.example.app"], **verifier.settings(tmp_path)})
+                                   "apple.bundleIDs": ["com.example.app"], **WEBHOOKS, **verifier.settings(tmp_path)})
     yield site.start()
     site.end()
 

@@ -15,7 +15,12 @@ from patience import PATIENCE
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 PEOPLE = ("ada", "boris", "chie", "dana", "erin")
-SCOPES = ("introspect", "users:read", "users:write", "users:delete", "events:read", "links", "links:replace")
+SCOPES = ("introspect", "users:read", "users:write", "users:delete", "events:read", "webhooks:read", "webhooks:write", "links", "links:replace")
+# Nobody answers there; what is sent is little.
+ENDPOINT = "http://127.0.0.1:9/events"
+WEBHOOKS = {
+    "webhooks.url": [ENDPOINT], "webhooks.secret": ["whsec_" + base64.b64encode(b"webhooks of a server in a test..").decode()],
+    "webhooks.events": ["email.enabled"]}
 # The same in every run: what was found once is found again.
 NUMBERS = random.Random(20261121)
 

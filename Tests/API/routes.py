@@ -42,6 +42,8 @@ class Route:
     once: tuple[str, ...] = ()
     # Changes something and is for publicURL's own pages.
     own_pages: bool = False
+    # How it is refused from elsewhere.
+    elsewhere: int = 403
     good: int = 200
 
 
@@ -49,9 +51,9 @@ NATIVE = dict(takes=JSON, most=65_536)
 API = dict(strict=True)
 TABLE = {
     ("GET", "/"): Route("page", good=303),
-    ("GET", "/login"): Route(once=("return_to",)),
-    ("GET", "/login/attempt"): Route(once=("return_to",)),
-    ("GET", "/login/apple"): Route(once=("return_to",), good=303),
+    ("GET", "/login"): Route(once=("return_to", "error_return")),
+    ("GET", "/login/attempt"): Route(once=("return_to", "error_return")),
+    ("GET", "/login/apple"): Route(once=("return_to", "error_return"), good=303),
     ("GET", "/link/{id}"): Route(),
     ("GET", "/link/{id}/attempt"): Route(),
     ("GET", "/link/{id}/apple"): Route(good=303),
@@ -85,15 +87,20 @@ TABLE = {
     ("GET", "/logout"): Route("page", once=("return_to",)),
     ("POST", "/logout"): Route(
         "page", FORM, may=("return_to",), may_be_empty=True, most=4096, ignores_others=True, own_pages=True, good=303),
+    # From elsewhere it leads to the page with the button.
+    ("POST", "/logout/switch"): Route(
+        "page", FORM, may=("return_to",), may_be_empty=True, most=4096, ignores_others=True, own_pages=True,
+        elsewhere=303, good=303),
     ("GET", "/auth/verify"): Route("session", once=("redirect", "optional", "assertion"), good=204),
     ("GET", "/auth/forbidden"): Route("page", good=403),
     ("GET", "/oauth2/auth"): Route("session", once=("assertion",), good=202),
-    ("GET", "/oauth2/sign_in"): Route(once=("rd",), good=303),
+    ("GET", "/oauth2/sign_in"): Route(once=("rd",)),
     ("GET", "/oauth2/start"): Route(once=("rd",), good=303),
     ("GET", "/oauth2/sign_out"): Route(once=("rd",), good=303),
+    ("GET", "/oauth2/userinfo"): Route("session"),
     ("GET", "/api/v1/session"): Route("session"),
     ("DELETE", "/api/v1/session"): Route("session", own_pages=True, good=204),
-    ("GET", "/api/v1/session/assertion"): Route("session"),
+    ("GET", "/api/v1/session/assertion"): Route("session", once=("audience",)),
     ("GET", "/.well-known/jwks.json"): Route(),
     ("DELETE", "/api/v1/account"): Route(
         "app", needs=("authorizationCode",), may=("identityToken", "nonce"), null=("identityToken", "nonce"),
@@ -116,16 +123,21 @@ TABLE = {
     ("GET", "/.well-known/apple-app-site-association"): Route(),
     ("POST", "/api/v1/introspect"): Route(
         "introspect", FORM, ("token",), most=16_384, unknown=(200,), ignores_others=True, **API),
-    ("GET", "/api/v1/users"): Route("users:read", once=("state", "group", "limit", "cursor"), **API),
+    ("GET", "/api/v1/users"): Route("users:read", once=("state", "group", "email", "limit", "after", "cursor"), **API),
     ("GET", "/api/v1/users/{id}"): Route("users:read", **API),
+    # A key that only writes reads nobody.
     ("PATCH", "/api/v1/users/{id}"): Route(
-        "users:write", JSON, may=("externalID", "groups", "state"), null=("externalID",), most=16_384, **API),
+        "users:write", JSON, may=("externalID", "groups", "state"), null=("externalID",), most=16_384, good=204, **API),
     ("DELETE", "/api/v1/users/{id}"): Route("users:delete", good=202, **API),
     ("GET", "/api/v1/users/{id}/credential"): Route("users:read", **API),
     ("GET", "/api/v1/users/{id}/sessions"): Route("users:read", once=("limit", "cursor"), **API),
     ("DELETE", "/api/v1/users/{id}/sessions"): Route("users:write", good=204, **API),
     ("DELETE", "/api/v1/users/{id}/sessions/{session}"): Route("users:write", good=204, **API),
     ("GET", "/api/v1/events"): Route("events:read", once=("user", "after", "limit"), **API),
+    ("GET", "/api/v1/webhooks"): Route("webhooks:read", **API),
+    ("GET", "/api/v1/webhooks/dead-letters"): Route("webhooks:read", once=("limit", "after", "cursor"), **API),
+    ("POST", "/api/v1/webhooks/retry"): Route("webhooks:write", JSON, ("endpoint",), most=16_384, unknown=(404,), **API),
+    ("POST", "/api/v1/webhooks/test"): Route("webhooks:write", JSON, ("endpoint",), most=16_384, unknown=(404,), **API),
     ("GET", "/assets/{path...}"): Route(),
     ("GET", "/healthz"): Route(),
     ("GET", "/metrics"): Route(),

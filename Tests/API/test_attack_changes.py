@@ -1,6 +1,7 @@
 """Requests that change something, forged: from other sites, in other words, at every route there is."""
 
 import json
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -14,6 +15,7 @@ JSON = ("Content-Type", "application/json")
 # Who may send what, and what becomes of it when they do. Every documented route that is no GET is in exactly one.
 OWN_PAGES = {
     ("POST", "/logout"): 303,
+    ("POST", "/logout/switch"): 303,
     ("POST", "/account/sessions/revoke"): 303,
     ("POST", "/account/sessions/revoke-all"): 303,
     ("POST", "/account/delete"): 303,
@@ -24,6 +26,9 @@ OWN_PAGES = {
     ("DELETE", "/api/v1/session"): 204,
     ("DELETE", "/api/v1/account"): 202,
 }
+# From elsewhere it does nothing and leads to the page with the button.
+ELSEWHERE = {"/logout/switch": "/logout"}
+FROM_ALLOWED = [[("Sec-Fetch-Site", "same-site"), ("Origin", ALLOWED)], [("Origin", ALLOWED)]]
 # Signed by Apple, and bound to the browser by state and binding, or to the app by its nonce.
 APPLE = {("POST", "/apple/callback"), ("POST", "/apple/notifications"), ("POST", "/api/v1/native/challenge"),
          ("POST", "/api/v1/native/sessions")}
@@ -103,9 +108,13 @@ def test_a_forged_request_changes_nothing(site, inhabited, method, path):
     kinds = [FORM] if method == "DELETE" else [
         FORM, ("Content-Type", "text/plain"), ("Content-Type", "multipart/form-data; boundary=x"), ("X-No-Type", "")]
     for fields in origins(site):
+        # It is for the pages of this origin too: below.
+        if path in ELSEWHERE and fields in FROM_ALLOWED:
+            continue
         for kind in kinds:
             answer = send(site, method, place, [*fields, kind, *person.cookies], body)
-            assert answer.status == 403, (fields, kind)
+            assert answer.status == (303 if path in ELSEWHERE else 403), (fields, kind)
+            assert answer.headers["Location"] is None or urlsplit(answer.headers["Location"]).path == ELSEWHERE[path], fields
             assert "Set-Cookie" not in answer.headers, fields
             assert "Access-Control-Allow-Origin" not in answer.headers, fields
     assert person.kept() == before
@@ -113,6 +122,14 @@ def test_a_forged_request_changes_nothing(site, inhabited, method, path):
     answer = send(site, method, place, [SAME_ORIGIN, FORM, *person.cookies], body)
     assert answer.status == OWN_PAGES[method, path], answer.body
     assert person.kept() != before
+
+
+@pytest.mark.parametrize("fields", FROM_ALLOWED, ids=str)
+def test_a_page_the_operator_vouches_for_switches_accounts(site, inhabited, fields):
+    person = Person(inhabited)
+    answer = send(site, "POST", "/logout/switch", [*fields, FORM, *person.cookies])
+    assert answer.status == 303 and urlsplit(answer.headers["Location"]).path == "/login"
+    assert (person.session,) not in person.kept()[1] and (person.elsewhere,) in person.kept()[1]
 
 
 @pytest.mark.parametrize("path", [

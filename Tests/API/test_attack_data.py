@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import threading
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -222,20 +223,25 @@ def test_nothing_secret_is_told(site, inhabited):
     assert not any(text in told for text in [*secrets, *private, person.user, "usr_", "ses_"])
 
 
-@pytest.mark.parametrize("place", ["assets/bramley.css", "strings/en.json", "templates/layout.mustache"])
-def test_a_page_that_is_no_file_holds_up_nothing(site, tmp_path, place):
-    """What would be published or never end: refused at start, not read."""
+PAGES = ["assets/bramley.css", "strings/en.json", "templates/layout.mustache"]
+
+
+@pytest.mark.parametrize("make", [
+    os.mkfifo, lambda file: file.symlink_to("/dev/zero"), Path.mkdir,
+    lambda file: file.symlink_to(file.parents[2] / "AuthKey.p8"), lambda file: file.symlink_to(file.name),
+    lambda file: file.write_bytes(b"x" * 1_048_577),
+], ids=["pipe", "endless", "folder", "key", "itself", "too long"])
+def test_a_page_that_is_no_file_holds_up_nothing(site, tmp_path, make):
+    """What would be published or never end: refused at start, not read. A page of each kind, all in one folder."""
+    (tmp_path / "AuthKey.p8").write_bytes((site.folder / "AuthKey.p8").read_bytes())
     pages = tmp_path / "pages"
-    file = pages / place
-    file.parent.mkdir(parents=True)
+    for place in PAGES:
+        (pages / place).parent.mkdir(parents=True)
+        make(pages / place)
     settings = json.loads((site.folder / "config.json").read_text()) | {"pages": {"directory": str(pages)}}
     write_private(tmp_path / "config.json", json.dumps(settings).encode())
-    for make in (lambda: os.mkfifo(file), lambda: file.symlink_to("/dev/zero"), file.mkdir,
-                 lambda: file.symlink_to(site.folder / "AuthKey.p8"), lambda: file.symlink_to(file.name),
-                 lambda: file.write_bytes(b"x" * 1_048_577)):
-        make()
-        done = subprocess.run([str(site.binaries / "bramley"), "check", "--config", str(tmp_path / "config.json")],
-                              capture_output=True, text=True, timeout=PATIENCE)
-        assert done.returncode != 0 and place in done.stdout + done.stderr
-        assert "PRIVATE KEY" not in done.stdout + done.stderr
-        file.rmdir() if file.is_dir() and not file.is_symlink() else file.unlink()
+    done = subprocess.run([str(site.binaries / "bramley"), "check", "--config", str(tmp_path / "config.json")],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    told = done.stdout + done.stderr
+    assert done.returncode != 0 and all(f'"{place}"' in told for place in PAGES), told
+    assert "PRIVATE KEY" not in told

@@ -3,13 +3,12 @@
 import http.client
 import re
 import subprocess
-import time
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 
 from inhabited import Inhabited, call, sign_in
-from patience import PATIENCE
+from patience import PATIENCE, eventually
 from programs import Site
 
 # Over two loops, so that each loop's cache holds the session before it ends.
@@ -107,18 +106,13 @@ def test_ended_in_this_process_is_refused_by_the_next_check(site, end):
     proxy.close()
 
 
-def test_ended_by_a_command_is_refused_soon(site, record_property):
+def test_ended_by_a_command_is_refused_soon(site):
     token = sign_in(site, "ada")
     proxy = Proxy(site, token)
     assert proxy.ask() == [204] * CONNECTIONS
     by_command(site, token)
-    ended = time.monotonic()
-    while (answers := proxy.ask()) != [401] * CONNECTIONS:
-        # A second at most on a machine that is not busy; recorded below.
-        assert time.monotonic() - ended < 10, answers
-    took = time.monotonic() - ended
-    record_property("seconds", took)
-    assert took < 1
+    # Within a second on a machine that is not busy; SessionCacheTests hold that second, by a clock of their own.
+    eventually(lambda: proxy.ask() == [401] * CONNECTIONS, "the end on every connection")
     proxy.close()
 
 

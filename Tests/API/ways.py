@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import re
+from urllib.parse import urlsplit
 
 from inhabited import Answer, Inhabited, asked, bearer, come_back
 from verifier import CAREFUL, CODE, PASSWORD, SIGN_IN
@@ -27,10 +28,10 @@ class Way:
         match path:
             case "/link/{id}":
                 ticket = self.waits()
-                self.id = self.link(ticket=ticket)["id"]
+                self.id = self.opened(ticket=ticket)["id"]
             case "/link/{id}/attempt" | "/link/{id}/apple":
-                self.id = self.link()["id"]
                 self.browser = self.ask(self.site, "GET", "/login/apple").headers["Set-Cookie"].split(";")[0]
+                self.id = self.opened()["id"]
             case "/login/existing":
                 self.waits()
                 self.content = {"waiting": self.waiting, "choice": "new"}
@@ -77,6 +78,14 @@ class Way:
                            bearer(self.inhabited.key("links")))
         assert answer.status == 201, answer.body
         return answer.json()
+
+    def opened(self, **more) -> dict:
+        """A link whose address this browser has opened."""
+        link = self.link(**more)
+        address = urlsplit(link["url"])
+        answer = self.ask(self.site, "GET", f"{address.path}?{address.query}", {"Cookie": self.browser})
+        assert answer.status == 200, answer.body
+        return link
 
     def authorized(self, link: dict) -> str:
         """The code of the link, which an app has brought what Apple gave."""

@@ -10,8 +10,16 @@ struct AppleKeySetTests {
     private let first = IndependentSigner.firstKey
     private let second = IndependentSigner.secondKey
 
-    private func keySet(_ source: KeySource, archive: MemoryArchive = MemoryArchive()) -> AppleKeySet {
-        AppleKeySet(source: source, archive: archive, clock: clock, logger: silentLogger)
+    /// - Parameter pause: nil moves the clock instead of waiting.
+    private func keySet(
+        _ source: KeySource, archive: MemoryArchive = MemoryArchive(), pause: KeySetPause? = nil
+    ) -> AppleKeySet {
+        AppleKeySet(
+            source: source, archive: archive, clock: clock,
+            pause: pause ?? { [clock] milliseconds in
+                clock.advance(milliseconds: milliseconds)
+                return true
+            }, logger: silentLogger)
     }
 
     private func published(_ kids: String...) throws -> [UInt8] {
@@ -82,37 +90,13 @@ struct AppleKeySetTests {
         let kept = archive.kept
         source.answer = .success(Array(answer.utf8))
         await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: second) }
+        let fetches = source.fetches
         clock.advance(seconds: 3600)
         await keys.renewIfDue()
-        #expect(source.fetches == 3)
+        #expect(source.fetches == fetches + 1)
         _ = try await keys.key(for: first)
         #expect(archive.kept == kept)
         #expect(kept?.bytes == (try published(first)))
-    }
-
-    @Test func recoversByItself() async throws {
-        let source = KeySource(failing: "down")
-        let keys = keySet(source)
-        await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
-        await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
-        #expect(source.fetches == 1, "pauses after a failure")
-        source.answer = .success(try published(first))
-        clock.advance(seconds: 1)
-        _ = try await keys.key(for: first)
-        #expect(source.fetches == 2)
-    }
-
-    @Test func pausesLongerWithEachFailureUpToAMinute() async throws {
-        let source = KeySource(failing: "down")
-        let keys = keySet(source)
-        var fetchedAt: [Int64] = []
-        for second in 0..<300 as Range<Int64> {
-            let before = source.fetches
-            await #expect(throws: KeySetFailure.self) { try await keys.key(for: first) }
-            if source.fetches > before { fetchedAt.append(second) }
-            clock.advance(seconds: 1)
-        }
-        #expect(fetchedAt == [0, 1, 3, 7, 15, 31, 63, 123, 183, 243])
     }
 
     @Test func renewsHourlyButOnlyWhenAsked() async throws {
@@ -188,6 +172,30 @@ struct AppleKeySetTests {
         let keys = keySet(source)
         await keys.prepare()
         #expect(source.fetches == 1)
+    }
+
+    // MARK: Another key under the same kid
+
+    @Test func aKeyThatDidNotVerifyIsFetchedAgainOnceAMinute() async throws {
+        let source = KeySource(try published(first))
+        let keys = keySet(source)
+        let old = try await keys.key(for: first)
+        await #expect(throws: KeySetFailure.unknownKey) { try await keys.key(for: first, otherThan: old) }
+        for _ in 0..<100 {
+            await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: first, otherThan: old) }
+            await #expect(throws: KeySetFailure.coolingDown) { try await keys.key(for: second) }
+        }
+        #expect(source.fetches == 2)
+        clock.advance(seconds: 60)
+        let text = try IndependentSigner.shared.keySet([second]).replacing(second, with: first)
+        source.answer = .success(Array(text.utf8))
+        let new = try await keys.key(for: first, otherThan: old)
+        #expect(new != old)
+        #expect(source.fetches == 3)
+        #expect(try await keys.key(for: first) == new)
+        // Whoever still holds the old one needs no fetch.
+        #expect(try await keys.key(for: first, otherThan: old) == new)
+        #expect(source.fetches == 3)
     }
 
     // MARK: One flight
@@ -327,61 +335,5 @@ private final class Witness: Sendable {
         func log(event: LogEvent) {
             if event.level == .warning { witness.count() }
         }
-    }
-}
-
-/// A key endpoint with a gate: closed, a fetch waits until it opens or is cancelled.
-private final class KeySource: KeySetSource {
-    private struct State {
-        var answer: Result<[UInt8], KeySetFailure>
-        var fetches = 0
-        var isOpen = true
-        var tickets = 0
-        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
-    }
-
-    private let state: Mutex<State>
-
-    init(_ bytes: [UInt8]) { state = Mutex(State(answer: .success(bytes))) }
-    init(failing text: String) { state = Mutex(State(answer: .failure(.unavailable(text)))) }
-
-    var answer: Result<[UInt8], KeySetFailure> {
-        get { state.withLock { $0.answer } }
-        set { state.withLock { $0.answer = newValue } }
-    }
-    var fetches: Int { state.withLock { $0.fetches } }
-    var waiting: Int { state.withLock { $0.waiting.count } }
-
-    func closeGate() { state.withLock { $0.isOpen = false } }
-
-    func openGate() {
-        let waiting = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiting = [:] }
-            return Array(state.waiting.values)
-        }
-        for continuation in waiting { continuation.resume() }
-    }
-
-    func fetch() async throws(KeySetFailure) -> [UInt8] {
-        let ticket = state.withLock { state in
-            state.fetches += 1
-            state.tickets += 1
-            return state.tickets
-        }
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let passes = state.withLock { state in
-                    if state.isOpen || Task.isCancelled { return true }
-                    state.waiting[ticket] = continuation
-                    return false
-                }
-                if passes { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume()
-        }
-        if Task.isCancelled { throw .unavailable("cancelled") }
-        return try answer.get()
     }
 }

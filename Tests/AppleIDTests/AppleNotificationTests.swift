@@ -182,6 +182,76 @@ struct AppleNotificationTests {
         #expect(apple.keyFetches == 1, "no key is fetched for what is refused anyway")
     }
 
+    /// What may be told costs so many signatures a second, whoever posts it, and no fetch but the hourly one.
+    @Test func tellingAnotherAppsIsBounded() async throws {
+        await apple.provider.keys.prepare()
+        let token = try apple.signer.token(Claims.notification().setting("aud", "com.example.primary"))
+        func post(_ count: Int) async -> Int {
+            var told = 0
+            for _ in 0..<count {
+                do {
+                    _ = try await receive(payload: token)
+                } catch NotificationFailure.otherAudience {
+                    told += 1
+                } catch {
+                    #expect(error as? NotificationFailure == .refused("aud is not ours"))
+                }
+            }
+            return told
+        }
+        #expect(await post(300) == 100)
+        apple.clock.advance(seconds: 1)
+        #expect(await post(50) == 50)
+        #expect(apple.keyFetches == 1)
+    }
+
+    @Test func aNewKeysSignatureTellsOfAnotherAppAtTheHourlyRenewal() async throws {
+        await apple.provider.keys.prepare()
+        try apple.publish([IndependentSigner.firstKey, IndependentSigner.secondKey])
+        let claims = Claims.notification().setting("aud", "com.example.primary")
+        let token = try apple.signer.token(claims, kid: IndependentSigner.secondKey)
+        await #expect(throws: NotificationFailure.refused("aud is not ours")) { try await receive(payload: token) }
+        apple.clock.advance(seconds: 3600)
+        await #expect(throws: NotificationFailure.otherAudience("com.example.primary")) {
+            try await receive(payload: token)
+        }
+        #expect(apple.keyFetches == 2)
+    }
+
+    /// Regression: a stand-in for Apple that was restarted with a new key under the same kid was refused for up to an hour.
+    @Test func aKeyThatChangedUnderItsKidIsFetchedAgain() async throws {
+        _ = try await receive(Claims.notification())
+        let (kid, other) = (IndependentSigner.firstKey, IndependentSigner.secondKey)
+        let token = try apple.signer.sign(
+            header: #"{"kid":"\#(kid)","alg":"RS256"}"#, payload: Claims.notification().json, key: other)
+        apple.transport.answer("/auth/keys", try apple.signer.keySet([other]).replacing(other, with: kid))
+        #expect(try await receive(payload: token).id == "abcDEF123")
+        #expect(apple.keyFetches == 2)
+        // What the old key signed is a forgery now, and costs nobody a fetch for a minute.
+        for _ in 0..<100 {
+            await #expect(throws: NotificationFailure.refused("signature is wrong")) {
+                try await receive(Claims.notification())
+            }
+        }
+        #expect(apple.keyFetches == 2)
+    }
+
+    @Test func forgedSignaturesCostAFetchAMinute() async throws {
+        _ = try await receive(Claims.notification())
+        let forged = try apple.signer.sign(
+            header: #"{"kid":"T8tIJ1zSrO","alg":"RS256"}"#, payload: Claims.notification().json,
+            key: IndependentSigner.strangersKey)
+        for second in 0..<120 as Range<Int64> {
+            await #expect(throws: NotificationFailure.refused("signature is wrong")) {
+                try await receive(payload: forged)
+            }
+            if second == 59 { #expect(apple.keyFetches == 2) }
+            apple.clock.advance(seconds: 1)
+        }
+        #expect(apple.keyFetches == 3)
+        _ = try await receive(Claims.notification())
+    }
+
     @Test func refusesAnotherKeysSignature() async throws {
         let token = try apple.signer.sign(
             header: #"{"kid":"T8tIJ1zSrO","alg":"RS256"}"#, payload: Claims.notification().json,

@@ -1,4 +1,6 @@
 import Bramley
+import Crypto
+import RelyingParty
 import Testing
 
 struct AssertionConfigurationTests {
@@ -10,14 +12,14 @@ struct AssertionConfigurationTests {
 
     @Test func withoutItThereAreNone() throws {
         let loaded = try fixture.load()
-        #expect(loaded.configuration.assertion.audience == nil)
+        #expect(loaded.configuration.assertion.audiences.isEmpty)
         #expect(!CheckCommand.summary(of: loaded).joined().contains("jwks.json"))
     }
 
     @Test(arguments: ["https://api.example.com", "backend", String(repeating: "a", count: 256), "urn:example:a,b"])
     func acceptsAnAudience(text: String) throws {
         let loaded = try fixture.load(["assertion": ["audience": text]])
-        #expect(loaded.configuration.assertion.audience == text)
+        #expect(loaded.configuration.assertion.audiences.map(\.name) == [text])
         let line = CheckCommand.summary(of: loaded).first { $0.contains("jwks.json") }
         #expect(line?.hasSuffix(" https://id.example.com/.well-known/jwks.json") == true)
     }
@@ -36,7 +38,41 @@ struct AssertionConfigurationTests {
 
     @Test func readsItFromTheEnvironmentAndAFlag() throws {
         #expect(
-            try fixture.load(environment: ["BRAMLEY_ASSERTION_AUDIENCE": "a"]).configuration.assertion.audience == "a")
-        #expect(try fixture.load(flags: ["--assertion-audience", "b"]).configuration.assertion.audience == "b")
+            try fixture.load(environment: ["BRAMLEY_ASSERTION_AUDIENCE": "a"]).configuration.assertion.audiences
+                == [AssertionAudience(name: "a")])
+        #expect(
+            try fixture.load(flags: ["--assertion-audience", "b"]).configuration.assertion.audiences.map(\.name)
+                == ["b"])
+    }
+
+    @Test func readsSeveralAndWhoWantsRS256() throws {
+        let loaded = try fixture.load([
+            "assertion": [
+                "audience": ["backend", "https://gateway.example.com"],
+                "rs256Audiences": ["https://gateway.example.com"],
+            ]
+        ])
+        #expect(
+            loaded.configuration.assertion.audiences == [
+                AssertionAudience(name: "backend"),
+                AssertionAudience(name: "https://gateway.example.com", algorithm: .rs256),
+            ])
+        #expect(loaded.configuration.assertion.algorithms == [.es256, .rs256])
+        let alone = try fixture.load(["assertion": ["audience": "backend", "rs256Audiences": ["backend"]]])
+        #expect(alone.configuration.assertion.algorithms == [.rs256])
+    }
+
+    @Test(
+        arguments: [
+            (["a", "b c"], [], "assertion.audience"), (["a", "a"], [], "assertion.audience"),
+            (["a", "true"], [], "assertion.audience"), (["false"], [], "assertion.audience"),
+            (["a", "com.example.web"], [], "assertion.audience"),
+            ((0..<17).map { "a\($0)" }, [], "assertion.audience"),
+            (["a"], ["b"], "assertion.rs256Audiences"), ([], ["b"], "assertion.rs256Audiences"),
+            (["a"], ["a", "a"], "assertion.rs256Audiences"),
+        ] as [([String], [String], String)])
+    func refusesSeveral(audiences: [String], rsa: [String], key: String) throws {
+        let found = try fixture.problems(["assertion": ["audience": audiences, "rs256Audiences": rsa]])
+        #expect(found.map(\.key) == [key])
     }
 }

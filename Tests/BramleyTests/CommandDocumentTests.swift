@@ -3,7 +3,7 @@ import Bramley
 import Foundation
 import Testing
 
-/// docs/operating.md holds an example of every command, and every example is one the program understands.
+/// The pages for operators hold an example of every command, and every example is one the program understands.
 @Suite struct CommandDocumentTests {
     private static func document(_ path: String) throws -> String {
         let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -18,11 +18,12 @@ import Testing
         return below.isEmpty ? [path] : below.flatMap { leaves(of: $0, path: path) }
     }
 
-    /// The command lines in the `sh` fences of a document, without what follows a pipe or goes into a file.
+    /// The command lines in the `sh` fences of a document, also in lists, without pipes and redirections.
     private static func examples(in text: String) -> [[String]] {
-        text.matches(of: /(?m)^```sh\n([\s\S]*?)^```/).flatMap { $0.1.split(separator: "\n") }
+        text.matches(of: /(?m)^ *```sh\n([\s\S]*?)^ *```/).flatMap { $0.1.split(separator: "\n") }
+            .map { $0.trimmingCharacters(in: .whitespaces) }
             .filter { $0.hasPrefix("bramley ") }
-            .map { words(String($0)) }
+            .map(words)
     }
 
     /// Words as a shell has them, quotation marks taken away; up to a comment, a pipe or a redirection.
@@ -49,8 +50,9 @@ import Testing
     }
 
     @Test func everyCommandHasAnExample() throws {
-        let text = try Self.document("docs/operating.md")
-        let examples = Self.examples(in: text)
+        let examples = try ["commands", "jobs", "keys"].flatMap {
+            Self.examples(in: try Self.document("docs/operations/\($0).md"))
+        }
         let leaves = Self.leaves(of: BramleyCommand.self, path: [])
         #expect(leaves.count > 20)
         for leaf in leaves
@@ -59,7 +61,10 @@ import Testing
         }
     }
 
-    @Test(arguments: ["docs/operating.md", "docs/importing.md", "docs/transfer.md", "README.md"])
+    @Test(arguments: [
+        "docs/operations/commands.md", "docs/operations/jobs.md", "docs/operations/keys.md",
+        "docs/operations/audit-log.md", "docs/importing.md", "docs/transfer.md",
+    ])
     func everyExampleIsUnderstood(path: String) throws {
         for example in Self.examples(in: try Self.document(path)) {
             #expect(throws: Never.self, "\(example.joined(separator: " "))") {
@@ -74,9 +79,10 @@ import Testing
         "api-keys create name --scopes nothing",
         "api-keys create name --scopes users:read,,introspect", "api-keys create  --scopes users:read",
         "api-keys revoke brk_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "api-keys revoke key_1",
-        "users show", "users show ann@example.com", "users show usr_1", "users show --external-id 1 --apple-subject 2",
+        "users show", "users show usr_1", "users show --external-id 1 --apple-subject 2",
         "users list --limit 0", "users list --limit 10001", "users list --state gone", "users list --cursor ???",
-        "users list --all --cursor AA", "users list --email a@example.com --all", "users approve", "users disable",
+        "users list --all --cursor AA", "links list --all --cursor AA", "api-keys list --scope x",
+        "webhooks list --limit 0", "users approve", "users disable",
         "users delete", "users delete usr_00000000000000000000000000 usr_00000000000000000000000000",
         "users groups usr_00000000000000000000000000 --set a --add b",
         "users groups usr_00000000000000000000000000 --add a,,b",

@@ -3,6 +3,7 @@ import Foundation
 import RelyingParty
 import Sockets
 import Testing
+import Web
 
 struct ConfigurationExampleTests {
     @Test func exampleIsAGoodConfiguration() throws {
@@ -24,7 +25,7 @@ struct ConfigurationExampleTests {
     }
 
     @Test func defaultsHoldWhereTheFileIsSilent() throws {
-        let configuration = try ConfigurationFixture().load().configuration
+        let configuration = try ConfigurationFixture().load(["server": [String: Any]()]).configuration
         #expect(configuration.server.listener.host.description == "127.0.0.1")
         #expect(configuration.server.listener.port == 8080)
         #expect(configuration.admin.port == 9090)
@@ -42,7 +43,7 @@ struct ConfigurationExampleTests {
         #expect(configuration.login.defaultReturnTo == "/account")
         #expect(configuration.sessions.limits == SessionLimits(lifetime: 2_592_000, idleTimeout: 1_209_600))
         #expect(configuration.sessions.cookieDomain == nil)
-        #expect(configuration.button.width == .pixels(280))
+        #expect(configuration.button.width == 280)
         #expect(configuration.site.name == "id.example.com")
         #expect([configuration.log.level.rawValue, configuration.log.format.rawValue] == ["info", "json"])
         guard case .file(let path) = configuration.secrets.sealingKey else {

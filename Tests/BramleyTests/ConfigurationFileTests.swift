@@ -11,7 +11,7 @@ struct ConfigurationFileTests {
 
     @Test(arguments: [
         (#"{"publicURL": "https://a.example", "publicURL": "https://b.example"}"#, "line 1"),
-        ("{\n  \"server\": {\n    \"port\": 1,\n  }\n}", "line 4, column 3"),
+        ("{\n  \"server\": {\n    \"port\": 1,\n  }\n}", "line 3, column 14"),
         ("", "line 1"), ("[]", "JSON object"), ("{} {}", "line 1, column 4"), ("{\"a\": 01}", "line 1"),
     ])
     func refusesWhatIsNoStrictJSON(text: String, place: String) throws {

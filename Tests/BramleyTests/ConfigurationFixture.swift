@@ -24,7 +24,7 @@ final class ConfigurationFixture {
         return path
     }
 
-    /// A good configuration with members replaced (`["apple": ["teamID": "X"]]` merges into the group) or, by NSNull
+    /// A good configuration, behind a proxy unless `server` is given, with members replaced (`["apple": ["teamID": "X"]]` merges into the group) or, by NSNull
     /// in the map, removed.
     func configuration(_ changes: [String: Any] = [:]) throws -> String {
         var all: [String: Any] = [
@@ -32,10 +32,11 @@ final class ConfigurationFixture {
             "access": ["signUp": "open"],
             "apple": [
                 "servicesID": "com.example.web", "teamID": "A1B2C3D4E5", "keyID": "F6G7H8I9J0",
-                "privateKeyFile": keyPath, "scopes": ["name", "email"],
+                "privateKeyFile": keyPath, "scopes": ["name", "email"], "bundleIDs": ["com.example.app"],
             ] as [String: Any],
             "storage": ["directory": directory.appending(path: "data").path],
         ]
+        if changes["server"] == nil { all["server"] = ["trustedProxies": ["127.0.0.1"]] }
         for (name, value) in changes {
             if let group = value as? [String: Any] {
                 var merged = all[name] as? [String: Any] ?? [:]

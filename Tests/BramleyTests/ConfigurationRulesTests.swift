@@ -34,7 +34,7 @@ struct ConfigurationRulesTests {
 
     @Test func everyFlawIsToldWithItsPlace() throws {
         #expect(
-            try problems("{\"rules\": [\n  {\"allow\": \"public\",}\n]}").map { $0.contains("line 2, column 22: ") }
+            try problems("{\"rules\": [\n  {\"allow\": \"public\",}\n]}").map { $0.contains("line 2, column 21: ") }
                 == [true])
         let found = try problems("{\"rules\": [{\"allow\": \"public\"}, {\"host\": \"A\", \"allow\": \"no\"}]}")
         #expect(found.count == 2)
@@ -61,7 +61,8 @@ struct ConfigurationRulesTests {
     }
 
     @Test func missingFileIsToldByName() throws {
-        let found = try ConfigurationFixture().problems(["forwardAuth": ["rulesFile": "nowhere.json"]])
-        #expect(found.map(\.fault) == ["\"nowhere.json\" does not exist."])
+        let fixture = try ConfigurationFixture()
+        let found = try fixture.problems(["forwardAuth": ["rulesFile": "nowhere.json"]])
+        #expect(found.map(\.fault) == ["\"\(fixture.directory.path)/nowhere.json\" does not exist."])
     }
 }

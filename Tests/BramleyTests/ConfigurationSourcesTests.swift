@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import RelyingParty
 import Testing
+import Web
 
 struct ConfigurationSourcesTests {
     let fixture: ConfigurationFixture
@@ -56,7 +57,7 @@ struct ConfigurationSourcesTests {
         #expect(configuration.access.signUp == .closed)
         #expect(configuration.apple.privateKeyPEM.reveal() == ConfigurationFixture.pem)
         #expect(!configuration.button.border)
-        #expect(configuration.button.width == .full)
+        #expect(configuration.button.width == nil)
     }
 
     @Test(arguments: [

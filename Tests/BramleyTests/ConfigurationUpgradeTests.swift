@@ -2,6 +2,7 @@ import Bramley
 import Foundation
 import RelyingParty
 import Testing
+import Web
 
 struct ConfigurationUpgradeTests {
     let fixture: ConfigurationFixture
@@ -30,7 +31,9 @@ struct ConfigurationUpgradeTests {
         let path = try fixture.write(Self.secret + "\n", to: "upgrade.secret")
         let loaded = try fixture.load([
             "upgrade": ["verifierURL": Self.url, "secretFile": path, "changePassword": true],
-            "server": ["limits": ["upgradesPerMinute": 3, "upgradesPerAccount": 4]],
+            "server": [
+                "limits": ["upgradesPerMinute": 3, "upgradesPerAccount": 4], "trustedProxies": ["127.0.0.1"],
+            ],
         ])
         #expect(loaded.warnings.isEmpty)
         let upgrade = try #require(loaded.configuration.upgrade)

@@ -1,6 +1,8 @@
-import Bramley
 import RelyingParty
 import Testing
+import Web
+
+@testable import Bramley
 
 struct ConfigurationValidationTests {
     let fixture: ConfigurationFixture
@@ -20,7 +22,7 @@ struct ConfigurationValidationTests {
     func acceptsAPublicURL(text: String, origin: String, path: String) throws {
         let url = try fixture.load(["publicURL": text]).configuration.publicURL
         #expect(url.origin == origin)
-        #expect(url.path == path)
+        #expect(url.basePath == path)
     }
 
     @Test(arguments: [
@@ -52,7 +54,9 @@ struct ConfigurationValidationTests {
         ("login", "mode", "Popup"), ("login", "mode", "frame"), ("login", "defaultReturnTo", "//evil.example"),
         ("login", "defaultReturnTo", "/\\evil.example"), ("login", "defaultReturnTo", "https://evil.example/"),
         ("login", "passwordURL", "javascript:alert(1)"), ("site", "logo", "http://example.com/logo.png"),
-        ("site", "privacyURL", "data:text/html,x"), ("forwardAuth", "style", "both"), ("button", "width", "50%"),
+        ("site", "privacyURL", "data:text/html,x"), ("site", "supportURL", "mailto:help"),
+        ("site", "supportURL", "javascript:alert(1)"), ("site", "homeURL", "mailto:help@example.com"),
+        ("forwardAuth", "style", "both"), ("button", "width", "50%"),
         ("button", "width", "129"), ("button", "height", "65"), ("button", "color", "red"), ("log", "level", "verbose"),
         ("log", "format", "xml"), ("storage", "directory", ""), ("site", "name", "a\u{1B}[31m"),
     ])
@@ -131,7 +135,8 @@ struct ConfigurationValidationTests {
     ])
     func listenersDoNotShareAPort(host: String, admin: String, isGood: Bool) throws {
         let problems = try fixture.problems([
-            "server": ["host": host, "port": 9000], "admin": ["host": admin, "port": 9000],
+            "server": ["host": host, "port": 9000, "trustedProxies": ["10.0.0.7"]],
+            "admin": ["host": admin, "port": 9000],
         ])
         #expect(problems.map(\.key) == (isGood ? [] : ["admin.port"]))
     }
@@ -140,6 +145,31 @@ struct ConfigurationValidationTests {
         #expect(
             try fixture.load(["apple": ["scopes": ["email", "name"]]]).configuration.apple.scopes == ["name", "email"])
         #expect(try fixture.load(["apple": ["scopes": [String]()]]).configuration.apple.scopes == [])
+    }
+
+    @Test func withoutATargetTheAccountBelowThePathIsMeant() throws {
+        for (url, target) in [
+            ("https://login.example.com", "/account"), ("https://example.com/sign-in", "/sign-in/account"),
+        ] {
+            #expect(try fixture.load(["publicURL": url]).configuration.login.defaultReturnTo == target)
+            // What is written is any path of the host, as `return_to` is.
+            let given = ["publicURL": url, "login": ["defaultReturnTo": "/home"]] as [String: Any]
+            #expect(try fixture.load(given).configuration.login.defaultReturnTo == "/home")
+        }
+    }
+
+    @Test func requestsAMinuteAreConfigured() throws {
+        let standard = try fixture.load().configuration.server.limits
+        #expect([standard.signInsPerMinute, standard.exportsPerMinute] == [120, 120])
+        let changes: [String: Any] = ["server": ["limits": ["signInsPerMinute": 1000, "exportsPerMinute": 5]]]
+        let limits = try fixture.load(changes).configuration.web.limits
+        #expect([limits.signInsPerMinute, limits.exportsPerMinute] == [1000, 5])
+        for key in ["signInsPerMinute", "exportsPerMinute"] {
+            for value in [0, -1, 100_001] {
+                let problems = try fixture.problems(["server": ["limits": [key: value]]])
+                #expect(problems.map(\.key) == ["server.limits.\(key)"])
+            }
+        }
     }
 
     @Test func returnTargetMayLieOnAnAllowedOrigin() throws {

@@ -24,9 +24,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ["docs/doctor.md", "docs/operating.md"])
-    func itsExamplesAreUnderstood(path: String) throws {
-        let examples = try document(path).split(separator: "\n").filter { $0.hasPrefix("bramley doctor") }
+    @Test func itsExamplesAreUnderstood() throws {
+        let examples = try document("docs/doctor.md").split(separator: "\n").filter { $0.hasPrefix("bramley doctor") }
         #expect(!examples.isEmpty)
         for example in examples {
             let words = example.prefix { $0 != "|" && $0 != "#" }.split(separator: " ").dropFirst().map(String.init)

@@ -44,7 +44,7 @@ struct SimulatedAppleTests {
         #expect(!apple.showsSimulationBanner)
     }
 
-    @Test(arguments: ["https://localhost.example.com", "https://test.example.com", "https://example-test"])
+    @Test(arguments: ["https://localhost.example.com", "https://test.example.com", "https://example-test.org"])
     func namesThatLookLikeTestsAreRealSites(url: String) throws {
         let problems = try fixture.problems(["publicURL": url, "apple": ["endpoint": "http://127.0.0.1:9700"]])
         #expect(problems.map(\.key) == ["apple.endpoint"])

@@ -33,4 +33,34 @@ import Testing
         let half = room > 0 ? "sec\n" : ""
         #expect(disk.text == "first\n\(half)lost 4\nthird\nfourth\n")
     }
+
+    /// Of several lines in one write the first may get there, the second in part, the third not at all.
+    @Test func aBatchThatIsCutLosesWhatIsBehindTheCut() {
+        let disk = Disk()
+        let sink = StandardError(notice: { Array("lost \($0)\n".utf8) }, output: disk.write)
+        disk.set(room: 8)
+        sink.write([
+            .init(bytes: Array("first\n".utf8)), .init(bytes: Array("second\n".utf8)),
+            .init(bytes: Array("third\n".utf8)),
+        ])
+        #expect(sink.lostLines == 2)
+        disk.set(room: .max)
+        sink.write([.init(bytes: Array("fourth\n".utf8), lostBefore: 3)], lostAfter: 0)
+        #expect(disk.text == "first\nse\nlost 5\nfourth\n")
+        sink.write([], lostAfter: 7)
+        #expect(disk.text.hasSuffix("fourth\nlost 7\n"))
+    }
+
+    /// The end of the disk in the middle of the notice: it is written again.
+    @Test func aNoticeThatIsCutIsNotForgotten() {
+        let disk = Disk()
+        let sink = StandardError(notice: { Array("lost \($0)\n".utf8) }, output: disk.write)
+        disk.set(room: 0)
+        sink.write(Array("first\n".utf8))
+        disk.set(room: 3)
+        sink.write(Array("second\n".utf8))
+        disk.set(room: .max)
+        sink.write(Array("third\n".utf8))
+        #expect(disk.text == "los\nlost 2\nthird\n")
+    }
 }

@@ -2,6 +2,7 @@ import HTTP
 import Testing
 
 @testable import Bramley
+import Web
 
 /// Who is told to do what, by who holds the certificate. The words of OpenSSL come from real servers in the tests of the
 /// command.
@@ -18,7 +19,7 @@ import Testing
 
     @Test(arguments: failures)
     func theProxyIsOnlySpokenOfWhereThereIsOne(failure: HTTPClientError, finding: Finding) throws {
-        let url = PublicURL(origin: "https://id.example.com:8443", host: "id.example.com", path: "", isSecure: true)
+        let url = try #require(PublicURL("https://id.example.com:8443"))
         for holdsCertificate in [false, true] {
             let diagnosis = TLSExamination(url: url, holdsCertificate: holdsCertificate).diagnosis(of: failure)
             #expect(diagnosis.finding == finding)

@@ -21,19 +21,25 @@ KEY_ID = "TESTKEY001"
 # Below the ports the kernel gives to clients, and counted up, so that no two calls give the same one.
 PORTS = range(20_000, 30_000)
 _last_port = random.choice(PORTS)
+_claims: list[socket.socket] = []
 
 
 def free_port() -> int:
-    """A port nobody listens on, and that no other call gives."""
+    """A port nobody listens on, and that no other call gives: in no other suite that runs meanwhile either."""
     global _last_port
     for _ in PORTS:
         _last_port = _last_port + 1 if _last_port + 1 in PORTS else PORTS.start
+        claim = socket.socket(socket.AF_UNIX)
         with socket.socket() as probe:
             try:
+                # A name without a file, which is ours until this process ends.
+                claim.bind(f"\0bramley-test-port-{_last_port}")
                 probe.bind(("127.0.0.1", _last_port))
-                return _last_port
             except OSError:
+                claim.close()
                 continue
+        _claims.append(claim)
+        return _last_port
     raise RuntimeError("every port is taken")
 
 

@@ -238,12 +238,16 @@ def guarded(make_site, tmp_path):
     """A site whose rules let nobody in, with the visitor's browser in the place of the proxy."""
     rules = tmp_path / "rules.json"
     write_private(rules, json.dumps({"rules": [{"host": "*", "allow": {"groups": ["nobody"]}}]}).encode())
-    return make_site({"forwardAuth.rulesFile": str(rules), "server.trustedProxies": ["127.0.0.1", "::1"]})
+    return make_site({
+        "forwardAuth.rulesFile": str(rules), "server.trustedProxies": ["127.0.0.1", "::1"],
+        "site.supportURL": "mailto:help@example.com", "site.homeURL": "/"})
 
 
 def test_the_page_for_those_who_may_not_come_in_fits_in_every_language(make_visitor, guarded, gallery):
     visitor = make_visitor(guarded)
     visitor.signs_in("ada")
+    assert [link.text for link in visitor.all(".card .other a")] == ["Go to the start page"]
+    gallery.shoot(visitor, "account-home")
     described = {"X-Forwarded-Proto": "http", "X-Forwarded-Host": guarded.origin.removeprefix("http://"),
                  "X-Forwarded-Uri": "/members", "X-Forwarded-Method": "GET"}
     visitor.driver.execute_cdp_cmd("Network.enable", {})
@@ -257,8 +261,10 @@ def test_the_page_for_those_who_may_not_come_in_fits_in_every_language(make_visi
             assert (page.get_attribute("lang"), page.get_attribute("dir")) == (
                 language, "rtl" if language == "ar" else "ltr")
             assert visitor.heading() == words["errors"]["not_allowed"]["title"]
-            assert [link.text for link in visitor.all("a.button")] == [
-                words["forbidden"]["somebodyElse"], words["forbidden"]["account"]]
+            assert [link.text for link in visitor.all(".button")] == [
+                words["forbidden"]["somebodyElse"], words["forbidden"]["account"], words["message"]["help"]]
+            assert words["logout"]["lead"].replace("{name}", "Ada Byron (ada@example.com)") in visitor.text()
+            assert visitor.find(".error-id code").text in guarded.server.text()
             look(visitor, f"{language}-forbidden", gallery)
     finally:
         visitor.driver.execute_cdp_cmd("Network.setExtraHTTPHeaders", {"headers": {}})

@@ -223,6 +223,31 @@ def test_links_of_the_site_are_on_the_login_page(make_site, make_visitor, galler
     gallery.shoot(visitor, "login-links")
 
 
+def test_help_and_home_are_where_somebody_needs_them(make_site, make_visitor, gallery):
+    help_page, home = "mailto:help@example.com?subject=Orchard", "https://www.example.com/start"
+    site = make_site({"site.supportURL": help_page, "site.homeURL": home, "access.signUp": "approval"})
+    visitor = make_visitor(site)
+
+    def links(selector: str) -> list[str]:
+        return [link.get_attribute("href") for link in visitor.all(selector)]
+
+    visitor.open("/login")
+    visitor.find(".apple.ready")
+    assert links("header a") == [home] and links("footer a") == [help_page]
+    visitor.open("/nowhere")
+    assert links("a.button") == [home]
+    visitor.open("/login?return_to=https%3A%2F%2Fevil.example%2F")
+    assert links("a.button")[1:] == [help_page]
+    gallery.shoot(visitor, "error-help")
+    # Nothing more can be done here: neither is this page a dead end.
+    visitor.goes_to_apple()
+    visitor.chooses("ada")
+    visitor.consents()
+    visitor.reads("Waiting for approval")
+    assert links("a.button") == [home, help_page]
+    gallery.shoot(visitor, "page-pending-help")
+
+
 def test_simulator_control_page(visitor, site, gallery):
     visitor.signs_in("ada")
     visitor.open(site.apple.origin + "/simulator")

@@ -160,6 +160,17 @@ def test_a_window_that_ends_early_is_said_and_can_be_opened_again(visitor, galle
     assert visitor.heading() == "Ada Byron"
 
 
+def test_cancelling_leads_back_to_an_application_that_wants_to_know(visitor):
+    page = opens_login(visitor, "/login?return_to=%2Faccount&error_return=%2Flogout%3Ffrom%3Dapp%23top")
+    presses(visitor, page)
+    visitor.chooses("ada")
+    decides(visitor, page, "cancel")
+    visitor.wait(lambda _: visitor.path() == "/logout", "the application's page")
+    address = urlsplit(visitor.driver.current_url)
+    assert (address.query, address.fragment) == ("from=app&error=user_cancelled_authorize", "top")
+    assert not visitor.is_signed_in()
+
+
 def test_a_second_press_replaces_the_window(visitor):
     page = opens_login(visitor)
     presses(visitor, page)

@@ -20,7 +20,9 @@ STATUS_MESSAGE = re.compile(r"Failed to load resource: the server responded with
 
 # Chromium without windows: the same engine, network and cookies, for half the processor time. It knows no preferences,
 # nor what they set, so that whoever wants some is given the whole of it.
-WINDOWLESS = "/usr/bin/chromium-headless-shell"
+# The program itself: what lies in /usr/bin is a shell script that waits for it, so that a driver which ends a browser
+# that is slow to close would end the script, and leave the browser.
+WINDOWLESS = "/usr/lib/chromium/chromium-headless-shell"
 WHOLE = "/usr/bin/chromium"
 
 

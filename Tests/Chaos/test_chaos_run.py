@@ -10,6 +10,8 @@ from chaos import Run, chaos
 from people import APP_ID
 from programs import SERVICES_ID
 
+pytestmark = pytest.mark.long
+
 
 def test_bramley_and_apple_agree_about_everybody(binaries, tmp_path):
     seconds = float(os.environ.get("CHAOS_SECONDS", "20"))

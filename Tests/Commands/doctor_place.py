@@ -89,7 +89,7 @@ class Place:
         for name, value in self.authority.trust.items():
             self.environment.setenv(name, value)
         self.site = Site(
-            binaries, folder, {"server.trustedProxies": ["127.0.0.2"]},
+            binaries, folder, {"server.trustedProxies": ["127.0.0.2"], "apple.bundleIDs": ["com.example.app"]},
             origin=f"https://localhost:{self.front.port}")
         self.front.target = self.site.port
         self.site.start()
@@ -108,6 +108,10 @@ class Place:
     def at(self, port: int, **environment) -> Report:
         """With publicURL at another port of this machine."""
         return self.doctor(PUBLIC_URL=f"https://localhost:{port}", **environment)
+
+    @property
+    def admin_port(self) -> int:
+        return json.loads((self.folder / "config.json").read_text())["admin"]["port"]
 
     def fault(self, endpoint: str, fault: dict) -> None:
         self.site.apple.call("PUT", f"faults/{endpoint}", fault)

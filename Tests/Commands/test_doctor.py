@@ -1,13 +1,17 @@
 """`bramley doctor`: what it prints, and what it finds on this machine."""
 
+import http.server
+import json
 import os
 import shutil
 import sqlite3
+import threading
 import time
+import urllib.request
 
 import pytest
 
-from programs import KEY_ID, SERVICES_ID, free_port, write_private
+from programs import KEY_ID, SERVICES_ID, Site, free_port, write_private
 
 NOTHING_ELSE = "Nothing else was looked at"
 # Root reads what it may not: without these it is a user like any other.
@@ -20,14 +24,15 @@ WITHOUT_PRIVILEGE = (
 def test_nothing_is_wrong(place):
     report = place.doctor()
     assert report.wrong == []
-    # What no program can know is said as well.
-    assert report.kinds == {"client_inconclusive", "no_notification", "public_url_for_tests"}
+    # Nothing of a healthy server is doubted.
+    assert report.kinds == set()
     for check in ("database", "server", "apple_key_set", "clock", "apple_key", "tls", "callback", "notifications",
                   "cookies", "headers", "proxy", "traffic"):
         assert report.check(check) == "good", check
-    inconclusive = report.one("client_inconclusive")
-    assert SERVICES_ID in inconclusive["about"] and KEY_ID in inconclusive["about"]
-    assert "invalid_grant" in inconclusive["detail"]
+    client, app = [item for item in report.items if item["check"] == "client"]
+    assert SERVICES_ID in client["about"] and KEY_ID in client["about"] and "com.example.app" in app["about"]
+    # What no program can know is said as well.
+    assert "invalid_grant" in client["detail"] and "only a sign-in proves" in client["detail"]
 
 
 def test_it_changes_nothing(place):
@@ -45,7 +50,7 @@ def test_it_changes_nothing(place):
 
 def test_text_for_people(place):
     place.fault("token", {"error": "invalid_client"})
-    run = place.run()
+    run = place.run(APPLE_BUNDLE_IDS="")
     assert run.returncode == 1
     lines = run.stdout.splitlines()
     assert lines[-1].startswith("1 wrong, ")
@@ -144,11 +149,90 @@ def test_the_last_notification(place):
     assert place.doctor().check("last_notification") == "good"
     with sqlite3.connect(place.folder / "data/bramley.db") as database:
         database.execute("UPDATE notification SET received_at = ?", (int((time.time() - 20 * 86_400) * 1000),))
-    assert "20 days" in place.doctor().one("last_notification_old")["detail"]
+    # Where nobody withdraws their consent there is nothing to tell.
+    found = [item for item in place.doctor().items if item["check"] == "last_notification"]
+    assert [item["state"] for item in found] == ["good"] and "20 days" in found[0]["detail"]
 
 
-def test_no_notification_ever(place):
+def test_a_notification_that_should_have_come(place):
     with sqlite3.connect(place.folder / "data/bramley.db") as database:
         database.execute("DELETE FROM notification")
+    assert place.doctor().check("last_notification") == "good"
+    with sqlite3.connect(place.folder / "data/bramley.db") as database:
+        database.execute(
+            "INSERT INTO event (id, type, time, user, session, cause, fields) VALUES "
+            "('evt_doctor', 'session.ended', ?, 'usr_gone', 'ses_gone', 'token_dead', '[]')", (int(time.time() * 1000),))
     found = place.doctor().one("no_notification")
+    assert found["state"] == "unsure" and "daily check" in found["detail"]
     assert place.site.url("/apple/notifications") in found["nextStep"]
+    with sqlite3.connect(place.folder / "data/bramley.db") as database:
+        database.execute("DELETE FROM event WHERE id = 'evt_doctor'")
+
+
+def test_without_an_app_notifications_are_refused(place):
+    """Regression: all was good while every notification of Apple's was refused."""
+    report = place.doctor(APPLE_BUNDLE_IDS="")
+    found = report.one("notifications_unlisted")
+    assert found["state"] == "unsure", "a simulated Apple needs no app"
+    assert found["about"] == "apple.bundleIDs" and "will be refused" in found["detail"]
+
+
+def test_a_refused_notification_of_apples(place):
+    """Regression: a notification for an app that nobody listed was a line of the log that nobody read."""
+    sent = place.site.apple.call(
+        "POST", "notifications", {"type": "consent-revoked", "sub": "nobody", "aud": "com.example.primary"})
+    assert sent["deliveries"][0]["status"] == 400
+    report = place.doctor()
+    assert report.wrong == ["notification_refused"]
+    found = report.one("notification_refused")
+    assert "com.example.primary" in found["detail"] and "apple.bundleIDs" in found["nextStep"]
+    ready = urllib.request.urlopen(f"http://127.0.0.1:{place.admin_port}/readyz", timeout=60)
+    assert ready.status == 200
+    text = ready.read().decode()
+    assert text.startswith("ready\n") and "notifications: warning: " in text and "com.example.primary" in text
+    metrics = urllib.request.urlopen(f"http://127.0.0.1:{place.admin_port}/metrics", timeout=60).read().decode()
+    assert 'bramley_apple_notifications_total{type="unverified",outcome="other_audience"} 1' in metrics
+    place.site.stop()
+    place.site.start()
+
+
+# A stranger on the admin port
+
+@pytest.mark.parametrize("body", [
+    b"ready\n", b"<html>hello</html>", b'{"status":"ready","checks":[]}',
+    b'{"status":"ready","checks":[{"name":"storage","ok":true,"problem":null}]}', b"", b"x" * 100_000])
+def test_a_stranger_on_the_admin_port(place, body):
+    """Regression: whoever answered 200 and `ready` there was taken for the server."""
+    class Stranger(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            # What it was sent is all it has to show.
+            self.send_header("Bramley-Doctor", self.headers["Bramley-Doctor"])
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", free_port()), Stranger)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        report = place.doctor(ADMIN_PORT=server.server_port)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert report.wrong == ["server_elsewhere"]
+    assert f"127.0.0.1:{server.server_port}" in report.one("server_elsewhere")["detail"]
+
+
+def test_another_bramley_on_the_admin_port(place, binaries, tmp_path):
+    other = Site(binaries, tmp_path, {})
+    try:
+        other.start()
+        port = json.loads((tmp_path / "config.json").read_text())["admin"]["port"]
+        assert place.doctor(ADMIN_PORT=port).wrong == ["server_elsewhere"]
+    finally:
+        other.end()

@@ -55,7 +55,7 @@ def test_no_key_set(place, fault, words):
     assert report.wrong == ["apple_key_set_unusable"]
     assert words in report.one("apple_key_set_unusable")["detail"]
     # Somebody answers: so the clients are asked about.
-    assert report.check("client") == "unsure"
+    assert [item["state"] for item in report.items if item["check"] == "client"] == ["good", "good"]
 
 
 def test_an_apple_that_does_not_speak_http(place, tmp_path):
@@ -103,6 +103,18 @@ def test_a_clock_that_is_off(place, apple, offset, words):
 def test_a_clock_that_will_do(place, apple, offset):
     apple.date_offset = offset
     assert place.doctor(APPLE_ENDPOINT=apple.origin).check("clock") == "good"
+
+
+def test_localhost_and_no_app_with_apple_itself(place, monkeypatch):
+    # Nobody is asked: the proxy on the way to Apple is not there.
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{free_port()}")
+    monkeypatch.setenv("NO_PROXY", "localhost")
+    report = place.doctor(
+        APPLE_ENDPOINT="https://appleid.apple.com", APPLE_BUNDLE_IDS="",
+        APPLE_SCRIPT_URL="https://appleid.cdn-apple.com/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js")
+    # The database is a simulated Apple's.
+    assert report.wrong == ["apple_unreachable", "database_unusable", "notifications_unlisted"]
+    assert report.one("public_url_for_tests")["state"] == "unsure"
 
 
 def test_no_date(place, apple):
@@ -164,22 +176,25 @@ def test_one_client_of_two_refused(place):
     assert SERVICES_ID in refused["about"]
     # The key works for the other: it is no suspect.
     assert "The key is good" in refused["nextStep"] and "TEAM123456" in refused["nextStep"]
-    assert "com.example.app" in report.one("client_inconclusive")["about"]
+    assert [item["about"] for item in report.items if item["check"] == "client" and item["state"] == "good"] == [
+        f"com.example.app with key {KEY_ID}"]
 
 
 def test_one_key_of_two_refused(place, tmp_path, key):
     """Each is asked about alone: the one that works does not answer for the other."""
     write_private(tmp_path / "next.p8", key)
     place.fault("token", {"error": "invalid_client", "remaining": 1})
-    report = place.doctor(APPLE_NEXT_KEY_ID="NEXTKEY001", APPLE_NEXT_PRIVATE_KEY_FILE=tmp_path / "next.p8")
+    report = place.doctor(
+        APPLE_BUNDLE_IDS="", APPLE_NEXT_KEY_ID="NEXTKEY001", APPLE_NEXT_PRIVATE_KEY_FILE=tmp_path / "next.p8")
     assert KEY_ID in report.one("client_refused")["about"]
-    assert "NEXTKEY001" in report.one("client_inconclusive")["about"]
+    good = [item["about"] for item in report.items if item["check"] == "client" and item["state"] == "good"]
+    assert good and all("NEXTKEY001" in about for about in good)
     assert report.wrong == ["client_refused"]
 
 
 def test_an_unexpected_word(place):
     place.fault("token", {"error": "invalid_request"})
-    report = place.doctor()
+    report = place.doctor(APPLE_BUNDLE_IDS="")
     assert report.wrong == []
     assert "invalid_request" in report.one("client_unexpected")["detail"]
 
@@ -187,4 +202,4 @@ def test_an_unexpected_word(place):
 @pytest.mark.parametrize("fault", [{"status": 503}, {"status": 429}, {"body": "html"}, {"close": "half"}])
 def test_no_answer_from_the_token_endpoint(place, fault):
     place.fault("token", fault)
-    assert place.doctor().wrong == ["client_unanswered"]
+    assert place.doctor(APPLE_BUNDLE_IDS="").wrong == ["client_unanswered"]

@@ -24,7 +24,8 @@ TRANSFER = "`transfer_target` and what belongs to it"
 WEBHOOKS = "what waits for webhook endpoints"
 UNDER_WAY = "sign-ins and links under way"
 AUDIT = "the audit log, which names nobody"
-GONE = "`revocation`, which is about people who are gone"
+ORDER = "since when Apple's present word on an address stands"
+GONE = "`revocation` and `consent_end`, which are about people who are gone"
 
 # Column → where its value is in the export, or why it is not there.
 USER = {
@@ -40,7 +41,8 @@ IDENTITY = {
     "credential_changed_at": "appleIdentities.0.credentialChangedAt",
     "credential_cause": "appleIdentities.0.credentialCause",
     "last_sign_in_issued_at": "appleIdentities.0.lastSignInAt", "created_at": "appleIdentities.0.createdAt",
-    "transfer_target": TRANSFER, "transfer_asked_at": TRANSFER, "transfer_failure": TRANSFER, "moved_to": TRANSFER}
+    "transfer_target": TRANSFER, "transfer_asked_at": TRANSFER, "transfer_failure": TRANSFER, "moved_to": TRANSFER,
+    "email_told_at": ORDER, "real_user_status_told_at": ORDER}
 CREDENTIAL = {
     "identity": ROW, "client_id": "appleIdentities.0.credentials.0.clientID", "sealed_refresh_token": SECRET,
     "issued_at": "appleIdentities.0.credentials.0.issuedAt", "state": "appleIdentities.0.credentials.0.state",
@@ -63,17 +65,18 @@ NOTIFICATION = {
 EVENT = {
     "sequence": ROW, "id": "events.0.id", "type": "events.0.type", "time": "events.0.time",
     "user": "events.0.data.user", "session": "events.0.data.session", "cause": "events.0.data.cause",
-    "fields": "events.1.data.fields.0", "into_user": "events.2.data.into"}
+    "fields": "events.1.data.fields.0", "into_user": "events.2.data.into",
+    "external_id": "events.1.data.externalID"}
 
 EXPORTED = {
     "user": USER, "apple_identity": IDENTITY, "apple_credential": CREDENTIAL, "first_consent": CONSENT,
     "session": SESSION, "notification": NOTIFICATION, "event": EVENT}
 LEFT_OUT = {
     "webhook_delivery": WEBHOOKS, "used_attempt": UNDER_WAY, "code_exchange": UNDER_WAY,
-    "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY, "audit": AUDIT, "revocation": GONE}
+    "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY, "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
 # docs/privacy.md: "No data of visitors".
 IMPERSONAL = {
-    "api_key", "webhook_endpoint", "signing_key", "apple_keys", "lease", "credential_check", "credential_brake",
+    "api_key", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",
     "credential_pause", "meta", "migration"}
 
 START = 1_790_000_000_000
@@ -115,7 +118,8 @@ ROWS = [
         "id": "evt_" + "3" * 26, "type": "session.ended", "time": START + 15, "user": ANN, "session": SESSION_ID,
         "cause": "consent_revoked"}),
     ("event", {
-        "id": "evt_" + "4" * 26, "type": "user.updated", "time": START + 16, "user": ANN, "fields": '["email"]'}),
+        "id": "evt_" + "4" * 26, "type": "user.updated", "time": START + 16, "user": ANN, "fields": '["email"]',
+        "external_id": "shop-76"}),
     ("event", {
         "id": "evt_" + "5" * 26, "type": "user.transferred", "time": START + 17, "user": ANN,
         "into_user": "usr_" + "6" * 26}),
@@ -153,7 +157,7 @@ def test_every_column_is_exported_or_left_out_for_a_reason(house):
 
 def test_the_document_gives_the_reasons(house):
     section = PRIVACY.read_text().split("\n## Export\n")[1].split("\n## ")[0]
-    reasons = {SECRET, ROW, PAYLOAD, JTI, CHECKS, TRANSFER, WEBHOOKS, UNDER_WAY, AUDIT, GONE}
+    reasons = {SECRET, ROW, PAYLOAD, JTI, CHECKS, TRANSFER, WEBHOOKS, UNDER_WAY, AUDIT, GONE, ORDER}
     assert [reason for reason in reasons if reason not in section] == []
     used = set(LEFT_OUT.values()) | {
         place for columns in EXPORTED.values() for place in columns.values() if place in reasons}

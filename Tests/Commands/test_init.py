@@ -55,10 +55,10 @@ def terminal(bramley, folder):
     """Runs it on a terminal of its own."""
     running = []
 
-    def spawn(*arguments: str) -> pexpect.spawn:
+    def spawn(*arguments: str, dimensions: tuple | None = (50, 200)) -> pexpect.spawn:
         running.append(pexpect.spawn(
             str(bramley), ["init", *arguments], cwd=folder, env={"TERM": "dumb"}, encoding="utf-8", timeout=PATIENCE,
-            dimensions=(50, 200)))
+            dimensions=dimensions))
         return running[-1]
 
     yield spawn
@@ -91,6 +91,7 @@ def test_writes_what_the_flags_say(init, folder, bramley):
     check = subprocess.run([bramley, "check"], cwd=folder, env={}, capture_output=True, text=True, timeout=PATIENCE)
     assert check.returncode == 0
     # One voice: what check prints, init prints.
+    assert "apple.bundleIDs" in check.stdout
     assert check.stdout in run.stdout
     for value in PORTAL:
         assert re.search(rf"\s{re.escape(value)}$", run.stdout, re.MULTILINE), value
@@ -171,7 +172,7 @@ def test_refuses_a_file_without_a_key(init, folder):
     write_private(folder / "AuthKey_0000000000.p8", b"-----BEGIN CERTIFICATE-----\n")
     run = init(FLAGS | {"--private-key-file": "AuthKey_0000000000.p8"})
     assert run.returncode == 1
-    assert "holds no P-256 private key." in run.stderr
+    assert "is a certificate, not a private key." in run.stderr
 
 
 def test_a_key_id_that_is_not_the_files_is_doubted(init, folder):
@@ -260,9 +261,13 @@ def test_asks_and_asks_again(terminal, folder):
     answer(child, "apple.teamID", "A1B2C3D4E5")
     answer(child, "apple.privateKeyFile", "", offer=KEY_FILE)
     answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
-    answer(child, "apple.bundleIDs", "com.example.web", offer="none")
+    # Needed, so that Enter alone is no answer, and it says what for.
+    answer(child, "apple.bundleIDs", "")
+    child.expect_exact("It is needed.")
+    child.expect_exact("Without it, people who stop using")
+    answer(child, "apple.bundleIDs", "com.example.web")
     child.expect_exact("error: apple.bundleIDs: names the Services ID")
-    answer(child, "apple.bundleIDs", "com.example.app, com.example.other", offer="none")
+    answer(child, "apple.bundleIDs", "com.example.app, com.example.other")
     answer(child, "apple.scopes", "name phone", offer="name, email")
     child.expect_exact("error: apple.scopes: names \"phone\".")
     answer(child, "apple.scopes", "", offer="name, email")
@@ -272,12 +277,21 @@ def test_asks_and_asks_again(terminal, folder):
     answer(child, "site.name", "", offer="id.example.com")
     answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
     answer(child, "server.trustedProxies", "", offer="127.0.0.1")
+    answer(child, "sessions.cookieDomain", "example.org", offer="none: id.example.com only")
+    child.expect_exact('is "example.org", but publicURL\'s host is "id.example.com".')
+    answer(child, "sessions.cookieDomain", "example.com", offer="none: id.example.com only")
+    answer(child, "login.allowedReturnOrigins", "www.example.com", offer="none")
+    child.expect_exact('"www.example.com" is without https://. Write "https://www.example.com".')
+    answer(child, "login.allowedReturnOrigins", "https://www.example.com https://shop.example.com", offer="none")
     text = finish(child)
+    assert "The configuration is good." in text
     for value in PORTAL:
         assert value in text
     assert json.loads((folder / "config.json").read_text()) == WRITTEN | {
         "access": {"signUp": "approval"}, "server": {"trustedProxies": ["127.0.0.1"]},
         "apple": WRITTEN["apple"] | {"bundleIDs": ["com.example.app", "com.example.other"]},
+        "sessions": {"cookieDomain": "example.com"},
+        "login": {"allowedReturnOrigins": ["https://www.example.com", "https://shop.example.com"]},
     }
 
 
@@ -286,7 +300,12 @@ def test_asks_only_for_what_the_flags_leave_open(terminal, folder):
     answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
     answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
     answer(child, "server.trustedProxies", "none", offer="127.0.0.1")
-    finish(child)
+    answer(child, "sessions.cookieDomain", "none", offer="none: id.example.com only")
+    answer(child, "login.allowedReturnOrigins", "", offer="none")
+    text = finish(child)
+    # What stays to be put right is said, and that it holds is not the whole of it.
+    assert "apple.bundleIDs" in text and "will be refused" in text
+    assert "The configuration can be used, with 2 warnings above." in text
     assert json.loads((folder / "config.json").read_text())["server"] == {"trustedProxies": []}
 
 
@@ -307,6 +326,8 @@ def test_whoever_holds_the_certificate_is_asked_for_its_key_and_no_proxy(termina
     child.expect_exact("is not the key of the certificate.")
     answer(child, "server.privateKeyFile", "own.key")
     answer(child, "server.trustedProxies", "", offer="none")
+    answer(child, "sessions.cookieDomain", "", offer="none: id.example.com only")
+    answer(child, "login.allowedReturnOrigins", "", offer="none")
     finish(child)
     assert json.loads((folder / "config.json").read_text())["server"] == {
         "certificateFile": "own.pem", "privateKeyFile": "own.key"}
@@ -328,6 +349,41 @@ def certificate(host: str) -> tuple[bytes, bytes]:
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False).sign(key, hashes.SHA256()))
     return own.public_bytes(serialization.Encoding.PEM), key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+
+
+@pytest.mark.parametrize("columns,width", [(60, 60), (120, 120), (0, 80)])
+def test_lines_fit_the_terminal_and_hold_no_markdown(terminal, columns, width):
+    """Regression: explanations were one long line of Markdown. A terminal that does not say its width has 80 columns."""
+    child = terminal(dimensions=(50, columns))
+    answer(child, "publicURL", "")
+    child.expect_exact("publicURL: ")
+    said = child.before
+    child.sendline("https://id.example.com")
+    for key, text in (
+            ("apple.servicesID", "com.example.web"), ("apple.teamID", "A1B2C3D4E5")):
+        answer(child, key, text)
+        said += child.before
+    answer(child, "apple.privateKeyFile", "", offer=KEY_FILE)
+    answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
+    for key, text in (("apple.bundleIDs", ""), ("apple.bundleIDs", "none")):
+        answer(child, key, text)
+        said += child.before
+    answer(child, "apple.scopes", "", offer="name, email")
+    answer(child, "access.signUp", "open")
+    said += child.before
+    answer(child, "site.name", "", offer="id.example.com")
+    answer(child, "server.certificateFile", "", offer="none: a proxy in front holds it")
+    answer(child, "server.trustedProxies", "none", offer="127.0.0.1")
+    answer(child, "sessions.cookieDomain", "", offer="none: id.example.com only")
+    answer(child, "login.allowedReturnOrigins", "", offer="none")
+    said += finish(child)
+    lines = said.replace("\r", "").split("\n")
+    assert "is required" in said and "native.md" not in said
+    assert not [line for line in lines if "`" in line or "](" in line]
+    long = [line for line in lines if len(line) > width and " " in line.strip()]
+    assert not long, long
+    # They use the width there is.
+    assert max(len(line) for line in lines) > width - 20
 
 
 def test_a_wrong_flag_is_told_before_anything_is_asked(terminal, folder):

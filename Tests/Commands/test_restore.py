@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import shutil
 import sqlite3
 import subprocess
 
@@ -143,10 +144,131 @@ def is_locked(path) -> bool:
         os.close(number)
 
 
+def kill_points(tmp_path):
+    """Kills the process before its KILL_AT-th step that gives, takes or changes a name below `data`."""
+    source, library = tmp_path / "kill.c", tmp_path / "kill.so"
+    source.write_text("""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+static int is_database(int fd) {
+    char name[64], path[4096];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    ssize_t count = readlink(name, path, sizeof path - 1);
+    if (count < 0 || !getenv("KILL_AT")) return 0;
+    path[count] = 0;
+    const char *end = strstr(path, "/data/bramley.db");
+    return end && !strcmp(end, "/data/bramley.db");
+}
+/* A disk that takes nothing more into the database: its log cannot be moved there. */
+ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t place) {
+    if (is_database(fd)) { errno = EIO; return -1; }
+    return ((ssize_t (*)(int, const void *, size_t, off64_t))dlsym(RTLD_NEXT, "pwrite64"))(fd, bytes, count, place);
+}
+ssize_t pwrite(int fd, const void *bytes, size_t count, off_t place) { return pwrite64(fd, bytes, count, place); }
+static int steps;
+static void step(const char *path) {
+    const char *at = getenv("KILL_AT");
+    if (at && strstr(path, "/data/") && ++steps == atoi(at)) kill(getpid(), SIGKILL);
+}
+int rename(const char *from, const char *to) {
+    step(to);
+    return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "rename"))(from, to);
+}
+int link(const char *from, const char *to) {
+    step(to);
+    return ((int (*)(const char *, const char *))dlsym(RTLD_NEXT, "link"))(from, to);
+}
+int unlink(const char *path) {
+    step(path);
+    return ((int (*)(const char *))dlsym(RTLD_NEXT, "unlink"))(path);
+}
+""")
+    subprocess.run(
+        [shutil.which("clang") or "cc", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
+    return library
+
+
+def damage(house) -> dict[str, bytes]:
+    """A database with a log that is not moved into it, and with a person whom the backup has not; the bytes of both."""
+    path = data(house) / "bramley.db"
+    house.database("INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_later', 'active', 0, 0)")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("UPDATE user SET updated_at = updated_at + 1")
+        files = {suffix: path.with_name("bramley.db" + suffix).read_bytes() for suffix in ("", "-wal")}
+    assert files["-wal"]
+    return files
+
+
+def test_a_kill_at_any_step_leaves_a_damaged_database_and_its_log_or_the_backup(house, tmp_path):
+    """Between the end of the old log and the new file there was neither."""
+    library, path = kill_points(tmp_path), data(house) / "bramley.db"
+    old = damage(house)
+    ends = {"old": 0, "new": 0}
+    number, is_killed = 0, True
+    while is_killed:
+        number += 1
+        for file in data(house).glob("bramley.db*"):
+            file.unlink()
+        for suffix, content in old.items():
+            file = path.with_name("bramley.db" + suffix)
+            file.write_bytes(content)
+            file.chmod(0o600)
+        done = subprocess.run(
+            [str(house.program), "restore", str(house.folder / "backup.db"), "--yes", "--config",
+             str(house.folder / "config.json")], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            env=os.environ | {"LD_PRELOAD": str(library), "KILL_AT": str(number)})
+        is_killed = done.returncode == -9
+        assert is_killed or done.returncode == 0, done.stderr
+        log = path.with_name("bramley.db-wal")
+        is_old = path.read_bytes() == old[""] and log.exists() and log.read_bytes() == old["-wal"]
+        if is_old and not path.with_name("bramley.db.restored").exists():
+            ends["old"] += 1
+            continue
+        # From here on the restore counts, whoever comes next.
+        listed = house.run("users", "list")
+        assert listed.returncode == 0 and "usr_kept" in listed.stdout, (number, listed.stderr)
+        assert house.database("SELECT id FROM user") == [("usr_kept",)], f"step {number}: the old one, without its log"
+        assert not path.with_name("bramley.db.restored").exists()
+        kept = [file for file in data(house).glob("bramley.db.before-restore-*") if not file.name.endswith("-wal")]
+        assert len(kept) == 1 and kept[0].read_bytes() == old[""]
+        assert kept[0].with_name(kept[0].name + "-wal").read_bytes() == old["-wal"]
+        ends["new"] += 1
+    assert ends["old"] >= 3 and ends["new"] >= 3, ends
+
+
+def test_a_server_finishes_a_restore_that_was_killed(house, tmp_path):
+    library, path = kill_points(tmp_path), data(house) / "bramley.db"
+    damage(house)
+    waiting = path.with_name("bramley.db.restored")
+    number = 0
+    while not waiting.exists():
+        number += 1
+        done = subprocess.run(
+            [str(house.program), "restore", str(house.folder / "backup.db"), "--yes", "--config",
+             str(house.folder / "config.json")], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            env=os.environ | {"LD_PRELOAD": str(library), "KILL_AT": str(number)})
+        assert done.returncode == -9, done.stderr
+    # The damaged one is all there is yet.
+    house.site.start()
+    eventually(lambda: house.site.server.text().count("listening") == 2, "the server", house.site.server.text)
+    assert "a restore that was interrupted has been finished" in house.site.server.text()
+    assert not waiting.exists()
+    house.site.stop()
+    assert house.database("SELECT id FROM user") == [("usr_kept",)]
+
+
 def age(file) -> None:
     """Takes the last step of the schema back, as an older Bramley has left it."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
-        connection.executescript("DROP TABLE audit; DELETE FROM migration WHERE name >= '0014'; VACUUM")
+        connection.executescript(
+            "ALTER TABLE audit DROP COLUMN account; DELETE FROM migration WHERE name >= '0019'; VACUUM")
 
 
 def steps(file) -> list[str]:

@@ -103,18 +103,19 @@ def test_the_committed_schema_is_the_programs(schema):
 
 @pytest.mark.parametrize("values", [
     {},
-    {"$schema": "config.schema.json"},
-    {"apple.scopes": []}, {"apple.scopes": ["email"]}, {"apple.bundleIDs": ["com.example.app"]},
-    {"publicURL": "http://localhost:8080"}, {"publicURL": "https://xn--bcher-kva.example/a/b-c_d.e~f"},
-    {"access.signUp": "approval"}, {"access.signUp": "closed"},
-    {"server.trustedProxies": ["10.0.0.0/8", "::1"], "server.host": "::"},
-    {"button.width": "100%", "button.height": 64, "button.border": False, "button.color": "black"},
-    {"site.name": "Bramley & “Söhne” 李雷", "site.logo": "/logo.png"},
-    {"sessions.cookieDomain": "example.com", "sessions.lifetime": 60},
-    {"log.level": "trace", "log.format": "text"},
-    {"secrets.sealingKey": "00112233445566778899aabbccddeeff" * 2, "secrets.previousSealingKeys": []},
-    {"apple.privateKeyFile": ..., "apple.privateKey": "@KEY@"},
-])
+    # What does not contradict each other is in one.
+    {
+        "$schema": "config.schema.json", "apple.scopes": [], "access.signUp": "approval",
+        "server.trustedProxies": ["10.0.0.0/8", "::1"], "server.host": "::",
+        "button.width": "100%", "button.height": 64, "button.border": False, "button.color": "black",
+        "site.name": "Bramley & “Söhne” 李雷", "site.logo": "/logo.png",
+        "sessions.cookieDomain": "example.com", "sessions.lifetime": 60, "log.level": "trace", "log.format": "text",
+        "secrets.sealingKey": "00112233445566778899aabbccddeeff" * 2, "secrets.previousSealingKeys": [],
+    },
+    {"publicURL": "http://localhost:8080", "apple.scopes": ["email"], "apple.bundleIDs": ["com.example.app"],
+     "access.signUp": "closed"},
+    {"publicURL": "https://xn--bcher-kva.example/a/b-c_d.e~f", "apple.privateKeyFile": ..., "apple.privateKey": "@KEY@"},
+], ids=["nothing more", "much", "of a laptop", "key inline"])
 def test_what_the_loader_accepts_validates(judge, key, values):
     values = {name: key.decode() if value == "@KEY@" else value for name, value in values.items()}
     assert judge(with_keys(values)) == ({}, set())
@@ -129,6 +130,7 @@ def test_every_default_is_a_good_value(judge, schema):
     defaults = {name: inner["default"] for name, inner in leaves(schema) if "default" in inner}
     assert len(defaults) > 20
     values = {name: defaults[name] for name in one_of_twins(list(defaults))}
+    del values["webhooks.secretFile"]
     # webhooks.events is refused without an address to send to.
     values |= {"webhooks.url": "https://app.example.com/", "webhooks.secret": "whsec_" + "A" * 44}
     assert judge(with_keys(values)) == ({}, set())

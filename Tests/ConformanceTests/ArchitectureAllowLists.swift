@@ -30,7 +30,7 @@ enum AllowLists {
         "Sources/HTTP/HTTP2/HTTP2Session.swift": "nghttp2 takes pointers; wrapped here and in its callbacks",
         "Sources/HTTP/HTTP2/HTTP2Callbacks.swift": "what nghttp2 calls is given pointers",
         "Sources/Crypto/": "OpenSSL's digests, ciphers and keys take pointers; wrapped once, here",
-        "Sources/Storage/SQLite/": "SQLite's statements take and give pointers; wrapped once, here",
+        "Sources/Storage/SQLite/": "SQLite's interface takes and gives pointers; wrapped once, here",
         "Sources/AppleSimulator/OpenSSL/": "the simulator's own wrapper, which shares nothing with the server's",
     ]
 
@@ -54,7 +54,10 @@ enum AllowLists {
     /// Threads beside the event loops, by file.
     static let threads: [String: String] = [
         "Sources/Sockets/EventLoopGroup.swift": "the loops themselves",
+        "Sources/Storage/SQLite/SQLiteQueue.swift": "SQLite blocks on disks and locks; a queue for each such connection",
         "Sources/Sockets/Resolver.swift": "getaddrinfo(3) blocks; one thread for each look-up in flight",
+        "Sources/Sockets/WakeableThread.swift":
+            "writing the log blocks when nobody reads it; one thread of the process",
     ]
 
     /// The longest file of ours, in lines.

@@ -74,7 +74,8 @@ enum DocumentRules {
 
     static func unknownKeys(_ repository: Repository, keys: Set<String>) -> [String] {
         let groups = Set(keys.compactMap { $0.split(separator: ".").first.map(String.init) }).subtracting(["publicURL"])
-        let shouted = Set(keys.map { "BRAMLEY_" + shout($0) })
+        // The one variable that is no key: it names the file.
+        let shouted = Set(keys.map { "BRAMLEY_" + shout($0) }).union(["BRAMLEY_CONFIG"])
         return repository.documents.filter { $0 != "docs/configuration.md" }.flatMap { path -> [String] in
             let text = repository.files[path] ?? ""
             let named = spans(text).filter { span in
@@ -245,7 +246,7 @@ enum DocumentRules {
         let failures = try #require(Repository.real.files["Sources/Web/WebFailure.swift"])
         let links = try #require(Repository.real.files["Sources/RelyingParty/Linking/LinkFailure.swift"])
         // That of a failed sign-in too, which the other page has.
-        let names = try #require(Repository.real.files["Sources/RelyingParty/ReasonCode.swift"])
+        let names = try #require(Repository.real.files["Sources/RelyingParty/SignIn/ReasonCode.swift"])
         let start = "var reasonCode: ReasonCode {"
         let codes = DocumentRules.codes(in: failures, after: start, names: names)
             .union(DocumentRules.codes(in: links, after: start, names: names)).subtracting(["storage"])

@@ -23,10 +23,9 @@ enum ImportRules {
             "RelyingParty", "HTTP", "Crypto", "Coding", "HTTPTypes", "Logging", "Instruments", "Synchronization",
         ],
         "Sources/Storage": [
-            "RelyingParty", "Crypto", "Coding", "Instruments", "GRDB", "Logging", "FoundationEssentials",
-            "Synchronization",
+            "RelyingParty", "Crypto", "Coding", "Instruments", "Logging", "FoundationEssentials", "Synchronization",
         ],
-        "Sources/Storage/SQLite": ["RelyingParty", "Crypto", "GRDB", "GRDBSQLite", "Synchronization"],
+        "Sources/Storage/SQLite": ["RelyingParty", "Crypto", "CSQLite", "Dispatch", "Synchronization"],
         "Sources/Web": [
             "RelyingParty", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Mustache", "Logging", "Instruments",
             "Synchronization",
@@ -64,7 +63,7 @@ enum ImportRules {
 
     /// Modules whose types stay inside the target that wraps them: never part of its `package` API.
     static let wrapped: Set<String> = [
-        "COpenSSL", "CNghttp2", "CLinux", "CSQLite", "GRDB", "GRDBSQLite", "Glibc", "Mustache", "Configuration",
+        "COpenSSL", "CNghttp2", "CLinux", "CSQLite", "Glibc", "Mustache", "Configuration",
     ]
 
     struct Import: Hashable {
@@ -186,7 +185,7 @@ enum ImportRules {
             ("Sources/HTTP/Wire/A.swift", "import Sockets"),
             ("Sources/HTTP/Wire/A.swift", "import Foundation"),
             ("Sources/Crypto/JOSE/A.swift", "import COpenSSL"),
-            ("Sources/Web/A.swift", "import GRDB"),
+            ("Sources/Web/A.swift", "import CSQLite"),
             ("Sources/Web/A.swift", "let a = 1; import Storage"),
             ("Sources/HTTP/Server/A.swift", "@preconcurrency import CNghttp2"),
             ("Sources/AppleSimulator/Protocol/A.swift", "import Crypto"),
@@ -204,7 +203,7 @@ enum ImportRules {
     @Test(
         "A planted leak is found",
         arguments: [
-            ("Sources/Storage/A.swift", "package import GRDB"),
+            ("Sources/Storage/A.swift", "package import CSQLite"),
             ("Sources/Crypto/A.swift", "public import COpenSSL"),
             ("Sources/Web/A.swift", "@_exported import HTTP"),
         ])

@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -109,6 +110,95 @@ def test_a_successor_that_cannot_serve_changes_nothing(make_service, binaries, t
     line = next(line for line in service.text().splitlines() if "the successor does not serve" in line)
     assert "this server goes on" in line and cause in line and "error" in line.lower()
     assert service.is_running(service.process) and admin(service, "/readyz") == 200
+
+
+def sockets_of(process: int) -> dict[int, str]:
+    """Every descriptor of a process that is open, and what it leads to."""
+    found = {}
+    for entry in Path(f"/proc/{process}/fd").iterdir():
+        try:
+            found[int(entry.name)] = os.readlink(entry)
+        except FileNotFoundError:
+            # Closed since the folder was listed.
+            continue
+    return found
+
+
+def test_where_the_kernel_closes_no_range_the_successor_has_no_more_than_it_was_left(make_service, tmp_path):
+    """A kernel before 5.9, or a filter of system calls: what was moved out of the way stayed open, twice."""
+    source, library = tmp_path / "range.c", tmp_path / "range.so"
+    source.write_text("#include <errno.h>\nint close_range(unsigned a, unsigned b, int c) {"
+                      " (void)a; (void)b; (void)c; errno = ENOSYS; return -1; }\n")
+    subprocess.run(
+        [shutil.which("clang") or "cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    service = make_service()
+    # One that our parent forgot: it is not closed by execve(2).
+    forgotten = os.open("/dev/zero", os.O_RDONLY)
+    os.dup2(forgotten, 60, inheritable=True)
+    try:
+        with service.log.open("ab") as output:
+            service.first = subprocess.Popen(
+                [str(service.program), "serve", "--config", str(service.site.folder / "config.json")],
+                stdout=output, stderr=output, stdin=subprocess.DEVNULL, pass_fds=[60], start_new_session=True,
+                env=os.environ | {"LD_PRELOAD": str(library)})
+    finally:
+        os.close(forgotten)
+        os.close(60)
+    service.process = service.first.pid
+    service.wait()
+    assert "/dev/zero" in sockets_of(service.process).values()
+    listening = [end for end in sockets_of(service.process).values() if end.startswith("socket:")]
+    successor = service.hand_over()
+    found = sockets_of(successor)
+    assert "/dev/zero" not in found.values(), found
+    twice = [end for end in listening if list(found.values()).count(end) > 1]
+    assert not twice, found
+
+
+def test_cores_beyond_the_first_1024_are_counted(make_service, tmp_path):
+    """The kernel refuses a set of 1,024 bits there, and there was one loop for all cores."""
+    source, library = tmp_path / "cores.c", tmp_path / "cores.so"
+    source.write_text("""
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+int sched_getaffinity(int process, size_t size, unsigned char *set) {
+    (void)process;
+    if (size < 256) { errno = EINVAL; return -1; }
+    memset(set, 0, size);
+    set[0] = 1;
+    set[200] = 6;
+    return 0;
+}
+""")
+    subprocess.run(
+        [shutil.which("clang") or "cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    service = make_service({"server.threads": 0})
+    service.start({"LD_PRELOAD": str(library)}).wait()
+    port = f":{service.site.port:04X}"
+    listening = {
+        fields[9] for line in Path(f"/proc/{service.process}/net/tcp").read_text().splitlines()[1:]
+        if (fields := line.split())[1].endswith(port) and fields[3] == "0A"}
+    assert len(listening) == 3, listening
+
+
+def test_a_successor_that_hangs_ends_with_a_server_that_is_stopped(make_service, binaries, tmp_path):
+    """It would keep the listening sockets, whose queues nobody empties, and the lock."""
+    program, number = tmp_path / "bramley", tmp_path / "number"
+    shutil.copy(binaries / "bramley", program)
+    service = make_service(program=program)
+    service.start().wait()
+    program.unlink()
+    program.write_text(f"#!/bin/sh\ntrap '' TERM\necho $$ > {number}.new\nmv {number}.new {number}\n"
+                       "while :; do sleep 1; done\n")
+    program.chmod(0o755)
+    service.signal(signal.SIGUSR2)
+    eventually(number.exists, "the successor", service.text)
+    service.signal(signal.SIGTERM)
+    assert service.first.wait(timeout=PATIENCE) == 0
+    successor = int(number.read_text())
+    eventually(lambda: not service.is_running(successor), "the end of the successor")
+    assert "this server was stopped meanwhile" in service.text()
 
 
 def database(service) -> sqlite3.Connection:

@@ -22,7 +22,7 @@ from programs import KEY_ID, SERVICES_ID, TEAM_ID, Site, write_private
 
 NEW_TEAM, NEW_KEY = "TEAM654321", "NEWKEY1234"
 APP_ID = "com.example.app"
-SCOPES = "introspect,users:read,users:write,users:delete,events:read,links"
+SCOPES = "introspect,users:read,users:write,users:delete,events:read,webhooks:read,webhooks:write,links"
 SUBJECT = "001234.0123456789abcdef0123456789abcdef.0001"
 
 

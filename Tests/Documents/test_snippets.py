@@ -13,11 +13,11 @@ from patience import PATIENCE
 from programs import write_private
 
 SECTIONS = set(json.loads((ROOT / "docs/config.schema.json").read_text())["properties"])
-# The minimum, from the README.
-README = next(fence for fence in fences() if fence.page == "README.md" and fence.language == "json").text
+# The minimum.
+MINIMUM = next(fence for fence in fences() if fence.page == "docs/getting-started.md" and fence.language == "json").text
 # JSON that is no configuration of Bramley's: page and first member, and who holds it against the server.
 OTHER = {
-    ("README.md", "user"): "Tests/API/test_openapi.py", ("docs/api.md", "active"): "Tests/API/test_openapi.py",
+    ("docs/getting-started.md", "user"): "Tests/API/test_openapi.py", ("docs/api.md", "active"): "Tests/API/test_openapi.py",
     ("docs/api.md", "type"): "Tests/API/test_openapi.py",
     ("docs/assertion.md", "assertion"): "Tests/API/test_openapi.py",
     ("docs/importing.md", "appleSubject"): "Tests/Documents/stage.py",
@@ -56,7 +56,7 @@ def folder(tmp_path):
     key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     write_private(tmp_path / "AuthKey_F6G7H8I9J0.p8", key)
-    for name in ("webhook.secret", "verifier.secret"):
+    for name in ("webhook.secret", "verifier.secret", "app.secret", "audit.secret"):
         write_private(tmp_path / name, b"whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n")
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "60",
@@ -93,20 +93,20 @@ def test_every_piece_of_json_is_known():
 @pytest.mark.parametrize("fence", CONFIGURATIONS, ids=lambda fence: f"{fence.page}:{fence.line}")
 def test_bramley_takes_it(binaries, folder, fence):
     # In one language, unless the piece is about them: every page is rendered in each.
-    configuration = merge(json.loads(README) | {"pages": {"locales": ["en"]}}, read(fence.text))
+    configuration = merge(json.loads(MINIMUM) | {"pages": {"locales": ["en"]}}, read(fence.text))
     done = check(binaries, folder, configuration)
     assert done.returncode == 0, done.stderr
     assert "error" not in done.stderr
 
 
 def test_a_wrong_one_would_be_found(binaries, folder):
-    done = check(binaries, folder, merge(json.loads(README), {"login": {"mode": "pop-up"}}))
+    done = check(binaries, folder, merge(json.loads(MINIMUM), {"login": {"mode": "pop-up"}}))
     assert done.returncode == 1 and "login.mode" in done.stderr
 
 
 def test_what_init_prints(binaries, folder):
-    """The command of operating.md writes a good configuration, and prints what getting-started.md shows."""
-    page = (ROOT / "docs/operating.md").read_text()
+    """The command of getting-started.md writes a good configuration, and prints what the page shows."""
+    page = (ROOT / "docs/getting-started.md").read_text()
     line = re.search(r"^bramley (init --public-url .*?[^\\])$", page, re.MULTILINE | re.DOTALL)[1].replace("\\\n", " ")
     # In one language: every page is rendered in each.
     environment = os.environ | {"BRAMLEY_PAGES_LOCALES": "en"}
@@ -131,14 +131,14 @@ def one(page: str, language: str, part: str = "") -> str:
 
 
 def test_every_other_piece_is_known():
-    known = {("README.md", "caddy"), ("docs/operating.md", "caddy"), ("docs/assertion.md", "nginx"),
-             ("docs/operating.md", "nginx"), ("docs/backup.md", "ini"), ("docs/backup.md", "yaml"),
+    known = {("README.md", "caddy"), ("docs/operations/network.md", "caddy"), ("docs/assertion.md", "nginx"),
+             ("docs/operations/network.md", "nginx"), ("docs/backup.md", "ini"), ("docs/backup.md", "yaml"),
              ("docs/backup.md", "cron")}
     assert {(fence.page, fence.language) for fence in fences()
             if fence.language in ("caddy", "nginx", "ini", "yaml", "cron")} == known
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/operating.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/operations/network.md"])
 def test_caddy_takes_the_lines(page, tmp_path):
     (tmp_path / "Caddyfile").write_text(one(page, "caddy"))
     done = subprocess.run(["caddy", "adapt", "--adapter", "caddyfile", "--config", str(tmp_path / "Caddyfile")],
@@ -161,7 +161,7 @@ def test_nginx_takes_lines_in_sentences(folder):
 def test_nginx_takes_the_lines(folder):
     """Those of assertion.md are run by Tests/Proxies/test_assertion.py, Caddy's by test_proxies.py."""
     program = shutil.which("nginx") or "/usr/sbin/nginx"
-    text = one("docs/operating.md", "nginx").replace(
+    text = one("docs/operations/network.md", "nginx").replace(
         "listen 443 ssl;", "listen 127.0.0.1:1 ssl; ssl_certificate fullchain.pem; ssl_certificate_key privkey.pem;")
     file = folder / "nginx.conf"
     file.write_text(f"pid nginx.pid; error_log stderr; events {{ }} http {{ access_log off; {text} }}")

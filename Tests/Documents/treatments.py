@@ -66,6 +66,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "make build": BUILD,
     "make image": LONG,
     "make test-image": LONG,
+    "make test-long": LONG,
     "docker build -t bramley --build-arg SOURCE_COMMIT=$(git rev-parse HEAD) .": IMAGE,
     "docker build -t apple-simulator --target apple-simulator .": IMAGE,
     "docker run -d --name bramley -p 127.0.0.1:8080:8080 --read-only --tmpfs /tmp --cap-drop ALL --security-opt"
@@ -130,8 +131,6 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
         Run(before="with_a_backup", typed=YES, stopped=True),
     "bramley restore /var/backups/bramley/today.db": Run(before="with_a_backup", typed=YES, stopped=True),
     "bramley restore copy.db": Run(before="with_a_backup", typed=YES, stopped=True),
-    "bramley backup FILE": Run(swaps={"FILE": "new.db"}),
-    "bramley restore FILE": Run(before="with_a_backup", swaps={"FILE": "copy.db"}, typed=YES, stopped=True),
     "litestream restore -o copy.db …": LITESTREAM,
 
     # chaos.md, fuzzing.md, hostile-clients.md, performance.md, conformance.md
@@ -144,17 +143,14 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "make test-asan": LONG,
     "make test-tsan": LONG,
     "make hostile": LONG,
-    "make soak": LONG,
     "make soak SECONDS=600": LONG,
     "make soak-operations SECONDS=1800": LONG,
     "python3 Tests/Hostile/operations_soak.py .build/release 1800 0.3": LONG,
     "make faults": LONG,
-    "make test-operations": LONG,
     "make tls-scan": LONG,
     "make bench": LONG,
     "swift test --filter ReplayTests": BUILD,
     "scripts/sanitize.sh thread --filter SocketsTests": BUILD,
-    "python3 Benchmarks/credential_checks.py .build/release": LONG,
     "python3 Benchmarks/credential_checks.py BIN 100000 1000": LONG,
     "openssl speed rsa2048": LONG,
     "swift run http-echo --port 8080": Run(
@@ -194,7 +190,6 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "sudo cp AuthKey_F6G7H8I9J0.p8 /etc/bramley/": Run(swaps={"/etc/bramley/": "keys-of-a-server"}),
     "sudo bramley init --config /etc/bramley/config.json": INIT,
     "systemd-analyze security bramley": EXPOSURE,
-    "systemd-analyze security": EXPOSURE,
     "setcap cap_net_bind_service=+ep /usr/local/bin/bramley": Reason("it gives a program of this machine a capability"),
     "sysctl net.ipv4.ip_unprivileged_port_start=80": Reason("it changes the kernel of this machine"),
     "ls -l /proc/PID/fd": Run(swaps={"PID": "self"}, says="->"),
@@ -205,8 +200,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "sudo chmod 640 /etc/bramley/config.json /etc/bramley/AuthKey_F6G7H8I9J0.p8":
         Run(swaps={"/etc/bramley/config.json": "copy-of-config.json", "/etc/bramley/AuthKey": "copy-of-AuthKey"},
             before="with_copies"),
-    "sudo -u bramley bramley check --config /etc/bramley/config.json": Run(says="The configuration is good"),
-    "sudo -u bramley bramley doctor --config /etc/bramley/config.json":
+    "sudo -u bramley bramley check": Run(says="The configuration is good"),
+    "sudo -u bramley bramley doctor":
         Run(says="apple_key", apart="direct"),
     "sudo systemctl enable --now bramley": SYSTEMD,
     "systemctl status bramley": SYSTEMD,
@@ -269,9 +264,9 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "curl -sI http://id.example.com/login":
         Elsewhere("Tests/TLS/test_redirect.py::test_every_request_is_sent_to_the_same_place_with_tls"),
 
-    # operating.md
-    "bramley init --public-url https://id.example.com --services-id com.example.web --team-id A1B2C3D4E5"
-    " --private-key-file AuthKey_F6G7H8I9J0.p8 --scopes name,email --sign-up open --trusted-proxies 127.0.0.1":
+    # operating.md, operations/
+    "bramley init --public-url https://id.example.com --services-id com.example.web --bundle-ids com.example.app"
+    " --team-id A1B2C3D4E5 --private-key-file AuthKey_F6G7H8I9J0.p8 --scopes name,email --sign-up open --trusted-proxies 127.0.0.1":
         Elsewhere("Tests/Documents/test_snippets.py::test_what_init_prints"),
     "bramley credentials reseal": Run(),
     "bramley users list --state pending": Run(),
@@ -280,7 +275,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley users list --email ann@example.com": Run(before="with_people_imported", says="ann@example.com"),
     "bramley users list": Run(before="with_someone_waiting", says="usr_"),
     f"bramley users show {USER}": Run(says="usr_"),
-    "bramley users show usr_…": Run(says="usr_"),
+    "bramley users list --name ann --state active": Run(before="with_people_imported"),
+    "bramley users show ann@example.com": Run(before="with_people_imported", says="usr_"),
     "bramley users show --external-id crm-7": Run(before="with_people_imported", says="usr_"),
     "bramley users show --apple-subject 001234.0123456789abcdef0123456789abcdef.0001 --json":
         Run(before="with_people_imported", says='"crm-7"'),
@@ -318,10 +314,14 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley events tail --follow --type session.ended --type account.deleted":
         Run(until="session.ended", meanwhile="ends_a_session"),
     f"bramley events tail --json --after evt_00000000000000000000000000 --user {USER}": Run(says="session.created"),
-    'bramley api-keys create "the shop" --scopes users:read,events:read': Run(says="brk_"),
+    'bramley api-keys create "the shop" --scopes users:read,events:read --expires 90d': Run(says="brk_"),
+    "bramley api-keys create --expires 90d": Run(
+        swaps={"create": "create reports --scopes events:read"}, says="brk_"),
     "bramley api-keys create accounts --scopes links,users:write": Run(says="brk_"),
     "bramley api-keys list": Run(says="key_"),
+    "bramley api-keys list --active --scope users:read": Run(),
     "bramley api-keys revoke key_00000000000000000000000000": Run(typed=YES),
+    "bramley audit list --all | grep operator": Run(says="operator"),
     "bramley audit list": Run(says="sign_in"),
     f"bramley audit list --user {USER} --since 30d": Run(says="sign_in"),
     "bramley audit list --type sign_in.refused --type user.disabled --since 2026-01-01 --until 2026-02-01T12:00:00Z"
@@ -330,6 +330,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley webhooks list --dead": Run(),
     "bramley webhooks retry evt_…": Run(),
     "bramley webhooks retry --all-dead": Run(),
+    "bramley webhooks test URL": Run(
+        swaps={"URL": "http://127.0.0.1:9/events"}, code=1),
     "bramley webhooks retry --endpoint URL": Run(swaps={"URL": "http://127.0.0.1:9/events"}),
     "bramley jws verify --jwk keys.json --algorithm RS256 < identity-token":
         Run(before="with_an_identity_token", says="^OK"),

@@ -1,7 +1,7 @@
 import AppleSimulator
 import Crypto
 import Foundation
-import GRDB
+import Strangers
 
 /// An application with an API key, at the whole running server. Its keys, and people nobody has signed in as, are written
 /// beside the server as a command in another process would.
@@ -19,9 +19,9 @@ struct Backend: Sendable {
         let (key, now) = (key, site.clock.milliseconds())
         try site.writeBeside { connection in
             try connection.execute(
-                sql: "INSERT INTO api_key (id, hash, name, scopes, created_at) VALUES (?, ?, 'test', ?, ?)",
-                arguments: [
-                    Self.makeID("key_"), Data(SHA256.hash(utf8: key).bytes),
+                "INSERT INTO api_key (id, hash, name, scopes, created_at) VALUES (?, ?, 'test', ?, ?)",
+                [
+                    Self.makeID("key_"), SHA256.hash(utf8: key).bytes,
                     "[" + scopes.map { "\"\($0)\"" }.joined(separator: ",") + "]", now,
                 ])
         }
@@ -71,10 +71,8 @@ extension Site {
     var basePath: String { String(publicURL.dropFirst(origin.count)) }
 
     /// One transaction of another process.
-    func writeBeside(_ body: (GRDB.Database) throws -> Void) throws {
-        let queue = try DatabaseQueue.beside(databasePath)
-        defer { try? queue.close() }
-        try queue.write(body)
+    func writeBeside(_ body: (Stranger) throws -> Void) throws {
+        try Stranger.beside(databasePath).write(body)
     }
 
     /// Users nobody has signed in as, made at this time; their ids.
@@ -85,13 +83,13 @@ extension Site {
         try writeBeside { connection in
             for id in ids {
                 try connection.execute(
-                    sql: "INSERT INTO user (id, state, created_at, updated_at) VALUES (?, 'active', ?, ?)",
-                    arguments: [id, made, made])
+                    "INSERT INTO user (id, state, created_at, updated_at) VALUES (?, 'active', ?, ?)",
+                    [id, made, made])
                 try connection.execute(
-                    sql: """
+                    """
                         INSERT INTO apple_identity (user, team, subject, credential_state, last_sign_in_issued_at, created_at)
                         VALUES (?, ?, ?, 'authorized', ?, ?)
-                        """, arguments: [id, Apple.teamID, "001." + id, made, made])
+                        """, [id, Apple.teamID, "001." + id, made, made])
             }
         }
         return ids

@@ -1,6 +1,6 @@
 import ChildProcesses
 import Foundation
-import GRDB
+import Strangers
 import Testing
 
 /// `kill -9` at random moments of `bramley backup` and `bramley restore`: there is the old file or the new one, whole.
@@ -10,22 +10,22 @@ import Testing
     private static let users = 12_000
 
     /// Adds so many users whose ids begin with `mark`.
-    private static func fill(_ connection: GRDB.Database, _ mark: String, _ count: Int) throws {
+    private static func fill(_ connection: Stranger, _ mark: String, _ count: Int) throws {
         try connection.execute(
-            sql: """
+            """
                 INSERT INTO user (id, state, given_name, created_at, updated_at)
                 WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?)
                 SELECT ? || x, 'active', hex(randomblob(200)), 0, 0 FROM n
-                """, arguments: [count, mark])
+                """, [count, mark])
     }
 
     /// How many users there are of each mark, in a database that SQLite finds whole.
     private static func marks(_ path: String, _ comment: String) throws -> [String: Int] {
         try KillTestsDatabase.check(path, comment)
         return try KillTestsDatabase.open(path) { connection in
-            let rows = try Row.fetchAll(
-                connection, sql: "SELECT substr(id, 1, 7), count(*) FROM user GROUP BY substr(id, 1, 7)")
-            return Dictionary(uniqueKeysWithValues: rows.map { ($0[0] as String, $0[1] as Int) })
+            let rows = try connection.rows(
+                "SELECT substr(id, 1, 7), count(*) FROM user GROUP BY substr(id, 1, 7)")
+            return Dictionary(uniqueKeysWithValues: rows.map { ($0[0].text ?? "", $0[1].integer ?? -1) })
         }
     }
 
@@ -43,15 +43,15 @@ import Testing
 
     /// Copies the database and its log while the newest rows are in the log alone.
     private static func leaveLog(_ place: ServerPlace, copiedTo folder: String) throws {
-        let queue = try DatabaseQueue.beside(place.databasePath)
-        defer { try? queue.close() }
-        try queue.writeWithoutTransaction { connection in
-            try connection.execute(sql: "PRAGMA wal_autocheckpoint = 0")
-            try fill(connection, "usr_log", 500)
-        }
-        for suffix in ["", "-wal"] {
-            try FileManager.default.copyItem(
-                atPath: place.databasePath + suffix, toPath: folder + "/present.db" + suffix)
+        let stranger = try Stranger.beside(place.databasePath)
+        try stranger.execute("PRAGMA wal_autocheckpoint = 0")
+        try fill(stranger, "usr_log", 500)
+        // The last connection that closes would move the log into the database.
+        try withExtendedLifetime(stranger) {
+            for suffix in ["", "-wal"] {
+                try FileManager.default.copyItem(
+                    atPath: place.databasePath + suffix, toPath: folder + "/present.db" + suffix)
+            }
         }
     }
 
@@ -70,7 +70,7 @@ import Testing
         // How long it may take before the kill: shorter after one that was done before, longer after one that was cut.
         var span = try await place.run("backup old.db").duration
         try KillTestsDatabase.open(place.databasePath) {
-            try $0.execute(sql: "DELETE FROM user")
+            try $0.execute("DELETE FROM user")
             try Self.fill($0, "usr_new", Self.users)
         }
         let (old, new) = (["usr_old": Self.users], ["usr_new": Self.users])

@@ -1,9 +1,9 @@
 import ChildProcesses
 import Coding
 import Foundation
-import GRDB
 import HTTP
 import HTTPTypes
+import Strangers
 import Testing
 
 /// `bramley backup` beside a running server and `bramley restore` without one, with the real programs.

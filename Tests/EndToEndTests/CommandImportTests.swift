@@ -2,9 +2,9 @@ import ChildProcesses
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import Glibc
 import RelyingParty
+import Strangers
 import Testing
 
 /// `users import`: a team that already uses Sign in with Apple moves in.
@@ -29,12 +29,12 @@ import Testing
     }
 
     private func counts(_ place: ServerPlace) async throws -> (users: Int, identities: Int, created: Int) {
-        let database = try DatabaseQueue.beside(place.databasePath)
-        return try await database.read { connection in
+        let database = try Stranger.beside(place.databasePath)
+        return try database.read { connection in
             (
-                try Int.fetchOne(connection, sql: "SELECT count(*) FROM user") ?? -1,
-                try Int.fetchOne(connection, sql: "SELECT count(*) FROM apple_identity") ?? -1,
-                try Int.fetchOne(connection, sql: "SELECT count(DISTINCT user) FROM event WHERE type = 'user.created'")
+                try connection.integer("SELECT count(*) FROM user") ?? -1,
+                try connection.integer("SELECT count(*) FROM apple_identity") ?? -1,
+                try connection.integer("SELECT count(DISTINCT user) FROM event WHERE type = 'user.created'")
                     ?? -1
             )
         }
@@ -189,13 +189,12 @@ import Testing
         let key = try String(contentsOfFile: place.dataDirectory + "/sealing.key", encoding: .utf8)
         let bytes = try #require(Hexadecimal.decode(key.trimmingCharacters(in: .whitespacesAndNewlines)))
         let ring = SealingKeyring(current: SealingKey(material: SecretBytes(bytes)))
-        let sealed = try DatabaseQueue.beside(place.databasePath).read {
-            try Data.fetchOne($0, sql: "SELECT sealed_refresh_token FROM apple_credential")
-        }
+        let stranger = try Stranger.beside(place.databasePath)
+        let sealed = try stranger.row("SELECT sealed_refresh_token FROM apple_credential")?[0].blob
         let context = RefreshToken.sealingContext(
             team: TeamID(ServerPlace.teamID), subject: AppleSubject(subject), clientID: ClientID(ServerPlace.servicesID)
         )
-        let opened = try ring.open(Array(try #require(sealed)), purpose: .refreshToken, context: context)
+        let opened = try ring.open(try #require(sealed), purpose: .refreshToken, context: context)
         #expect(String(decoding: opened, as: UTF8.self) == token)
         for file in ["bramley.db", "bramley.db-wal"] {
             let content = FileManager.default.contents(atPath: place.dataDirectory + "/" + file) ?? Data()

@@ -1,6 +1,6 @@
 import Coding
 import Foundation
-import GRDB
+import Strangers
 import Testing
 
 /// What commands print, ask and refuse, with the real program.
@@ -83,7 +83,7 @@ import Testing
             #expect(try list.json.names == ["items", "next"])
             #expect(try list.items.map(\.names) == [Self.user, Self.user])
             let next = try #require(try list.json["next"]?.stringValue)
-            let rest = try await place.run(["users", "list", "--json", "--limit", "2", "--cursor", next])
+            let rest = try await place.run(["users", "list", "--json", "--limit", "2", "--after", next])
             #expect(try rest.items.count == 1)
             #expect(try rest.json["next"] == .null)
             let all = try await place.run("users list --json --all")
@@ -108,13 +108,27 @@ import Testing
             #expect(try await place.run("sessions revoke --user \(ids[0]) --json").json.names == ["revoked"])
 
             let made = try await place.run(["api-keys", "create", "李 app", "--scopes", "users:read", "--json"])
-            let key = ["id", "name", "scopes", "createdAt", "lastUsedAt", "revokedAt"]
+            let key = ["id", "name", "scopes", "createdAt", "lastUsedAt", "revokedAt", "expiresAt"]
             #expect(try made.json.names == ["key"] + key)
             let secret = try #require(try made.json["key"]?.stringValue)
             #expect(secret.hasPrefix("brk_") && secret.utf8.count == 47)
             let keys = try await place.run("api-keys list --json")
             #expect(try keys.items.map(\.names) == [key])
             #expect(!keys.output.contains(secret))
+            let expiring = try await place.run([
+                "api-keys", "create", "short", "--scopes", "users:read", "--expires", "90d", "--json",
+            ])
+            let (from, until) = (
+                try expiring.json["createdAt"]?.stringValue, try expiring.json["expiresAt"]?.stringValue
+            )
+            let days = try #require(from.flatMap { Timestamp(rfc3339: $0) }).adding(seconds: 90 * 86_400)
+            #expect(until == days.rfc3339)
+            for wrong in ["0d", "2020-01-01", "soon", "-1d"] {
+                let refused = try await place.run([
+                    "api-keys", "create", "x", "--scopes", "users:read", "--expires", wrong,
+                ])
+                #expect(refused.code == 64, "\(wrong)")
+            }
             let events = try await place.run("events tail --json")
             for line in events.lines {
                 #expect(try JSONReader.parse(Array(line.utf8)).objectValue?.names == ["id", "type", "time", "data"])
@@ -177,17 +191,17 @@ import Testing
             for (origin, word) in [
                 ("72656164", "origin"), ("7265616C", "holds real sign-ins"), ("73696D756C61746564", ""),
             ] {
-                try await DatabaseQueue.beside(place.databasePath).write {
-                    try $0.execute(sql: "UPDATE meta SET value = x'\(origin)' WHERE key = 'origin'")
+                try Stranger.beside(place.databasePath).write {
+                    try $0.execute("UPDATE meta SET value = x'\(origin)' WHERE key = 'origin'")
                 }
                 if !word.isEmpty { #expect(try await refusal(place).contains(word)) }
             }
-            try await DatabaseQueue.beside(place.databasePath).write {
-                try $0.execute(sql: "DELETE FROM migration WHERE name = '0005-applications'")
+            try Stranger.beside(place.databasePath).write {
+                try $0.execute("DELETE FROM migration WHERE name = '0005-applications'")
             }
             #expect(try await refusal(place).contains("older Bramley"))
-            try await DatabaseQueue.beside(place.databasePath).write {
-                try $0.execute(sql: "INSERT INTO migration (name, applied_at) VALUES ('9999-future', 0)")
+            try Stranger.beside(place.databasePath).write {
+                try $0.execute("INSERT INTO migration (name, applied_at) VALUES ('9999-future', 0)")
             }
             #expect(try await refusal(place).contains("newer Bramley"))
         }

@@ -1,9 +1,9 @@
 import ChildProcesses
 import Foundation
-import GRDB
 import Glibc
 import HTTP
 import HTTPTypes
+import Strangers
 import Testing
 
 /// A data directory that cannot be used: one line for the operator that says what and where, and exit code 1. Never a
@@ -33,16 +33,16 @@ import Testing
         },
         Case(name: "a newer schema", says: "was written by a newer Bramley: its schema is at") { place in
             try KillTestsDatabase.open(place.databasePath) {
-                try $0.execute(sql: "INSERT INTO migration (name, applied_at) VALUES ('9999 hovercraft', 0)")
+                try $0.execute("INSERT INTO migration (name, applied_at) VALUES ('9999 hovercraft', 0)")
             }
         },
         Case(name: "the wrong stamp", says: "holds real sign-ins and the configured Apple is simulated") { place in
             try KillTestsDatabase.open(place.databasePath) {
-                try $0.execute(sql: "UPDATE meta SET value = x'7265616c' WHERE key = 'origin'")
+                try $0.execute("UPDATE meta SET value = x'7265616c' WHERE key = 'origin'")
             }
         },
         Case(name: "another program's database", says: "is another program's database") { place in
-            try KillTestsDatabase.open(place.databasePath) { try $0.execute(sql: "PRAGMA application_id = 1") }
+            try KillTestsDatabase.open(place.databasePath) { try $0.execute("PRAGMA application_id = 1") }
         },
         Case(name: "the sealing key missing", says: "sealing.key is missing") { place in
             try FileManager.default.removeItem(atPath: place.dataDirectory + "/sealing.key")
@@ -119,11 +119,8 @@ import Testing
             let attempt = try await server.begin(from: "10.30.0.2")
             let form = try await simulator.authorize(TestPerson("boris"), at: attempt.location)
 
-            var configuration = GRDB.Configuration()
-            configuration.allowsUnsafeTransactions = true
-            configuration.busyMode = .timeout(30)
-            let holder = try DatabaseQueue(path: place.databasePath, configuration: configuration)
-            try await holder.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+            let holder = try Stranger.beside(place.databasePath)
+            try holder.execute("BEGIN IMMEDIATE")
             let start = ContinuousClock.now
             async let answer = server.callback(attempt, form.body)
             async let ready = server.admin.get("/readyz")
@@ -138,17 +135,17 @@ import Testing
             #expect(signOut.status.code == 503)
             #expect(signOut.cookie(RunningServer.sessionCookie) == nil && signOut.fields[.setCookie] == nil)
             #expect(try await server.verify(old).status.code == 204)
-            try await holder.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+            try holder.execute("ROLLBACK")
 
             #expect(try await server.callback(attempt, form.body).status.code == 303)
             #expect(try await server.admin.get("/readyz").status.code == 200)
             #expect(try await server.signOut(old).status.code == 303)
             await server.stop()
 
-            try await holder.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+            try holder.execute("BEGIN IMMEDIATE")
             let lines = try await refusal(of: place)
             #expect(lines.count == 1 && lines[0].contains("is locked by another process"), "\(lines)")
-            try await holder.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+            try holder.execute("ROLLBACK")
         }
     }
 
@@ -166,9 +163,8 @@ import Testing
             }
             await first.stop()
             let pages = try KillTestsDatabase.open(place.databasePath) { connection in
-                try Int.fetchAll(
-                    connection,
-                    sql: "SELECT rootpage FROM sqlite_schema WHERE rootpage > 1 AND tbl_name IN ('session', 'user')")
+                try connection.integers(
+                    "SELECT rootpage FROM sqlite_schema WHERE rootpage > 1 AND tbl_name IN ('session', 'user')")
             }
             #expect(!pages.isEmpty)
             for page in pages {

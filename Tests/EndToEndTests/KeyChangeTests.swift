@@ -83,7 +83,8 @@ import Testing
                 site.reloadKeys()
                 let said = site.log.lines.dropFirst(lines).joined()
                 #expect(
-                    said.contains("our keys for Apple were not read again; the keys read before stay in use"), "\(file.name)")
+                    said.contains("our keys for Apple were not read again; the keys read before stay in use"),
+                    "\(file.name)")
                 #expect(said.contains("apple.privateKeyFile"), "\(file.name)")
                 #expect(!said.contains("our keys for Apple were read again"), "\(file.name): \(said)")
                 #expect(!said.contains("MIGHAg"), "\(file.name)")
@@ -200,7 +201,7 @@ import Testing
         }
     }
 
-    /// docs/operating.md, "A new Apple key", word for word.
+    /// docs/operations/keys.md, "Apple key", word for word.
     @Test func aNewKeyTakesNoRestart() async throws {
         try await withLoops { group in
             let place = try ServerPlace()

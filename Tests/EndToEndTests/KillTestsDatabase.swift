@@ -1,5 +1,5 @@
 import Foundation
-import GRDB
+import Strangers
 import Testing
 
 /// Looks at a database file from outside of the server.
@@ -13,17 +13,15 @@ enum KillTestsDatabase {
             try files.copyItem(atPath: path + suffix, toPath: folder.path + "/copy.db" + suffix)
         }
         try open(folder.path + "/copy.db") { connection in
-            let integrity = try String.fetchAll(connection, sql: "PRAGMA integrity_check")
+            let integrity = try connection.texts("PRAGMA integrity_check")
             #expect(integrity == ["ok"], "\(comment)")
-            let orphans = try Row.fetchAll(connection, sql: "PRAGMA foreign_key_check")
+            let orphans = try connection.rows("PRAGMA foreign_key_check")
             #expect(orphans.isEmpty, "\(comment)")
         }
     }
 
     /// Opens a database that no server has open, or beside one.
-    static func open<Value>(_ path: String, _ body: (GRDB.Database) throws -> Value) throws -> Value {
-        let queue = try DatabaseQueue.beside(path)
-        defer { try? queue.close() }
-        return try queue.writeWithoutTransaction(body)
+    static func open<Value>(_ path: String, _ body: (Stranger) throws -> Value) throws -> Value {
+        try body(try Stranger.beside(path))
     }
 }

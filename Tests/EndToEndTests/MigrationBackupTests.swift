@@ -1,6 +1,6 @@
 import ChildProcesses
 import Foundation
-import GRDB
+import Strangers
 import Testing
 
 /// The first start of a version that changes the schema: a backup before, all of the change or none of it.
@@ -11,7 +11,7 @@ import Testing
     private static func age(_ place: ServerPlace) throws {
         try KillTestsDatabase.open(place.databasePath) { connection in
             try connection.execute(
-                sql: """
+                """
                     DROP TABLE waiting_identity; DROP TABLE account_link;
                     ALTER TABLE used_attempt DROP COLUMN refusal;
                     DELETE FROM migration WHERE name IN ('0012-refusals', '0013-links');
@@ -21,14 +21,14 @@ import Testing
 
     private static func steps(_ path: String) throws -> [String] {
         try KillTestsDatabase.open(path) {
-            try String.fetchAll($0, sql: "SELECT name FROM migration ORDER BY name")
+            try $0.texts("SELECT name FROM migration ORDER BY name")
         }
     }
 
     private static func hasRefusals(_ path: String) throws -> Bool {
         try KillTestsDatabase.open(path) {
-            try Int.fetchOne(
-                $0, sql: "SELECT count(*) FROM pragma_table_info('used_attempt') WHERE name = 'refusal'") == 1
+            try $0.integer(
+                "SELECT count(*) FROM pragma_table_info('used_attempt') WHERE name = 'refusal'") == 1
         }
     }
 
@@ -42,7 +42,7 @@ import Testing
             // The second of the two steps never ends.
             try KillTestsDatabase.open(place.databasePath) { connection in
                 try connection.execute(
-                    sql: """
+                    """
                         CREATE VIEW forever AS
                         WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;
                         CREATE TRIGGER stuck BEFORE INSERT ON migration WHEN NEW.name = '0013-links'
@@ -74,7 +74,7 @@ import Testing
                 ])
 
             try KillTestsDatabase.open(place.databasePath) {
-                try $0.execute(sql: "DROP TRIGGER stuck; DROP VIEW forever")
+                try $0.execute("DROP TRIGGER stuck; DROP VIEW forever")
             }
             let server = try await place.start(on: group)
             #expect(server.process.output.contains("database backed up before its schema changes"))

@@ -2,10 +2,10 @@ import ChildProcesses
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import HTTP
 import HTTPTypes
 import RelyingParty
+import Strangers
 import Testing
 
 /// `bramley credentials reseal` beside a running server, killed with `kill -9` and run again.
@@ -33,7 +33,7 @@ import Testing
         // deleted.
         try KillTestsDatabase.open(place.databasePath) { connection in
             try connection.execute(
-                sql: "UPDATE apple_credential SET next_check_at = unixepoch() * 1000 + 82800000")
+                "UPDATE apple_credential SET next_check_at = unixepoch() * 1000 + 82800000")
         }
     }
 
@@ -45,32 +45,30 @@ import Testing
     /// How many tokens this key sealed.
     private static func count(_ place: ServerPlace, by ring: SealingKeyring) throws -> Int {
         try KillTestsDatabase.open(place.databasePath) { connection in
-            try Int.fetchOne(
-                connection,
-                sql: "SELECT count(*) FROM apple_credential WHERE hex(substr(sealed_refresh_token, 2, 4)) = ?",
-                arguments: [ring.currentKeyID.uppercased()]) ?? 0
+            try connection.integer(
+                "SELECT count(*) FROM apple_credential WHERE hex(substr(sealed_refresh_token, 2, 4)) = ?",
+                [ring.currentKeyID.uppercased()]) ?? 0
         }
     }
 
     /// Every token opens with this one key, each as what it was; and SQLite finds nothing wrong.
     private static func expectAll(_ place: ServerPlace, under ring: SealingKeyring, _ comment: String) throws {
         let rows = try KillTestsDatabase.open(place.databasePath) { connection in
-            #expect(try String.fetchAll(connection, sql: "PRAGMA integrity_check") == ["ok"], "\(comment)")
-            #expect(try Row.fetchAll(connection, sql: "PRAGMA foreign_key_check").isEmpty, "\(comment)")
-            return try Row.fetchAll(
-                connection,
-                sql: """
+            #expect(try connection.texts("PRAGMA integrity_check") == ["ok"], "\(comment)")
+            #expect(try connection.rows("PRAGMA foreign_key_check").isEmpty, "\(comment)")
+            return try connection.rows(
+                """
                     SELECT i.subject, c.sealed_refresh_token FROM apple_credential c
                     JOIN apple_identity i ON i.id = c.identity
                     """)
         }
         #expect(rows.count >= people, "\(comment)")
         for row in rows {
-            let subject: String = row[0]
+            let subject = try #require(row[0].text)
             let context = RefreshToken.sealingContext(
                 team: TeamID(ServerPlace.teamID), subject: AppleSubject(subject),
                 clientID: ClientID(ServerPlace.servicesID))
-            let text = try ring.open([UInt8](row[1] as Data), purpose: .refreshToken, context: context)
+            let text = try ring.open(#require(row[1].blob), purpose: .refreshToken, context: context)
             // Those of sign-ins are Apple's own.
             if subject.hasPrefix("001."), subject.utf8.count < 10 {
                 #expect(String(decoding: text, as: UTF8.self) == "r." + subject.dropFirst(4), "\(comment)")
@@ -113,7 +111,7 @@ import Testing
 
             try KillTestsDatabase.open(place.databasePath) { connection in
                 try connection.execute(
-                    sql: """
+                    """
                         CREATE VIEW forever AS
                         WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n;
                         CREATE TRIGGER stuck BEFORE UPDATE OF sealed_refresh_token ON apple_credential
@@ -130,7 +128,7 @@ import Testing
             await reseal.killAndWait()
             #expect(try Self.count(place, by: new) == 2 * Resealing.batch, "nothing of the batch that was cut")
             try KillTestsDatabase.open(place.databasePath) { connection in
-                try connection.execute(sql: "DROP TRIGGER stuck; DROP VIEW forever")
+                try connection.execute("DROP TRIGGER stuck; DROP VIEW forever")
             }
 
             async let late = Self.signIn(6, "late", at: simulator, server)
@@ -199,14 +197,11 @@ import Testing
 
     /// Whether another process holds the write lock.
     static func isLocked(_ place: ServerPlace) throws -> Bool {
-        var configuration = Configuration()
-        configuration.busyMode = .immediateError
-        let queue = try DatabaseQueue(path: place.databasePath, configuration: configuration)
-        defer { try? queue.close() }
+        let stranger = try Stranger(place.databasePath)
         do {
-            try queue.inTransaction(.immediate) { _ in .rollback }
+            try stranger.execute("BEGIN IMMEDIATE; ROLLBACK")
             return false
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+        } catch let error as StrangerError where error.isBusy {
             return true
         }
     }

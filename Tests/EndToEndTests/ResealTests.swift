@@ -1,12 +1,12 @@
 import ChildProcesses
 import Coding
 import Foundation
-import GRDB
 import HTTP
 import HTTPTypes
+import Strangers
 import Testing
 
-/// The sealing key changed as docs/operating.md says, with the real programs: nobody is signed out, no token is lost.
+/// The sealing key changed as docs/operations/keys.md says, with the real programs: nobody is signed out, no token is lost.
 @Suite struct ResealTests {
     /// Writes into the configuration which of the folder's key files are in use.
     static func useKeys(_ place: ServerPlace, _ current: String, previous: [String]) throws {
@@ -158,7 +158,7 @@ import Testing
             func damage(_ row: Int, _ value: String) throws {
                 try KillTestsDatabase.open(place.databasePath) { connection in
                     try connection.execute(
-                        sql: """
+                        """
                             UPDATE apple_credential SET sealed_refresh_token = \(value) WHERE identity =
                             (SELECT id FROM apple_identity WHERE subject = '001.\(row)')
                             """)

@@ -87,6 +87,31 @@ import Testing
         }
     }
 
+    /// Regression: from the first socket that listens to the moment in which signals were caught, some milliseconds, the
+    /// default effect of SIGTERM ended the process, with visitors in its queues.
+    @Test(arguments: [SIGTERM, SIGINT]) func aStopThatComesAsSoonAsItListensIsAnOrderlyOne(signal: Int32) async throws {
+        let place = try ServerPlace()
+        try await withLoops { group in
+            await (try place.start(on: group)).stop()
+            let loop = group.loops[0]
+            let address = SocketAddress(ip: try #require(IPAddress(place.host)), port: 8080)
+            for round in 0..<6 {
+                let process = try place.launch()
+                await withTaskExecutorPreference(loop) {
+                    while process.ending == nil {
+                        let stream = try? await SocketStream.connect(
+                            to: [address], on: loop, deadline: Deadline.now.adding(milliseconds: 5000))
+                        guard let stream else { continue }
+                        process.signal(signal)
+                        stream.close()
+                        break
+                    }
+                }
+                #expect(await process.waitUntilEnded(within: .seconds(90)) == Self.clean, "round \(round)")
+            }
+        }
+    }
+
     @Test func anIdleConnectionDoesNotDelayTheStop() async throws {
         let place = try ServerPlace(drainTimeout: 60)
         try await withLoops { group in

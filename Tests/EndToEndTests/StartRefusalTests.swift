@@ -1,6 +1,6 @@
 import ChildProcesses
 import Foundation
-import GRDB
+import Strangers
 import Testing
 
 /// Servers that must not serve, and leave alone what is not theirs.
@@ -12,18 +12,17 @@ import Testing
         try other.configure(apple: "http://127.0.0.1:9", dataDirectory: place.dataDirectory)
         try await withLoops { group in
             let server = try await place.start(on: group)
-            let database = try DatabaseQueue.beside(place.databasePath)
+            let database = try Stranger.beside(place.databasePath)
             // To the second server its last step is missing.
-            let last = try await database.write { connection in
-                let last = try String.fetchOne(connection, sql: "SELECT max(name) FROM migration")
-                try connection.execute(sql: "DELETE FROM migration WHERE name = ?", arguments: [last])
+            let last = try database.write { connection in
+                let last = try connection.text("SELECT max(name) FROM migration")
+                try connection.execute("DELETE FROM migration WHERE name = ?", [last])
                 return last
             }
             func schema() async throws -> [String] {
-                try await database.read { connection in
-                    try String.fetchAll(
-                        connection,
-                        sql: "SELECT coalesce(sql, name) FROM sqlite_schema UNION ALL SELECT name FROM migration")
+                try database.read { connection in
+                    try connection.texts(
+                        "SELECT coalesce(sql, name) FROM sqlite_schema UNION ALL SELECT name FROM migration")
                 }
             }
             let before = try await schema()

@@ -36,6 +36,20 @@ private func fields(_ lines: [String]) -> HTTPFields {
         #expect(client.description == expected)
     }
 
+    @Test(arguments: [
+        (["X-Real-IP:198.51.100.7"], "198.51.100.7"), (["X-Real-IP:10.2.2.2"], "10.2.2.2"),
+        (["X-Real-IP:x"], "10.0.0.1"),
+        (["X-Real-IP:"], "10.0.0.1"),
+        // Whoever reports hops means those.
+        (["X-Real-IP:1.1.1.1", "X-Forwarded-For:198.51.100.7"], "198.51.100.7"),
+        (["X-Real-IP:1.1.1.1", "X-Forwarded-For:junk"], "10.0.0.1"),
+        (["X-Real-IP:1.1.1.1", "X-Forwarded-For:"], "10.0.0.1"),
+    ])
+    func realIP_countsWhereNoHopsAreReported(_ lines: [String], _ expected: String) throws {
+        #expect(proxies.clientAddress(peer: .v4(0x0A00_0001), fields: fields(lines)).description == expected)
+        #expect(proxies.clientAddress(peer: .v4(0xC000_0201), fields: fields(lines)) == .v4(0xC000_0201))
+    }
+
     @Test func nobody_isTrustedByDefault() {
         let sent = fields(["X-Forwarded-For:1.2.3.4"])
         #expect(TrustedProxies().clientAddress(peer: .v4(0x7f00_0001), fields: sent) == .v4(0x7f00_0001))

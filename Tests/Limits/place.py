@@ -22,10 +22,12 @@ class Place:
     """A server whose log is a file, and whose data directory is a file system of its own, if `disk` is given.
 
     - disk: its size, as mount(8) takes it.
+    - scheme: `https` where the settings name a certificate.
     - prefix: what the program is started by, such as `prlimit`.
     """
 
-    def __init__(self, binaries: Path, folder: Path, settings: dict, disk: str | None = None):
+    def __init__(
+            self, binaries: Path, folder: Path, settings: dict, disk: str | None = None, scheme: str = "http"):
         self.binaries, self.folder = binaries, folder
         self.data = folder / "data"
         if disk:
@@ -33,7 +35,7 @@ class Place:
             mount("-t", "tmpfs", "-o", f"size={disk},mode=700", "tmpfs", str(self.data))
         self.site = Site(binaries, folder, {
             "server.trustedProxies": ["127.0.0.0/8"], "server.threads": 2, "log.level": "info", "log.format": "json",
-            "log.requests": "failures"} | settings)
+            "log.requests": "failures"} | settings, scheme=scheme)
         self.admin_port = json.loads((folder / "config.json").read_text())["admin"]["port"]
         self.log = folder / "bramley.log"
         self.process: subprocess.Popen | None = None

@@ -15,7 +15,7 @@ def test_a_disk_that_becomes_read_only_is_told_and_loses_nothing(make_place, mak
 
 
 def test_a_start_on_a_read_only_disk_is_refused_in_one_line(make_place):
-    place = make_place(disk="24m").start()
+    place = make_place({"apple.bundleIDs": ["com.example.app"]}, disk="24m").start()
     assert place.stop() == 0
     mount("-o", "remount,bind,ro", str(place.data))
     with place.log.open("wb") as output:

@@ -107,7 +107,7 @@ class Answer:
 
 
 def send(port: int, method: str, path: str, headers: dict | None = None, body: bytes | None = None) -> Answer:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         connection.request(method, path, body, headers or {})
         return Answer(connection.getresponse())

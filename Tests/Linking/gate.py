@@ -5,6 +5,8 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from patience import PATIENCE
+
 # What stands in a question's way, by action; each is for one question, the last of a list for all that follow.
 DOWN = ("close",)
 HANG = ("hang",)
@@ -104,7 +106,7 @@ class Gate:
                 self.write(handler, number, content, fields)
 
     def forward(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, bytes, dict]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.target, timeout=PATIENCE)
         try:
             fields = {name: value for name, value in handler.headers.items()
                       if name.lower().startswith("webhook-") or name.lower() == "content-type"}

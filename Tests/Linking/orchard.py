@@ -58,7 +58,7 @@ class Orchard(Site):
     def command(self, *arguments: str) -> str:
         run = subprocess.run(
             [str(self.binaries / "bramley"), *arguments, "--config", str(self.folder / "config.json")],
-            capture_output=True, text=True, timeout=60)
+            capture_output=True, text=True, timeout=PATIENCE)
         assert run.returncode == 0, run.stderr
         return run.stdout
 

@@ -2,7 +2,7 @@ package import Coding
 package import RelyingParty
 import Synchronization
 
-extension MemoryStore: AccountRecords {
+extension MemoryStore {
     package func accountRecord(of id: UserID, at now: Timestamp) async throws(StoreError) -> AccountRecord? {
         state.withLock { state in
             guard let (key, person) = state.people.first(where: { $0.value.user.id == id }) else { return nil }

@@ -11,7 +11,7 @@ package final class MemoryStore: Sendable {
         var team: TeamID
         /// The latest `iat` of this person's sign-ins.
         var lastSignIn: Timestamp
-        var lastEmailEvent: Timestamp?
+        var told: LastTold
     }
 
     struct IdentityKey: Hashable {
@@ -86,8 +86,9 @@ package final class MemoryStore: Sendable {
     ) {
         state.journal.append(
             JournalEntry(
-                id: identifiers.make(), kind: kind, time: now, user: user, session: session, cause: cause,
-                fields: fields))
+                id: identifiers.make(), kind: kind, time: now, user: user,
+                externalID: state.people.values.first { $0.user.id == user }?.user.externalID, session: session,
+                cause: cause, fields: fields))
     }
 
     func endSessions(
@@ -161,7 +162,7 @@ extension MemoryStore: EventJournal {
     }
 
     package func eventPage(
-        after place: EventPlace?, user: UserID?, limit: Int
+        _ filter: JournalFilter, after place: EventPlace?, limit: Int
     ) async throws(StoreError) -> EventPage? {
         state.withLock { state in
             let start: Int
@@ -174,7 +175,7 @@ extension MemoryStore: EventJournal {
                 guard sequence >= 0, sequence <= state.journal.count else { return nil }
                 start = Int(sequence)
             }
-            let rest = state.journal.enumerated().dropFirst(start).filter { user == nil || $0.element.user == user }
+            let rest = state.journal.enumerated().dropFirst(start).filter { filter.accepts($0.element) }
             let items = rest.prefix(limit)
             let next = rest.count > limit ? items.last.map { EventPlace.sequence(Int64($0.offset + 1)) } : nil
             return EventPage(items: items.map(\.element), next: next)

@@ -74,7 +74,7 @@ extension MemoryStore: SignInStore {
             }
         }
         if var person = state.people[key] {
-            let fields = person.user.absorb(record.claims, firstConsent: consent)
+            let fields = person.user.absorb(record.claims, firstConsent: consent, told: &person.told)
             person.lastSignIn = max(person.lastSignIn, record.claims.issuedAt)
             state.people[key] = person
             if !fields.isEmpty {
@@ -87,13 +87,13 @@ extension MemoryStore: SignInStore {
             id: record.newUser, state: record.policy == .approval ? .pending : .active, claims: record.claims,
             firstConsent: consent, createdAt: record.now)
         state.people[key] = Person(
-            user: user, team: record.team, lastSignIn: record.claims.issuedAt, lastEmailEvent: nil)
+            user: user, team: record.team, lastSignIn: record.claims.issuedAt, told: LastTold(record.claims))
         self.record(.userCreated, user: user.id, at: record.now, in: &state)
         return (user, true)
     }
 }
 
-extension MemoryStore: ExchangeStore {
+extension MemoryStore {
     package func beginExchange(
         _ claim: ExchangeClaim, consent: FirstConsent?
     ) async throws(StoreError) -> ExchangeClaimResult {
@@ -159,14 +159,17 @@ extension MemoryStore: NotificationStore {
         }
         guard let person = state.people[key] else { return .unknownSubject }
         let effect = NotificationEffect(
-            of: notification, lastSignIn: person.lastSignIn, lastEmailEvent: person.lastEmailEvent,
+            of: notification, lastSignIn: person.lastSignIn, told: person.told, address: person.user.email,
             onAccountDeleted: onAccountDeleted)
         switch effect {
         case .unknownType: return .unknownType
         case .stale: return .stale
         case .emailForwarding(let isOn):
             state.people[key]?.user.emailForwarding = isOn
-            state.people[key]?.lastEmailEvent = notification.eventTime
+            state.people[key]?.told.forwarding = notification.eventTime
+            if let address = notification.email?.address, address.isExactly(person.user.email?.address ?? "") {
+                state.people[key]?.told.email = max(person.told.email ?? notification.eventTime, notification.eventTime)
+            }
             record(isOn ? .emailEnabled : .emailDisabled, user: person.user.id, at: now, in: &state)
             effects.append(.user(person.user.id))
         case .end(let cause, let loss):

@@ -23,8 +23,7 @@ extension MemoryStore: UserDirectory {
         _ filter: UserFilter, after cursor: UserCursor?, limit: Int
     ) async throws(StoreError) -> UserPage {
         let all = state.withLock { state in state.people.values.map(\.user) }
-            .filter { filter.state == nil || $0.state == filter.state }
-            .filter { user in filter.group.map { user.groups.contains($0) } ?? true }
+            .filter(filter.accepts)
             .sorted { ($0.createdAt, $0.id.rawValue) < ($1.createdAt, $1.id.rawValue) }
             .filter { user in
                 cursor.map { ($0.createdAt, $0.id.rawValue) < (user.createdAt, user.id.rawValue) } ?? true
@@ -35,12 +34,13 @@ extension MemoryStore: UserDirectory {
     }
 
     package func patchUser(
-        _ id: UserID, _ patch: UserPatch, at now: Timestamp
+        _ id: UserID, _ patch: UserPatch, if condition: UserCondition?, at now: Timestamp
     ) async throws(StoreError) -> UserPatchResult {
         try write { state, effects in
             guard let key = state.people.first(where: { $0.value.user.id == id })?.key,
                 let before = state.people[key]?.user
             else { return .unknown }
+            guard condition?(before) ?? true else { return .conditionFailed }
             var after = before
             if let externalID = patch.externalID {
                 let owner = state.people.values.first { $0.user.externalID == externalID && $0.user.id != id }
@@ -80,10 +80,13 @@ extension MemoryStore: UserDirectory {
         }
     }
 
-    package func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> UserDeletion {
+    package func deleteUser(
+        _ id: UserID, if condition: UserCondition?, at now: Timestamp
+    ) async throws(StoreError) -> UserDeletion {
         try write { state, effects in
             let keys = state.people.filter { $0.value.user.id == id }.map(\.key)
-            guard !keys.isEmpty else { return .unknown }
+            guard let first = keys.first, let user = state.people[first]?.user else { return .unknown }
+            guard condition?(user) ?? true else { return .conditionFailed }
             let tokens = keys.reduce(0) { $0 + (state.credentials[$1]?.count ?? 0) }
             _ = endSessions(
                 where: { $0.user == id }, cause: .accountDeleted, at: now, in: &state, effects: &effects)

@@ -9,10 +9,10 @@ import re
 import sqlite3
 from urllib.parse import urlencode
 
-import yaml
 from jsonschema import Draft202012Validator
 
 from app import (APP, OTHER, ROOT, challenge, eventually, exchanges, hashed, post, request, send, sheet, sign_in)
+from closed import closed
 from conftest import make_site
 from patience import PATIENCE
 
@@ -32,7 +32,7 @@ def people(site) -> tuple:
 
 
 def test_an_answer_is_as_described(site):
-    document = yaml.safe_load((ROOT / "docs/openapi.yaml").read_text())
+    document = closed()
     answer = sign_in(site)
     schema = {"$ref": "#/components/schemas/NativeSession", "components": document["components"]}
     Draft202012Validator(schema).validate(answer)

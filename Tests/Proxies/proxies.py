@@ -144,13 +144,14 @@ class Nginx(Proxy):
     name = "nginx"
     program = "nginx"
 
-    def arguments(self) -> list[str]:
-        site = filled("nginx.conf", {
+    def site(self) -> str:
+        return filled("nginx.conf", {
             "listen 443 ssl": f"listen 127.0.0.1:{self.ports.secure} ssl",
             "listen 80": f"listen 127.0.0.1:{self.ports.plain}",
-            "X-Forwarded-Host   app.example.com": f"X-Forwarded-Host app.{DOMAIN}:{self.ports.secure}",
         } | self.places())
-        self.write("site.conf", site)
+
+    def arguments(self) -> list[str]:
+        self.write("site.conf", self.site())
         temporary = "".join(
             f"{kind}_temp_path {self.folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         self.write("nginx.conf", f"""

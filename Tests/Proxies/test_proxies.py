@@ -1,5 +1,8 @@
 """Each proxy with its documented configuration, in front of Bramley and an application."""
 
+import re
+from urllib.parse import quote
+
 import pytest
 
 from client import FETCH, PAGE, echo
@@ -226,12 +229,24 @@ def test_forbidden_with_a_page(place):
     assert answer["Content-Type"] == "text/html; charset=utf-8"
     assert "This page is for other people" in answer.text and answer.text.rstrip().endswith("</html>")
     assert "style-src 'sha256-" in answer["Content-Security-Policy"]
-    back = f"https%3A%2F%2Fapp.{DOMAIN}%3A{place.ports.secure}%2Fadmin%2Fa%3Fb%3Dc%26d%3D%252F"
-    assert f'href="{client.id}/logout?return_to={back}"' in answer.text
+    assert "You are signed in as <bdi>Boris" in answer.text
+    assert f'action="{client.id}/logout/switch"' in answer.text
+    assert f'name="return_to" value="{client.app}/admin/a?b=c&amp;d=%2F"' in answer.text
+    # With it the operator finds the line of the log.
+    number = re.search("<code>([0-9A-F-]{11})</code>", answer.text).group(1)
+    assert number in place.site.server.text()
     program = client.send(client.app + "/admin/a", FETCH)
     assert program.status == 403 and "<html" not in program.text
     # Never a loop: neither here nor at the login page.
     assert client.follow(client.app + "/admin/a")[1].status == 403
+    # One step to another account, which another site cannot take.
+    form = [("Content-Type", "application/x-www-form-urlencoded")]
+    body = f"return_to={quote(client.app + '/admin/a?b=c', safe='')}".encode()
+    other = client.send(f"{client.id}/logout/switch", form + [("Origin", "https://evil.example")], "POST", body)
+    assert other["Location"].startswith("/logout?") and client.send(client.app + "/x").status == 200
+    switched = client.send(f"{client.id}/logout/switch", form + [("Origin", client.app)], "POST", body)
+    assert switched.status == 303 and client.send(client.app + "/x").status == 302
+    assert client.sign_in(place.apple, "ada", client.id + switched["Location"]) == client.app + "/admin/a?b=c"
 
 
 def test_listed_people_and_domains(place):
@@ -271,7 +286,9 @@ def test_addresses_of_oauth2_proxy(place):
     # Only the button on that page ends the session.
     assert client.send(client.app + "/x").status == 200
     forged = [("X-Forwarded-Host", "evil.example"), ("X-Auth-Request-Redirect", "https://evil.example/")]
-    assert client.send(f"{client.id}/oauth2/sign_in", PAGE + forged)["Location"] == f"{client.id}/login"
+    assert client.send(f"{client.id}/oauth2/start", PAGE + forged)["Location"] == f"{client.id}/login"
+    page = client.send(f"{client.id}/oauth2/sign_in", PAGE + forged)
+    assert page.status == 200 and "evil" not in page.text
 
 
 def test_bramley_down_lets_nobody_in(place):

@@ -44,7 +44,7 @@ def test_everything_named_is_there(document):
 def test_claims_are_removed_and_answers_are_taken(document):
     removed = document["middlewares"]["strip-claims"]["headers"]["customRequestHeaders"]
     assert set(removed.values()) == {""}
-    claims = {*IDENTITY, *CLAIMS} - {*TRAEFIKS_OWN}
+    claims = {*IDENTITY, *CLAIMS, "X-Request-ID"} - {*TRAEFIKS_OWN}
     assert claims | {name.replace("-", "_") for name in claims} == set(removed)
     forward = document["middlewares"]["bramley"]["forwardAuth"]
     assert forward["trustForwardHeader"] is False

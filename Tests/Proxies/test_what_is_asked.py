@@ -117,3 +117,16 @@ def test_only_204_lets_anybody_in(kind, folder):
         proxy.stop()
         other.stop()
         application.stop()
+
+
+@pytest.mark.parametrize("host", ["app", "id"])
+def test_request_id_is_never_a_visitors(stand_in, host):
+    """Else a visitor could choose by which number the log knows their request, or take another's."""
+    client, bramley, application = stand_in
+    for name in ("X-Request-ID", "x-request-id"):
+        client.send(f"{client.app if host == 'app' else client.id}/x", PAGE + [(name, "forged-by-a-visitor")])
+    for seen in bramley.seen[-2:] + application.seen[-2:]:
+        assert "forged-by-a-visitor" not in str(seen)
+    if host == "app":
+        # Where the proxy makes one, Bramley and the application are told the same.
+        assert Seen(application.seen[-1]).all("X-Request-ID") == Seen(bramley.seen[-1]).all("X-Request-ID")

@@ -13,7 +13,7 @@ import Testing
     func comesBack(language: String?) async {
         let bench = SignInBench()
         let form = bench.form(begin(bench, language))
-        #expect(bench.signIn.chosenLanguage(ofCallback: form) == language)
+        #expect(bench.receive(form).language == language)
         #expect(await bench.post(form).name == "signedIn")
     }
 
@@ -25,10 +25,10 @@ import Testing
         for forged in [
             "", "x", String(state.dropLast(4)), String(state.dropLast()) + last, "AAAA" + state.dropFirst(4),
         ] {
-            #expect(bench.signIn.chosenLanguage(ofCallback: FormEncoder.encode([("state", forged)])) == nil)
+            #expect(bench.receive(FormEncoder.encode([("state", forged)])).language == nil)
         }
         let other = SignInBench()
-        #expect(other.signIn.chosenLanguage(ofCallback: bench.form(begin(bench, "ja"))) == nil)
+        #expect(other.receive(bench.form(begin(bench, "ja"))).language == nil)
     }
 
     @Test("the longest return target and language still make a state that opens")
@@ -36,7 +36,7 @@ import Testing
         let bench = SignInBench()
         let longest = "/" + String(repeating: "a", count: 1_999)
         let form = bench.form(begin(bench, String(repeating: "a", count: 35), returnTo: longest))
-        #expect(bench.signIn.chosenLanguage(ofCallback: form)?.utf8.count == 35)
+        #expect(bench.receive(form).language?.utf8.count == 35)
         #expect(await bench.post(form).name == "signedIn")
     }
 

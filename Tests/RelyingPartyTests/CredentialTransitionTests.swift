@@ -220,7 +220,8 @@ import Testing
                         id: "1", kind: kind, type: "t", clientID: ClientID("c"), subject: AppleSubject("s"),
                         eventTime: time, payload: "{}")
                     let effect = NotificationEffect(
-                        of: notification, lastSignIn: Self.lastSignIn, lastEmailEvent: nil, onAccountDeleted: policy)
+                        of: notification, lastSignIn: Self.lastSignIn, told: LastTold(), address: nil,
+                        onAccountDeleted: policy)
                     let after = CredentialStatus.transition(from: authorized, on: event, lastSignIn: Self.lastSignIn)
                     guard case .end(_, let loss) = effect else {
                         Issue.record("\(effect)")

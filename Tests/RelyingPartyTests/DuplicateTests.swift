@@ -166,6 +166,18 @@ import Testing
         #expect(Set(outcomes.map(\.name)) == ["signedIn", "alreadySignedIn"])
     }
 
+    @Test("an answer is forgotten when its time is over, also when no other post comes")
+    func forgetsWithoutAnotherPost() async {
+        let clock = ManualClock()
+        let answers = CallbackAnswers<SignInOutcome>(clock: clock)
+        _ = await answers.answer(for: SHA256.hash(utf8: "key")) { self.outcome(1) }
+        answers.dropExpired()
+        #expect(answers.count == 1)
+        clock.advance(seconds: 30)
+        answers.dropExpired()
+        #expect(answers.count == 0)
+    }
+
     @Test("many answers are remembered in bounded memory, the oldest going first")
     func boundsMemory() async {
         let answers = CallbackAnswers<SignInOutcome>(capacity: 8, clock: ManualClock())

@@ -15,9 +15,8 @@ import Testing
     private func kept(
         _ bench: SignInBench, _ body: [UInt8], _ binding: BindingCookie? = nil
     ) async throws -> String? {
-        let binding = binding ?? .value(bench.browser)
         let failure = try #require(await bench.post(body, binding: binding).failure)
-        return await bench.signIn.nameToKeep(of: failure, body: body, binding: binding)
+        return await bench.signIn.nameToKeep(of: bench.receive(body, binding: binding), after: failure)
     }
 
     private func name(_ bench: SignInBench, of outcome: SignInOutcome) async throws -> PersonName? {
@@ -112,13 +111,15 @@ import Testing
         let body = bench.form(bench.begin(), user: "Ann Lee")
         let failure = SignInFailure.keysUnavailable("down")
         for binding in [BindingCookie.absent, .invalid, other] {
-            #expect(await bench.signIn.nameToKeep(of: failure, body: body, binding: binding) == nil)
+            #expect(
+                await bench.signIn.nameToKeep(of: bench.receive(body, binding: binding), after: failure) == nil)
         }
-        let own = BindingCookie.value(bench.browser)
-        #expect(await bench.signIn.nameToKeep(of: failure, body: body, binding: own) != nil)
-        #expect(await bench.signIn.nameToKeep(of: failure, body: bench.form(bench.begin()), binding: own) == nil)
+        let own = bench.receive(body)
+        #expect(await bench.signIn.nameToKeep(of: own, after: failure) != nil)
+        let nameless = bench.receive(bench.form(bench.begin()))
+        #expect(await bench.signIn.nameToKeep(of: nameless, after: failure) == nil)
         for harmless in [SignInFailure.cancelled, .codeRefused(""), .replayed, .revoked, .providerUnavailable("")] {
-            #expect(await bench.signIn.nameToKeep(of: harmless, body: body, binding: own) == nil)
+            #expect(await bench.signIn.nameToKeep(of: own, after: harmless) == nil)
         }
         #expect(try await bench.store.events(after: nil, limit: 1).isEmpty)
     }

@@ -98,8 +98,8 @@ import Testing
         ] as [(Int64, NotificationEffect.AuthorizationLoss?)])
     func comparesAppleClock(offset: Int64, loss: NotificationEffect.AuthorizationLoss?) {
         let effect = NotificationEffect(
-            of: notification(.consentRevoked), lastSignIn: Self.time.adding(milliseconds: offset), lastEmailEvent: nil,
-            onAccountDeleted: .erase)
+            of: notification(.consentRevoked), lastSignIn: Self.time.adding(milliseconds: offset), told: LastTold(),
+            address: nil, onAccountDeleted: .erase)
         #expect(effect == .end(.consentRevoked, loss: loss))
     }
 
@@ -108,7 +108,8 @@ import Testing
         arguments: [(AccountDeletionPolicy.erase, NotificationEffect.AuthorizationLoss.erased), (.disable, .disabled)])
     func deletes(policy: AccountDeletionPolicy, loss: NotificationEffect.AuthorizationLoss) {
         let effect = NotificationEffect(
-            of: notification(.accountDeleted), lastSignIn: Self.time, lastEmailEvent: nil, onAccountDeleted: policy)
+            of: notification(.accountDeleted), lastSignIn: Self.time, told: LastTold(), address: nil,
+            onAccountDeleted: policy)
         #expect(effect == .end(.accountDeleted, loss: loss))
     }
 
@@ -119,7 +120,7 @@ import Testing
     func ordersEmailEvents(offset: Int64, effect: NotificationEffect) {
         let found = NotificationEffect(
             of: notification(.emailDisabled), lastSignIn: Self.time,
-            lastEmailEvent: Self.time.adding(milliseconds: offset), onAccountDeleted: .erase)
+            told: LastTold(forwarding: Self.time.adding(milliseconds: offset)), address: nil, onAccountDeleted: .erase)
         #expect(found == effect)
     }
 }
@@ -150,11 +151,12 @@ import Testing
             id: UserID(unchecked: "usr_1"), state: .active,
             email: EmailAddress(address: "a@x", isVerified: true, isPrivate: true), emailForwarding: false,
             appleSubject: AppleSubject("s"), createdAt: Timestamp(seconds: 1))
-        #expect(user.absorb(claims, firstConsent: nil) == [])
+        var told = LastTold()
+        #expect(user.absorb(claims, firstConsent: nil, told: &told) == [])
         #expect(user.email?.address == "a@x")
         var moved = claims
         moved.email = EmailAddress(address: "b@x", isVerified: true, isPrivate: true)
-        #expect(user.absorb(moved, firstConsent: nil) == ["email", "emailForwarding"])
+        #expect(user.absorb(moved, firstConsent: nil, told: &told) == ["email", "emailForwarding"])
         #expect(user.emailForwarding == nil)
     }
 }

@@ -236,14 +236,15 @@ import Testing
         let bench = SignInBench()
         let attempt = bench.begin(returnTo: "https://app.example.com/")
         let strict = SignIn(
-            provider: bench.apple, store: bench.store, keyring: bench.keyring,
-            configuration: SignInConfiguration(
-                sessionLimits: SessionLimits(lifetime: 60, idleTimeout: 60), signUp: .open,
-                returnTargets: ReturnTargets(
-                    publicURL: "https://id.example.com", allowedOrigins: [], defaultTarget: "/account")),
-            clock: bench.clock, random: SystemRandom(), logger: LogRecorder().logger)
+            SignInParts(
+                provider: bench.apple, store: bench.store, keyring: bench.keyring,
+                configuration: SignInConfiguration(
+                    sessionLimits: SessionLimits(lifetime: 60, idleTimeout: 60), signUp: .open,
+                    returnTargets: ReturnTargets(
+                        publicURL: "https://id.example.com", allowedOrigins: [], defaultTarget: "/account")),
+                clock: bench.clock, random: SystemRandom(), logger: LogRecorder().logger))
         let outcome = await strict.complete(
-            body: bench.form(attempt), binding: .value(bench.browser), sameOrigin: false,
+            strict.receive(bench.form(attempt), binding: .value(bench.browser)), sameOrigin: false,
             device: Device(userAgent: "", address: ""))
         guard case .signedIn(_, _, let returnTo) = outcome else {
             Issue.record("\(outcome)")
@@ -291,16 +292,18 @@ import Testing
         let browser = BrowserBinding.make(random: SystemRandom())
         func signIn(_ keyring: SealingKeyring) -> SignIn {
             SignIn(
-                provider: apple, store: MemoryStore(limits: limits), keyring: keyring,
-                configuration: SignInConfiguration(sessionLimits: limits, signUp: .open, returnTargets: targets),
-                clock: clock, random: SystemRandom(), logger: LogRecorder().logger)
+                SignInParts(
+                    provider: apple, store: MemoryStore(limits: limits), keyring: keyring,
+                    configuration: SignInConfiguration(sessionLimits: limits, signUp: .open, returnTargets: targets),
+                    clock: clock, random: SystemRandom(), logger: LogRecorder().logger))
         }
         let attempt = signIn(SealingKeyring(current: old, previous: []))
             .begin(binding: browser, returnTo: targets.defaultTarget, replacing: nil)
         let rotated = signIn(SealingKeyring(current: .generate(), previous: isKept ? [old] : []))
         let body = FormEncoder.encode([("state", attempt.state), ("code", "c"), ("id_token", "ann|\(attempt.nonce)|c")])
         let outcome = await rotated.complete(
-            body: body, binding: .value(browser), sameOrigin: false, device: Device(userAgent: "", address: ""))
+            rotated.receive(body, binding: .value(browser)), sameOrigin: false,
+            device: Device(userAgent: "", address: ""))
         #expect(outcome.name == (isKept ? "signedIn" : "invalid_state"))
     }
 }

@@ -61,7 +61,7 @@ import Testing
             for process in [first, second] {
                 let signer = try await process.signer(at: clock.now())
                 if signers.last != signer.keyID { signers.append(signer.keyID) }
-                issued.append((now, signer.keyID, try signer.key.signES256(Array("\(now)".utf8))))
+                issued.append((now, signer.keyID, try signer.key.sign(Array("\(now)".utf8))))
             }
             fetched.append((now, try Self.keys(await second.document(at: clock.now()))))
             #expect(try await first.document(at: clock.now()) == second.document(at: clock.now()))
@@ -183,7 +183,7 @@ import Testing
         let (here, there) = (process(), process())
         try await here.maintain()
         let old = try await here.signer(at: clock.now()).keyID
-        let new = try #require(try await there.rotate(revoking: true)).keyID
+        let new = try #require(try await there.rotate(revoking: true).first).keyID
         #expect(new != old)
         clock.advance(milliseconds: 1_000)
         #expect(here.knownSigner(at: clock.now())?.keyID == old)
@@ -211,10 +211,10 @@ import Testing
         let process = process()
         try await process.maintain()
         let old = try await process.signer(at: clock.now()).keyID
-        let next = try #require(try await process.rotate(revoking: false))
+        let next = try #require(try await process.rotate(revoking: false).first)
         #expect(next.signsFrom == clock.now().adding(seconds: 600))
         clock.advance(seconds: 60)
-        #expect(try await process.rotate(revoking: false) == next)
+        #expect(try await process.rotate(revoking: false) == [next])
         #expect(try await process.signer(at: clock.now()).keyID == old)
         clock.advance(seconds: 540)
         try await process.refresh()
@@ -274,5 +274,97 @@ import Testing
         // A minute of tolerance for a verifier's clock.
         #expect(schedule.retention >= SigningKeySchedule.assertionLifetime + cache + 60)
         #expect(schedule.period > schedule.publishAhead + schedule.retention)
+    }
+
+    // MARK: Two algorithms
+
+    private func both(_ algorithms: [SigningAlgorithm] = [.es256, .rs256]) -> SigningKeys {
+        SigningKeys(
+            store: store, keyring: SealingKeyring(current: Self.sealingKey), algorithms: algorithms, clock: clock,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    @Test("Each algorithm has keys of its own, and the set holds both")
+    func bothAlgorithms() async throws {
+        let keys = both()
+        try await keys.maintain()
+        let message = Array("header.claims".utf8)
+        let set = try JWKSet.parse(try await keys.document(at: clock.now()))
+        #expect(set.keys.map { $0.object["alg"] } == ["ES256", "RS256"])
+        #expect(set.keys.allSatisfy { $0.keyID == $0.thumbprint && !$0.holdsSecretMembers })
+        let elliptic = try await keys.signer(.es256, at: clock.now())
+        let rsa = try await keys.signer(.rs256, at: clock.now())
+        #expect(elliptic.key.algorithm == .es256 && rsa.key.algorithm == .rs256)
+        #expect([elliptic.keyID, rsa.keyID] == set.keys.map(\.keyID))
+        #expect(try set.keys[0].es256Key().verifyES256(signature: elliptic.key.sign(message), message: message))
+        #expect(try set.keys[1].rs256Key().verifyRS256(signature: rsa.key.sign(message), message: message))
+        // A key of one algorithm is none of the other.
+        #expect(throws: JOSEError.self) { try set.keys[1].es256Key() }
+        #expect(throws: JOSEError.self) { try set.keys[0].rs256Key() }
+    }
+
+    @Test("An RSA key rotates as the others do, and neither disturbs the other")
+    func rotatesApart() async throws {
+        let keys = both()
+        try await keys.maintain()
+        let first = try await store.signingKeys()
+        #expect(first.map(\.algorithm).sorted { $0.rawValue < $1.rawValue } == [.es256, .rs256])
+        clock.advance(seconds: 29 * 86_400)
+        try await keys.maintain()
+        let later = try await store.signingKeys()
+        #expect(later.count == 4)
+        #expect(Set(later.filter { clock.now() < $0.signsFrom }.map(\.algorithm)) == [.es256, .rs256])
+        for algorithm in SigningAlgorithm.allCases {
+            let old = try #require(first.first { $0.algorithm == algorithm })
+            #expect(try await keys.signer(algorithm, at: clock.now()).keyID == old.keyID)
+        }
+        clock.advance(seconds: 86_400)
+        try await keys.maintain()
+        for algorithm in SigningAlgorithm.allCases {
+            let next = try #require(later.first { $0.algorithm == algorithm && !first.contains($0) })
+            #expect(try await keys.signer(algorithm, at: clock.now()).keyID == next.keyID)
+        }
+        clock.advance(seconds: 3_600)
+        try await keys.maintain()
+        #expect(try await store.signingKeys().count == 2)
+    }
+
+    @Test("rotate --revoke leaves one fresh key of each algorithm, and of no other")
+    func revokesBoth() async throws {
+        let keys = both()
+        try await keys.maintain()
+        let old = Set(try await store.signingKeys().map(\.keyID))
+        let fresh = try await keys.rotate(revoking: true)
+        #expect(fresh.map(\.algorithm) == [.es256, .rs256])
+        #expect(Set(try await store.signingKeys().map(\.keyID)) == Set(fresh.map(\.keyID)))
+        #expect(old.isDisjoint(with: fresh.map(\.keyID)))
+        let one = try await both([.es256]).rotate(revoking: true)
+        #expect(one.map(\.algorithm) == [.es256])
+        #expect(try await store.signingKeys() == one)
+    }
+
+    @Test("Keys that no audience asks for any more get no successor, stay published for their time, and go")
+    func runsOut() async throws {
+        try await both().maintain()
+        let rsa = try #require(try await store.signingKeys().first { $0.algorithm == .rs256 })
+        let alone = both([.es256])
+        clock.advance(seconds: 60)
+        try await alone.maintain()
+        #expect(try await store.signingKeys().contains(rsa))
+        #expect(String(decoding: try await alone.document(at: clock.now()), as: UTF8.self).contains(rsa.keyID))
+        clock.advance(seconds: 30 * 86_400)
+        try await alone.maintain()
+        let erased = try #require(try await store.signingKeys().first { $0.keyID == rsa.keyID })
+        #expect(erased.sealedPrivateKey == nil)
+        #expect(try await store.signingKeys().filter { $0.algorithm == .rs256 }.count == 1)
+        clock.advance(seconds: 3_600)
+        try await alone.maintain()
+        #expect(try await store.signingKeys().allSatisfy { $0.algorithm == .es256 })
+    }
+}
+
+extension JWK {
+    fileprivate var holdsSecretMembers: Bool {
+        ["d", "p", "q", "dp", "dq", "qi"].contains { object[$0] != nil }
     }
 }

@@ -32,6 +32,7 @@ final class FakeApple: IdentityProvider {
         var exchangeFailure: SignInFailure?
         var exchangedSubject: String?
         var notificationResult: Result<AppleNotification, NotificationFailure>?
+        var parsed = 0
         var verified = 0
         var exchanged: [String] = []
     }
@@ -48,11 +49,13 @@ final class FakeApple: IdentityProvider {
 
     func set(_ change: (inout Behaviour) -> Void) { behaviour.withLock { change(&$0) } }
     var exchangedCodes: [String] { behaviour.withLock { $0.exchanged } }
+    var parsedForms: Int { behaviour.withLock { $0.parsed } }
     var verifications: Int { behaviour.withLock { $0.verified } }
 
     func authorizeURL(state: String, nonce: String) -> String { "https://apple.test/?state=\(state)&nonce=\(nonce)" }
 
     func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
+        behaviour.withLock { $0.parsed += 1 }
         guard let fields = try? FormDecoder.parse(body) else { throw .malformedCallback("no form") }
         func field(_ name: String) -> String? { fields.first { $0.name == name }?.value }
         guard Set(fields.map(\.name)).count == fields.count else { throw .malformedCallback("duplicate field") }
@@ -149,10 +152,11 @@ struct SignInBench {
         key = .generate()
         keyring = SealingKeyring(current: key, previous: [])
         signIn = SignIn(
-            provider: apple, store: store, keyring: keyring,
-            configuration: SignInConfiguration(
-                sessionLimits: Self.limits, signUp: policy, returnTargets: targets, nativeNonce: nativeNonce),
-            clock: clock, random: SystemRandom(), logger: log.logger)
+            SignInParts(
+                provider: apple, store: store, keyring: keyring,
+                configuration: SignInConfiguration(
+                    sessionLimits: Self.limits, signUp: policy, returnTargets: targets, nativeNonce: nativeNonce),
+                clock: clock, random: SystemRandom(), logger: log.logger))
     }
 
     /// Another process over what the first one has stored.
@@ -162,9 +166,10 @@ struct SignInBench {
         self.apple = apple ?? first.apple
         self.keyring = keyring ?? first.keyring
         signIn = SignIn(
-            provider: self.apple, store: store, keyring: self.keyring,
-            configuration: SignInConfiguration(sessionLimits: Self.limits, signUp: .open, returnTargets: targets),
-            clock: clock, random: SystemRandom(), logger: LogRecorder().logger)
+            SignInParts(
+                provider: self.apple, store: store, keyring: self.keyring,
+                configuration: SignInConfiguration(sessionLimits: Self.limits, signUp: .open, returnTargets: targets),
+                clock: clock, random: SystemRandom(), logger: LogRecorder().logger))
     }
 
     func begin(
@@ -187,11 +192,15 @@ struct SignInBench {
         return FormEncoder.encode(fields)
     }
 
+    func receive(_ body: [UInt8], binding: BindingCookie? = nil) -> ReceivedCallback {
+        signIn.receive(body, binding: binding ?? .value(browser))
+    }
+
     func post(
         _ body: [UInt8], binding: BindingCookie? = nil, sameOrigin: Bool = false, keptName: String? = nil
     ) async -> SignInOutcome {
         await signIn.complete(
-            body: body, binding: binding ?? .value(browser), sameOrigin: sameOrigin,
+            receive(body, binding: binding), sameOrigin: sameOrigin,
             device: Device(userAgent: "Test", address: "127.0.0.1"), keptName: keptName)
     }
 }
@@ -216,6 +225,7 @@ extension SignInOutcome {
         case .disabled: "disabled"
         case .closed: "closed"
         case .failed(let failure, _): failure.reason
+        case .cancelled: "cancelled to the application"
         case .linkAuthorized: "linkAuthorized"
         case .linkFailed(let failure, _, _): failure.reason
         case .asksExisting: "asksExisting"

@@ -1,8 +1,8 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 @Suite struct APIKeyStoreTests {
@@ -27,6 +27,50 @@ import Testing
         #expect(try await !theirs.revokeAPIKey(key.id, at: bench.clock.now()))
         #expect(try await ours.apiKey(hash: token.hash) == nil)
         #expect(try await ours.apiKeys().map(\.revokedAt) == [bench.clock.now()])
+    }
+
+    @Test("a key keeps when it expires, and the audit log has it; its holder is found afterwards too")
+    func expires() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        defer { database.close() }
+        let token = APIKeyToken.make(random: SystemRandom())
+        let end = bench.clock.now().adding(seconds: 60)
+        let key = APIKey(
+            id: RandomIdentifier(random: SystemRandom()).make(), name: "k", scopes: [.links],
+            createdAt: bench.clock.now(), expiresAt: end)
+        try await database.createAPIKey(key, hash: token.hash)
+        #expect(try await database.apiKey(hash: token.hash) == key)
+        bench.clock.advance(seconds: 60)
+        let found = try #require(try await database.apiKey(hash: token.hash))
+        #expect(found.isExpired(at: bench.clock.now()))
+        #expect(!found.isExpired(at: bench.clock.now().adding(milliseconds: -1)))
+        let log = try await database.auditLog(AuditFilter(kinds: [.apiKeyCreated]), before: nil, limit: 9)
+        #expect(log.items.map(\.reason) == ["expires \(end.rfc3339)"])
+    }
+
+    @Test("people are found by address, whatever the case of its letters, and by an index")
+    func findsByAddress() async throws {
+        let bench = try Bench()
+        let database = try bench.open()
+        defer { database.close() }
+        for (subject, address) in [("ann", "Ann@Example.com"), ("bob", "bob@example.com"), ("eve", "ann@example.com")] {
+            var record = record(subject, at: bench.clock.now())
+            record.claims.email = EmailAddress(address: address, isVerified: true, isPrivate: false)
+            _ = try await database.completeSignIn(record)
+            bench.clock.advance(seconds: 1)
+        }
+        func find(_ address: String, after: UserCursor? = nil, limit: Int = 9) async throws -> UserPage {
+            try await database.users(UserFilter(email: address), after: after, limit: limit)
+        }
+        #expect(
+            try await find("ann@example.com").items.compactMap(\.email?.address) == [
+                "Ann@Example.com", "ann@example.com",
+            ])
+        #expect(try await find("ann@example.co").items.isEmpty)
+        #expect(try await find("%").items.isEmpty)
+        let first = try await find("ANN@example.com", limit: 1)
+        #expect(try await find("ANN@example.com", after: first.next).items.map(\.appleSubject.rawValue) == ["eve"])
     }
 
     @Test("a key's text is a prefix and 43 characters, prints nothing, and parses back")
@@ -81,10 +125,10 @@ import Testing
         try await database.postponeRevocation(entry.id, until: nil, failure: "expired")
         #expect(try await database.dueRevocations(at: next.adding(seconds: 1_000_000), limit: 10).isEmpty)
         let kept = try bench.stranger().read {
-            try Row.fetchOne($0, sql: "SELECT sealed_refresh_token IS NULL, failure FROM revocation")
+            try $0.row("SELECT sealed_refresh_token IS NULL, failure FROM revocation")
         }
-        #expect(kept?[0] as Bool? == true)
-        #expect(kept?[1] as String? == "expired")
+        #expect(kept?[0].integer == 1)
+        #expect(kept?[1].text == "expired")
     }
 
     @Test("a sign-in takes the person's queued revocation away, also under a new sealing key; others' stay")

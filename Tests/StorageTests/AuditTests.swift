@@ -1,8 +1,8 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import RelyingParty
+import Strangers
 import Testing
 
 @testable import Storage

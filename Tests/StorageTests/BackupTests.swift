@@ -1,9 +1,9 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import RelyingParty
 import Storage
+import Strangers
 import Synchronization
 import Testing
 
@@ -20,7 +20,7 @@ import Testing
     private func fill(_ bench: Bench) throws {
         try bench.stranger().write {
             try $0.execute(
-                sql: """
+                """
                     INSERT INTO user (id, state, given_name, created_at, updated_at)
                     WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 12000)
                     SELECT 'usr_' || x, 'active', hex(randomblob(200)), 0, 0 FROM n
@@ -28,10 +28,8 @@ import Testing
         }
     }
 
-    private func sessions(in path: String) throws -> Set<Data> {
-        let queue = try DatabaseQueue(path: path)
-        defer { try? queue.close() }
-        return try queue.read { try Data.fetchSet($0, sql: "SELECT token_hash FROM session") }
+    private func sessions(in path: String) throws -> Set<[UInt8]> {
+        Set(try Stranger(path).rows("SELECT token_hash FROM session").compactMap { $0[0].blob })
     }
 
     @Test("a copy beside writers has every sign-in that was answered before it began, and is one whole, private file")
@@ -51,7 +49,7 @@ import Testing
                         number += 1
                         let session = try #require(
                             try await database.completeSignIn(record("w\(worker)n\(number)", at: now)).session)
-                        ledger.add(Data(session.tokenHash.bytes))
+                        ledger.add(session.tokenHash.bytes)
                     }
                 }
             }
@@ -122,9 +120,7 @@ import Testing
         database.close()
         let path = bench.folder.path + "/bramley.db"
         _ = try DatabaseExamination.examine(path, keyring: bench.keyring, origin: .real, at: bench.clock.now())
-        let stranger = try bench.stranger()
-        try stranger.inDatabase { try $0.execute(sql: flaw.sql) }
-        try stranger.close()
+        try bench.stranger().execute(flaw.sql)
         do {
             _ = try DatabaseExamination.examine(path, keyring: bench.keyring, origin: .real, at: bench.clock.now())
             Issue.record("taken for good")
@@ -162,7 +158,7 @@ import Testing
         try bench.open().close()
         #expect(try Database.pendingStep(bench.options(), keyring: bench.keyring) == nil)
         try bench.stranger().write {
-            try $0.execute(sql: "DELETE FROM migration WHERE name IN ('0012-refusals', '0013-links')")
+            try $0.execute("DELETE FROM migration WHERE name IN ('0012-refusals', '0013-links')")
         }
         let pending = try #require(try Database.pendingStep(bench.options(), keyring: bench.keyring))
         #expect(pending.name == "0012-refusals")
@@ -172,11 +168,11 @@ import Testing
 
 /// Sessions of people who were answered.
 private final class SessionLedger: Sendable {
-    private let state = Mutex<(sessions: Set<Data>, isClosed: Bool)>(([], false))
+    private let state = Mutex<(sessions: Set<[UInt8]>, isClosed: Bool)>(([], false))
 
-    var sessions: Set<Data> { state.withLock { $0.sessions } }
+    var sessions: Set<[UInt8]> { state.withLock { $0.sessions } }
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    func add(_ session: Data) { state.withLock { _ = $0.sessions.insert(session) } }
+    func add(_ session: [UInt8]) { state.withLock { _ = $0.sessions.insert(session) } }
     func close() { state.withLock { $0.isClosed = true } }
 }

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import Logging
 import RelyingParty
 import Storage
+import Strangers
 import Synchronization
 
 /// A clock that moves when told to.
@@ -73,10 +73,8 @@ struct Bench {
     }
 
     /// Another program's connection to the same file.
-    func stranger() throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.allowsUnsafeTransactions = true
-        return try DatabaseQueue(path: folder.path + "/bramley.db", configuration: configuration)
+    func stranger() throws -> Stranger {
+        try Stranger(folder.path + "/bramley.db")
     }
 }
 

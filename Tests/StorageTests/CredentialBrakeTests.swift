@@ -1,9 +1,9 @@
 import Coding
 import Crypto
-import GRDB
 import Gates
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// What stops the daily checks, in the database: the brake and the pauses, and what the operator does about them.
@@ -52,7 +52,7 @@ import Testing
 
     private func deadCount() throws -> Int {
         try bench.stranger().read {
-            try Int.fetchOne($0, sql: "SELECT count(*) FROM apple_credential WHERE cause = 'token_dead'") ?? -1
+            try $0.integer("SELECT count(*) FROM apple_credential WHERE cause = 'token_dead'") ?? -1
         }
     }
 

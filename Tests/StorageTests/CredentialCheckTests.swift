@@ -1,8 +1,8 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// The daily checks in the database: plans, marks, answers.
@@ -44,16 +44,16 @@ import Testing
     }
 
     private func value(_ sql: String) throws -> String? {
-        try bench.stranger().read { try String.fetchOne($0, sql: sql) }
+        try bench.stranger().read { try $0.text(sql) }
     }
 
     private func plans() throws -> [Int64] {
-        try bench.stranger().read { try Int64.fetchAll($0, sql: "SELECT next_check_at FROM apple_credential") }
+        try bench.stranger().read { try $0.integers("SELECT next_check_at FROM apple_credential").map { Int64($0) } }
     }
 
     /// A write of another program's.
     private func execute(_ sql: String) throws {
-        try bench.stranger().write { try $0.execute(sql: sql) }
+        try bench.stranger().write { try $0.execute(sql) }
     }
 
     private func isLive(_ session: Session) async throws -> Bool {

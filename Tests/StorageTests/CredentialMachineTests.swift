@@ -1,7 +1,7 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
+import Strangers
 import Testing
 
 @testable import Storage
@@ -110,13 +110,13 @@ private struct Life {
         try await signIn(issuedAt: world.start)
         if acts.contains(.deadBesideAnother) { try await signIn(issuedAt: world.start, client: World.app) }
         if acts.contains(where: \.isCheck) {
-            try await world.bench.stranger().write { connection in
-                try connection.execute(sql: "UPDATE apple_credential SET next_check_at = NULL")
+            try world.bench.stranger().write { connection in
+                try connection.execute("UPDATE apple_credential SET next_check_at = NULL")
                 try connection.execute(
-                    sql: """
+                    """
                         UPDATE apple_credential SET next_check_at = 1, checked_at = NULL WHERE client_id = ?
                         AND identity = (SELECT id FROM apple_identity WHERE subject = ?)
-                        """, arguments: [Bench.web.rawValue, name])
+                        """, [Bench.web.rawValue, name])
             }
             let scope = CheckScope(team: Bench.team, clients: [Bench.web, World.app])
             let begun = try await world.erasing.beginChecks(scope, limit: 1, schedule: world.schedule, at: world.now)
@@ -139,21 +139,21 @@ private struct Life {
     func status() throws -> CredentialStatus? { try status(of: name, Bench.team) }
 
     func status(of subject: String, _ team: TeamID) throws -> CredentialStatus? {
-        try world.bench.stranger().read { connection in
-            try Storage.SQLiteConnection(connection).firstRow(
-                "SELECT \(CredentialColumns.list) FROM apple_identity i WHERE i.team = ? AND i.subject = ?",
-                [team.rawValue, subject]
-            ).map { try CredentialStatus(row: $0, from: 0) }
-        }
+        let connection = try SQLiteConnection(
+            path: world.bench.folder.path + "/bramley.db", isReadOnly: true, busyTimeout: 0)
+        return try connection.firstRow(
+            "SELECT \(CredentialColumns.list) FROM apple_identity i WHERE i.team = ? AND i.subject = ?",
+            [team.rawValue, subject]
+        ).map { try CredentialStatus(row: $0, from: 0) }
     }
 
     private func lastSignIn() throws -> Timestamp {
         let time = try world.bench.stranger().read { connection in
-            try Int64.fetchOne(
-                connection, sql: "SELECT last_sign_in_issued_at FROM apple_identity WHERE team = ? AND subject = ?",
-                arguments: [Bench.team.rawValue, name])
+            try connection.integer(
+                "SELECT last_sign_in_issued_at FROM apple_identity WHERE team = ? AND subject = ?",
+                [Bench.team.rawValue, name])
         }
-        return time.map { Timestamp(milliseconds: $0) } ?? world.start
+        return time.map { Timestamp(milliseconds: Int64($0)) } ?? world.start
     }
 
     func reach(_ start: CredentialMachineTests.Start) async throws {

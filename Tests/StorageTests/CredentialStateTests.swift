@@ -1,9 +1,9 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// Credential states in the stores: whatever the order in which Apple's words arrive, and however often.
@@ -173,9 +173,9 @@ import Testing
                 notification(kind, id: name, subject: name, time: end), team: Bench.team, at: time)
         }
         database.close()
-        try await bench.stranger().write { connection in
+        try bench.stranger().write { connection in
             try connection.execute(
-                sql: """
+                """
                     UPDATE notification SET subject = jti;
                     UPDATE apple_identity SET credential_state = 'revoked' WHERE subject IN ('withdrawn', 'forgotten');
                     INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_gone', 'disabled', 0, 0);

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import MemoryStores
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// The right to send a code, taken once; and the token a deletion brings.
@@ -99,10 +99,10 @@ import Testing
         }
         try await database.keepCredential(credential(4, "stranger", at: now))
         let rows = try bench.stranger().read {
-            try Row.fetchAll($0, sql: "SELECT client_id, sealed_refresh_token FROM apple_credential ORDER BY 1")
+            try $0.rows("SELECT client_id, sealed_refresh_token FROM apple_credential ORDER BY 1")
         }
-        #expect(rows.map { $0[0] as String? } == ["com.example.app", "com.example.web"])
-        #expect(rows.first?["sealed_refresh_token"] as Data? == Data([2]))
+        #expect(rows.map { $0[0].text } == ["com.example.app", "com.example.web"])
+        #expect(rows.first?["sealed_refresh_token"].blob == [2])
         database.close()
     }
 }

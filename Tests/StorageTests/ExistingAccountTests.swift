@@ -1,8 +1,8 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// "Already have an account?": asked once of somebody nobody knows, in the browser that brought them.
@@ -57,13 +57,14 @@ import Testing
         let ticket = try await ticket(bench, person)
         #expect(try await self.ticket(bench, person).reveal() == ticket.reveal())
         let link = try await bench.link(waiting: ticket)
-        let page = try await bench.signIn.link(link.id)
+        try await bench.open(link)
+        let page = try await bench.linking.link(link.id)
         let binding = BindingCookie.value(bench.browser)
-        #expect(try await bench.signIn.waitingPerson(for: page, binding: binding) == person)
-        let location = try await bench.signIn.connectWaiting(link.id, binding: binding)
-        #expect(try await bench.signIn.connectWaiting(link.id, binding: binding) == location)
+        #expect(try await bench.linking.waitingPerson(for: page, binding: binding) == person)
+        let location = try await bench.linking.connectWaiting(link.id, binding: binding)
+        #expect(try await bench.linking.connectWaiting(link.id, binding: binding) == location)
         let code = try #require(location.split(separator: "code=").last.map(String.init))
-        let user = try await bench.signIn.completeLink(link.id, code: code)
+        let user = try await bench.linking.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
         #expect(user.externalID == "account-1" && user.name == PersonName(given: "Ann"))
         #expect(try await bench.events() == ["user.created", "account.linked"])
         #expect(bench.apple.exchanged.count == 1)
@@ -76,13 +77,13 @@ import Testing
         let bench = try LinkBench(asksExisting: true)
         let (person, _) = try await ask(bench, "attacker")
         let link = try await bench.link("victims-account", waiting: try await ticket(bench, person))
-        let page = try await bench.signIn.link(link.id)
+        let page = try await bench.linking.link(link.id)
         let victim = BindingCookie.value(BrowserBinding.make(random: SystemRandom()))
         for binding in [victim, .absent, .invalid] {
-            #expect(try await bench.signIn.waitingPerson(for: page, binding: binding) == nil)
+            #expect(try await bench.linking.waitingPerson(for: page, binding: binding) == nil)
             #expect(
                 await reason {
-                    _ = try await bench.signIn.connectWaiting(link.id, binding: binding)
+                    _ = try await bench.linking.connectWaiting(link.id, binding: binding)
                 } == "link_unknown")
             for choice in ExistingAccountChoice.allCases {
                 #expect(
@@ -94,7 +95,7 @@ import Testing
         }
         #expect(try await bench.events().isEmpty)
         // Apple's button is there as ever.
-        _ = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        _ = try await bench.begin(link)
     }
 
     @Test("one waiting identity serves one link")
@@ -106,13 +107,14 @@ import Testing
             try await bench.link("a", waiting: ticket), try await bench.link("b", waiting: ticket)
         )
         let binding = BindingCookie.value(bench.browser)
-        _ = try await bench.signIn.connectWaiting(first.id, binding: binding)
+        for link in [first, second] { try await bench.open(link) }
+        _ = try await bench.linking.connectWaiting(first.id, binding: binding)
         #expect(
-            await reason { _ = try await bench.signIn.connectWaiting(second.id, binding: binding) } == "link_unknown")
+            await reason { _ = try await bench.linking.connectWaiting(second.id, binding: binding) } == "link_unknown")
         #expect(try await bench.row(LinkKey(second.id)).state == .open)
         // The second one's page has Apple's button in place of a "Connect" that would lead back to it.
-        let page = try await bench.signIn.link(second.id)
-        #expect(try await bench.signIn.waitingPerson(for: page, binding: binding) == nil)
+        let page = try await bench.linking.link(second.id)
+        #expect(try await bench.linking.waitingPerson(for: page, binding: binding) == nil)
     }
 
     @Test("\"I'm new\" sent again after signing out: the cookie of the session that ended is not handed out")
@@ -137,12 +139,12 @@ import Testing
         guard case .asksExisting(let person) = await bench.signInWithApple("ann") else { throw LinkBench.Unexpected() }
         _ = try await bench.signIn.answerExisting(
             person.id, .new, binding: .value(bench.browser), device: bench.device)
-        try await bench.bench.stranger().write { connection in
+        try bench.bench.stranger().write { connection in
             try connection.execute(
-                sql: """
+                """
                     UPDATE apple_identity SET team = 'OLDTEAM001', transfer_target = ?, transfer_subject = 'moved.ann'
                     """,
-                arguments: [Bench.team.rawValue])
+                [Bench.team.rawValue])
         }
         guard case .asksExisting = await bench.signInWithApple("bob") else { throw LinkBench.Unexpected() }
         guard case .signedIn(_, let session, _) = await bench.signInWithApple("new-ann") else {
@@ -166,7 +168,7 @@ import Testing
                         person.id, choice, binding: binding, device: bench.device)
                 } == "link_expired")
         }
-        #expect(await reason { _ = try await bench.signIn.connectWaiting(link.id, binding: binding) } != "ok")
+        #expect(await reason { _ = try await bench.linking.connectWaiting(link.id, binding: binding) } != "ok")
         #expect(try await bench.database.maintain(at: bench.now).waitingIdentities == 1)
     }
 
@@ -174,7 +176,7 @@ import Testing
     func notAsked() async throws {
         let bench = try LinkBench(asksExisting: true)
         let link = try await bench.link()
-        let attempt = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        let attempt = try await bench.begin(link)
         guard case .linkAuthorized = await bench.post(bench.form(attempt)) else { throw LinkBench.Unexpected() }
         let challenge = bench.signIn.beginNative()
         let claim = Hexadecimal.encode(SHA256.hash(utf8: challenge.nonce).bytes)

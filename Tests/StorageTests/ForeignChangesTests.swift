@@ -1,7 +1,7 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
+import Strangers
 import Testing
 
 @testable import Storage

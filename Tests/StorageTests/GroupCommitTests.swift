@@ -1,8 +1,8 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import RelyingParty
+import Strangers
 import Testing
 
 @testable import Storage
@@ -13,14 +13,14 @@ import Testing
         _ database: Storage.Database, _ bench: Bench, _ writes: [@Sendable () async -> Value]
     ) async throws -> [Value] {
         let stranger = try bench.stranger()
-        try await stranger.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        try stranger.execute("BEGIN IMMEDIATE")
         return try await withThrowingTaskGroup(of: (Int, Value).self) { group in
             // The first occupies the writer; it waits for the lock.
             group.addTask { (0, await writes[0]()) }
             while database.statistics.running < 1 { await Task.yield() }
             for (index, write) in writes.enumerated().dropFirst() { group.addTask { (index, await write()) } }
             while database.statistics.pending < writes.count - 1 { await Task.yield() }
-            try await stranger.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+            try stranger.execute("ROLLBACK")
             return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
     }
@@ -46,7 +46,7 @@ import Testing
     }
 
     private func saved(_ bench: Bench) throws -> Set<String> {
-        try bench.stranger().read { try String.fetchSet($0, sql: "SELECT subject FROM first_consent") }
+        try bench.stranger().read { try Set($0.texts("SELECT subject FROM first_consent")) }
     }
 
     @Test("writes that wait together share one transaction, and each is there when it is answered")
@@ -113,7 +113,7 @@ import Testing
         let bench = try Bench()
         let database = try open(bench)
         try await database.ready(at: bench.clock.now())
-        let pages = try await bench.stranger().read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 }
+        let pages = try bench.stranger().read { try $0.integer("PRAGMA page_count") ?? 0 }
         try database.executeOnWriter("PRAGMA max_page_count = \(pages + 20)")
         let big = String(repeating: "x", count: 1_000_000)
         let writes = (0..<20).map { save(database, "s\($0)", $0 == 5 ? big : "Ann") }
@@ -151,7 +151,7 @@ import Testing
         let bench = try Bench()
         let database = try bench.open(bench.options(busyTimeout: 20))
         let stranger = try bench.stranger()
-        try await stranger.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        try stranger.execute("BEGIN IMMEDIATE")
         guard case .busy = await save(database, "s")() else {
             Issue.record("not busy")
             return
@@ -159,7 +159,7 @@ import Testing
         // Reads do not wait for writers.
         #expect(try await database.usedAttempt(randomDigest(), at: bench.clock.now()) == nil)
         #expect(try database.makeReader().signedIn(token: randomDigest(), at: bench.clock.now()) == nil)
-        try await stranger.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+        try stranger.execute("ROLLBACK")
         #expect(await save(database, "s")() == nil)
         #expect(try saved(bench) == ["s"])
         database.close()
@@ -197,7 +197,7 @@ import Testing
         let attempt = record(at: bench.clock.now())
         await #expect(throws: StoreError.self) { _ = try await database.completeSignIn(attempt) }
         for table in ["user", "apple_identity", "apple_credential", "session", "used_attempt", "event"] {
-            let count = try await bench.stranger().read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") }
+            let count = try bench.stranger().read { try $0.integer("SELECT count(*) FROM \(table)") }
             #expect(count == 0, "\(table)")
         }
         try database.executeOnWriter("DROP TRIGGER refuse")
@@ -228,7 +228,7 @@ import Testing
         let bench = try Bench()
         let database = try open(bench)
         let stranger = try bench.stranger()
-        try await stranger.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        try stranger.execute("BEGIN IMMEDIATE")
         let errors = try await withThrowingTaskGroup(of: StoreError?.self) { group in
             group.addTask { [save = save(database, "s0")] in await save() }
             while database.statistics.running < 1 { await Task.yield() }
@@ -244,7 +244,7 @@ import Testing
                 }
                 return nil
             }
-            try await stranger.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+            try stranger.execute("ROLLBACK")
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(errors == Array(repeating: nil, count: 21))

@@ -1,7 +1,7 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
+import Strangers
 import Testing
 
 @testable import Storage
@@ -98,9 +98,9 @@ import Testing
     @Test(arguments: changes)
     func nothingChangesUntold(change: Change) async throws {
         let bench = try await WebhookBench(people: 1)
-        try await bench.bench.stranger().write {
+        try bench.bench.stranger().write {
             try $0.execute(
-                sql: "CREATE TRIGGER silence BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'no journal'); END")
+                "CREATE TRIGGER silence BEFORE INSERT ON event BEGIN SELECT RAISE(ABORT, 'no journal'); END")
         }
         let before = try state(bench)
         await #expect(throws: StoreError.self) { try await change.change(bench) }
@@ -120,7 +120,7 @@ import Testing
     private func state(_ bench: WebhookBench) throws -> [String] {
         try bench.bench.stranger().read { connection in
             try ["user", "session", "apple_identity", "apple_credential", "event", "used_attempt", "notification"].map {
-                try Row.fetchAll(connection, sql: "SELECT * FROM \($0)").map(\.description).joined()
+                try connection.rows("SELECT * FROM \($0)").map { "\($0)" }.joined()
             }
         }
     }

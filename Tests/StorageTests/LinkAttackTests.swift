@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import Gates
+import LogRecording
 import RelyingParty
 import Storage
 import Testing
@@ -14,17 +15,21 @@ import Testing
         let bench = try LinkBench()
         let link = try await bench.link("attackers-account")
         let victim = BrowserBinding.make(random: SystemRandom())
-        let attempt = try await bench.signIn.beginLink(link.id, binding: victim)
+        let attempt = try await bench.begin(link, victim)
         guard case .linkAuthorized(let location) = await bench.post(bench.form(attempt, "victim"), victim) else {
             throw LinkBench.Unexpected()
         }
         #expect(location.hasPrefix("https://app.example.com/linked"))
         // All the attacker knows is the id and, in the worst case, the ticket.
         for guess in ["", link.ticket.reveal(), link.id.rawValue, link.nonce] {
-            #expect(await reason { _ = try await bench.signIn.completeLink(link.id, code: guess) } == "code_invalid")
+            #expect(
+                await reason {
+                    _ = try await bench.linking.completeLink(link.id, code: guess, apiKey: LinkBench.apiKey)
+                }
+                    == "code_invalid")
         }
         let stolen = await reason {
-            _ = try await bench.signIn.authorizeLink(
+            _ = try await bench.linking.authorizeLink(
                 link.id, ticket: link.ticket, bench.request(link.nonce, "attacker", code: "code-a"),
                 device: bench.device)
         }
@@ -39,7 +44,7 @@ import Testing
         let bench = try LinkBench()
         let link = try await bench.link("victims-account")
         let attacker = BrowserBinding.make(random: SystemRandom())
-        let attempt = try await bench.signIn.beginLink(link.id, binding: attacker)
+        let attempt = try await bench.begin(link, attacker)
         guard case .linkFailed(.signIn(.wrongBrowser), _, _) = await bench.post(bench.form(attempt, "attacker"))
         else { throw LinkBench.Unexpected() }
         #expect(try await bench.row(LinkKey(link.id)).state == .open)
@@ -51,19 +56,35 @@ import Testing
     @Test func stolenAddress() async throws {
         let bench = try LinkBench()
         let link = try await bench.link("victims-account")
-        let attempt = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        let attempt = try await bench.begin(link)
         let attacker = BrowserBinding.make(random: SystemRandom())
         for _ in 0..<2 {
-            let refusal = await reason { _ = try await bench.signIn.beginLink(link.id, binding: attacker) }
+            let refusal = await reason { _ = try await bench.begin(link, attacker) }
             #expect(refusal == "wrong_browser")
         }
         // The victim goes on, with as many pages as it takes.
-        _ = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        _ = try await bench.begin(link)
         guard case .linkAuthorized = await bench.post(bench.form(attempt, "victim")) else {
             throw LinkBench.Unexpected()
         }
-        let late = await reason { _ = try await bench.signIn.beginLink(link.id, binding: attacker) }
+        let late = await reason { _ = try await bench.begin(link, attacker) }
         #expect(late == "link_ended")
+    }
+
+    /// The attacker reads the log, which names the link before its browser has opened it, and would be first.
+    @Test func loggedID() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link("victims-account")
+        #expect(bench.log.lines.contains { "\($0)".contains(link.id.rawValue) })
+        let attacker = BrowserBinding.make(random: SystemRandom())
+        let refusal = await reason { _ = try await bench.linking.beginLink(link.id, binding: attacker) }
+        #expect(refusal == "wrong_browser")
+        #expect(try await bench.row(LinkKey(link.id)).browser == nil)
+        // Its own browser is not kept out by that.
+        let attempt = try await bench.begin(link)
+        guard case .linkAuthorized = await bench.post(bench.form(attempt, "victim")) else {
+            throw LinkBench.Unexpected()
+        }
     }
 
     /// A ticket of another link, of a waiting identity, a truncated one: one answer, that of a link there is not.
@@ -72,14 +93,14 @@ import Testing
         let (mine, theirs) = (try await bench.link("mine"), try await bench.link("theirs"))
         for ticket in [mine.ticket, LinkTicket.make(random: SystemRandom())] {
             let failure = await reason {
-                _ = try await bench.signIn.authorizeLink(
+                _ = try await bench.linking.authorizeLink(
                     theirs.id, ticket: ticket, bench.request(theirs.nonce), device: bench.device)
             }
             #expect(failure == "link_unknown")
         }
         let unknown: LinkID = RandomIdentifier(random: SystemRandom()).make()
         let failure = await reason {
-            _ = try await bench.signIn.authorizeLink(
+            _ = try await bench.linking.authorizeLink(
                 unknown, ticket: mine.ticket, bench.request(mine.nonce), device: bench.device)
         }
         #expect(failure == "link_unknown")
@@ -89,7 +110,9 @@ import Testing
         #expect(try await bench.user("theirs") == nil)
         #expect(await reason { _ = try await bench.authorize(theirs, "victim") } == "replayed")
         #expect(
-            await reason { _ = try await bench.signIn.completeLink(mine.id, code: code.reveal()) } == "code_invalid")
+            await reason {
+                _ = try await bench.linking.completeLink(mine.id, code: code.reveal(), apiKey: LinkBench.apiKey)
+            } == "code_invalid")
     }
 
     /// An upgrade's token opens that upgrade alone, and its id is no link's.
@@ -99,28 +122,28 @@ import Testing
         bench.account("bob", externalID: "account-2", code: "123456")
         let mine = try await bench.upgrade()
         guard
-            case .twoFactorAuthRequired(let theirs, _) = try await bench.signIn.startUpgrade(
+            case .twoFactorAuthRequired(let theirs, _) = try await bench.linking.startUpgrade(
                 username: "bob", password: bench.password("correct horse"))
         else { throw LinkBench.Unexpected() }
         #expect(
             await reason {
-                _ = try await bench.signIn.secondFactor(theirs.id, token: mine.token, code: "123456")
+                _ = try await bench.linking.secondFactor(theirs.id, token: mine.token, code: "123456")
             } == "link_unknown")
         #expect(
             await reason {
-                _ = try await bench.signIn.completeUpgrade(
+                _ = try await bench.linking.completeUpgrade(
                     theirs.id, token: mine.token, bench.request(theirs.nonce), device: bench.device)
             } == "link_unknown")
         #expect(
             await reason {
-                _ = try await bench.signIn.beginUpgrade(
+                _ = try await bench.linking.beginUpgrade(
                     theirs.id, token: mine.token, binding: bench.browser,
                     returnTo: LinkBench.targets.defaultTarget, replacing: nil)
             } == "link_unknown")
         #expect(bench.application.get { $0.codes.isEmpty })
         // The second factor cannot be gone round by completing.
         #expect(await reason { _ = try await bench.finish(theirs, "bob") } == "second_factor_required")
-        #expect(await reason { _ = try await bench.signIn.link(LinkID(unchecked: mine.id.rawValue)) } != "ok")
+        #expect(await reason { _ = try await bench.linking.link(LinkID(unchecked: mine.id.rawValue)) } != "ok")
     }
 
     /// Apple's answer to one nonce serves one link, once: not another link, not a second time, not a plain sign-in.
@@ -130,24 +153,24 @@ import Testing
         let (first, second) = (try await bench.link("a"), try await bench.link("b"))
         let request = bench.request(first.nonce, code: "code-1")
         let crossed = await reason {
-            _ = try await bench.signIn.authorizeLink(second.id, ticket: second.ticket, request, device: bench.device)
+            _ = try await bench.linking.authorizeLink(second.id, ticket: second.ticket, request, device: bench.device)
         }
         #expect(crossed == "identity_token")
-        _ = try await bench.signIn.authorizeLink(first.id, ticket: first.ticket, request, device: bench.device)
+        _ = try await bench.linking.authorizeLink(first.id, ticket: first.ticket, request, device: bench.device)
         let again = await reason {
-            _ = try await bench.signIn.authorizeLink(
+            _ = try await bench.linking.authorizeLink(
                 first.id, ticket: first.ticket, bench.request(first.nonce, code: "code-2"), device: bench.device)
         }
         #expect(again == "replayed")
         let start = try await bench.upgrade()
         let upgrade = await reason {
-            _ = try await bench.signIn.completeUpgrade(start.id, token: start.token, request, device: bench.device)
+            _ = try await bench.linking.completeUpgrade(start.id, token: start.token, request, device: bench.device)
         }
         #expect(upgrade == "identity_token")
         // A sign-in's challenge is no link's nonce, nor the reverse.
         let challenge = bench.signIn.beginNative()
         let borrowed = await reason {
-            _ = try await bench.signIn.completeUpgrade(
+            _ = try await bench.linking.completeUpgrade(
                 start.id, token: start.token, bench.request(challenge.nonce, code: "code-3"), device: bench.device)
         }
         #expect(borrowed == "identity_token")
@@ -163,7 +186,7 @@ import Testing
     @Test func swappedState() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
-        let attempt = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        let attempt = try await bench.begin(link)
         var state = Array(attempt.state.utf8)
         for index in stride(from: 0, to: state.count, by: 7) {
             let byte = state[index]
@@ -186,13 +209,13 @@ import Testing
         let link = try await bench.link()
         let claim = Hexadecimal.encode(SHA256.hash(utf8: link.nonce).bytes)
         let cHash = await reason {
-            _ = try await bench.signIn.authorizeLink(
+            _ = try await bench.linking.authorizeLink(
                 link.id, ticket: link.ticket,
                 LinkRequest(identityToken: "ann|\(claim)|code-1", authorizationCode: "of-bob-1"), device: bench.device)
         }
         #expect(cHash == "identity_token")
         let exchanged = await reason {
-            _ = try await bench.signIn.authorizeLink(
+            _ = try await bench.linking.authorizeLink(
                 link.id, ticket: link.ticket, bench.request(link.nonce, "ann", code: "of-bob-1"), device: bench.device)
         }
         #expect(exchanged == "token_mismatch")
@@ -294,7 +317,7 @@ import Testing
             #expect(await reason { _ = try await bench.complete(link, code) } == "account-already-linked")
         }
         #expect(await reason { _ = try await bench.authorize(link) } == "account-already-linked")
-        #expect(await reason { _ = try await bench.signIn.link(link.id) } == "account-already-linked")
+        #expect(await reason { _ = try await bench.linking.link(link.id) } == "account-already-linked")
         #expect(try await bench.row(LinkKey(link.id)).sealedIdentity == nil)
     }
 

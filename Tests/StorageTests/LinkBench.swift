@@ -1,10 +1,10 @@
 import Coding
 import Crypto
-import GRDB
 import Gates
 import LogRecording
 import RelyingParty
 import Storage
+import Strangers
 import Synchronization
 import Testing
 
@@ -163,6 +163,7 @@ final class LinkBench: Sendable {
     let apple: LinkApple
     let application: LinkApplication
     let database: Storage.Database
+    let linking: Linking
     let signIn: SignIn
     let log: LogRecorder
     let keyring: SealingKeyring
@@ -192,12 +193,13 @@ final class LinkBench: Sendable {
         let theApplication = application ?? LinkApplication()
         self.apple = theApple
         self.application = theApplication
-        signIn = SignIn(
+        let parts = SignInParts(
             provider: theApple, store: database, keyring: self.keyring,
             configuration: SignInConfiguration(
                 sessionLimits: Bench.limits, signUp: signUp, returnTargets: Self.targets, asksExisting: asksExisting),
-            clock: bench.clock, random: SystemRandom(), logger: log.logger, links: database,
-            verifier: hasVerifier ? theApplication : nil)
+            clock: bench.clock, random: SystemRandom(), logger: log.logger)
+        linking = Linking(parts, links: database, verifier: hasVerifier ? theApplication : nil)
+        signIn = SignIn(parts, linking: linking)
     }
 
     convenience init(
@@ -229,7 +231,7 @@ final class LinkBench: Sendable {
 
     func job() -> Conversions {
         Conversions(
-            signIn: signIn, leases: database, clock: clock, random: SystemRandom(), logger: log.logger)
+            linking: linking, leases: database, clock: clock, random: SystemRandom(), logger: log.logger)
     }
 
     // MARK: Tickets
@@ -238,10 +240,13 @@ final class LinkBench: Sendable {
         _ externalID: String = "account-1", kind: LinkKind = .link, mayReplace: Bool = false,
         returnTo: String? = "https://app.example.com/linked?tab=1", waiting: LinkTicket? = nil
     ) async throws -> NewLink {
-        try await signIn.createLink(
+        try await linking.createLink(
             externalID: externalID, kind: kind, displayName: "Ann at Example", returnTo: returnTo,
-            mayReplace: mayReplace, waiting: waiting)
+            mayReplace: mayReplace, waiting: waiting, apiKey: Self.apiKey)
     }
+
+    /// Whose links these are.
+    static let apiKey = APIKeyID(unchecked: "key_00000000000000000000000001")
 
     func request(
         _ nonce: String, _ subject: String = "ann", code: String = "code-1", given: String? = nil
@@ -253,13 +258,24 @@ final class LinkBench: Sendable {
     func authorize(
         _ link: NewLink, _ subject: String = "ann", code: String? = nil, given: String? = nil
     ) async throws(LinkFailure) -> LinkCode {
-        try await signIn.authorizeLink(
+        try await linking.authorizeLink(
             link.id, ticket: link.ticket,
             request(link.nonce, subject, code: code ?? "code-\(subject)-\(link.id)", given: given), device: device)
     }
 
+    /// Opens the link's address in a browser.
+    func open(_ link: NewLink, _ browser: BrowserBinding? = nil) async throws(LinkFailure) {
+        try await linking.openLink(link.id, token: link.addressToken, binding: browser ?? self.browser)
+    }
+
+    /// An attempt of the link's page, in the browser that opens its address.
+    func begin(_ link: NewLink, _ browser: BrowserBinding? = nil) async throws(LinkFailure) -> Attempt {
+        try await open(link, browser)
+        return try await linking.beginLink(link.id, binding: browser ?? self.browser)
+    }
+
     func complete(_ link: NewLink, _ code: LinkCode) async throws(LinkFailure) -> User {
-        try await signIn.completeLink(link.id, code: code.reveal())
+        try await linking.completeLink(link.id, code: code.reveal(), apiKey: Self.apiKey)
     }
 
     /// A whole link.
@@ -296,7 +312,7 @@ final class LinkBench: Sendable {
     }
 
     func upgrade(_ name: String = "ann", _ text: String = "correct horse") async throws -> UpgradeStart {
-        guard case .success(let start) = try await signIn.startUpgrade(username: name, password: password(text)) else {
+        guard case .success(let start) = try await linking.startUpgrade(username: name, password: password(text)) else {
             throw Unexpected()
         }
         return start
@@ -305,7 +321,7 @@ final class LinkBench: Sendable {
     func finish(
         _ start: UpgradeStart, _ subject: String = "ann", code: String? = nil, given: String? = nil
     ) async throws(LinkFailure) -> (token: SessionToken, signedIn: SignedIn) {
-        let (token, signedIn) = try await signIn.completeUpgrade(
+        let (token, signedIn) = try await linking.completeUpgrade(
             start.id, token: start.token,
             request(start.nonce, subject, code: code ?? "code-\(subject)-\(start.id)", given: given), device: device)
         return (token, signedIn)
@@ -347,7 +363,7 @@ final class LinkBench: Sendable {
 
     func post(_ body: [UInt8], _ browser: BrowserBinding? = nil) async -> SignInOutcome {
         await signIn.complete(
-            body: body, binding: .value(browser ?? self.browser), sameOrigin: false, device: device)
+            signIn.receive(body, binding: .value(browser ?? self.browser)), sameOrigin: false, device: device)
     }
 
     /// A plain sign-in of this person.
@@ -382,11 +398,12 @@ final class LinkBench: Sendable {
                 "user", "apple_identity", "apple_credential", "first_consent", "session", "revocation", "notification",
             ]
             let shown = consents ? tables : tables.filter { $0 != "apple_credential" }
-            let hidden = consents ? ["updated_at"] : ["updated_at", "last_sign_in_issued_at"]
+            let brought = ["last_sign_in_issued_at", "email_told_at", "real_user_status_told_at"]
+            let hidden = ["updated_at"] + (consents ? [] : brought)
             return try shown.flatMap { table in
-                try Row.fetchAll(connection, sql: "SELECT * FROM \(table) ORDER BY 1, 2").map { row in
+                try connection.rows("SELECT * FROM \(table) ORDER BY 1, 2").map { row in
                     table + ": "
-                        + row.filter { !hidden.contains($0.0) }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
+                        + zip(row.names, row.values).filter { !hidden.contains($0.0) }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
                 }
             }
         }

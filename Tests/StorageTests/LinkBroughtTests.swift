@@ -1,9 +1,9 @@
 import Coding
 import Crypto
-import GRDB
 import Gates
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// What an identity brings to its user is theirs from the commit on; the end of a conversion, days later, puts nothing
@@ -22,9 +22,9 @@ import Testing
         bench.application.gate.shut()
         async let outcome = reason { _ = try await bench.finish(start) }
         await bench.application.gate.arrived(1)
-        try await bench.bench.stranger().write {
+        try bench.bench.stranger().write {
             try $0.execute(
-                sql: """
+                """
                     UPDATE apple_credential SET sealed_refresh_token = NULL, state = 'revoked', cause = 'token_dead',
                     next_check_at = NULL;
                     UPDATE apple_identity SET credential_state = 'revoked', credential_cause = 'token_dead';

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
-import GRDB
 import Gates
 import LogRecording
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// Between the commit and `done`: the application is asked until it answers, and whatever happens meanwhile nobody is
@@ -383,20 +383,20 @@ import Testing
         let code = try await bench.authorize(link)
         bench.application.set { $0.answers = [.success(answer), .success(answer)] }
         let before = try bench.dump()
-        try await stranger.write { try $0.execute(sql: silence) }
+        try stranger.write { try $0.execute(silence) }
         #expect(await reason { _ = try await bench.complete(link, code) } == "storage")
         #expect(try bench.dump() == before)
-        try await stranger.write { try $0.execute(sql: "DROP TRIGGER silence") }
+        try stranger.write { try $0.execute("DROP TRIGGER silence") }
         bench.application.gate.shut()
         async let outcome = reason { _ = try await bench.complete(link, code) }
         await bench.application.gate.arrived(1)
         let committed = try bench.dump()
-        try await stranger.write { try $0.execute(sql: silence) }
+        try stranger.write { try $0.execute(silence) }
         bench.application.gate.open()
         #expect(await outcome == "storage")
         #expect(try bench.dump() == committed)
         #expect(try await bench.row(LinkKey(link.id)).state == .converting)
-        try await stranger.write { try $0.execute(sql: "DROP TRIGGER silence") }
+        try stranger.write { try $0.execute("DROP TRIGGER silence") }
         // Its claim ends by itself; the job goes on from there.
         bench.clock.advance(seconds: 30)
         await bench.job().round()

@@ -1,9 +1,9 @@
 import Coding
 import Crypto
-import GRDB
 import LogRecording
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// The queue of conversions, and what a restart with another configuration makes of links.
@@ -72,11 +72,11 @@ import Testing
         ])
     func usesIndexes(query: String, expected: String) async throws {
         let bench = try LinkBench()
-        let (plan, partial) = try await bench.bench.stranger().read { connection in
+        let (plan, partial) = try bench.bench.stranger().read { connection in
             (
-                try Row.fetchAll(connection, sql: "EXPLAIN QUERY PLAN \(query)").map { $0["detail"] as String },
-                try String.fetchAll(
-                    connection, sql: "SELECT name FROM pragma_index_list('account_link') WHERE partial = 1")
+                try connection.rows("EXPLAIN QUERY PLAN \(query)").map { $0["detail"].text ?? "" },
+                try connection.texts(
+                    "SELECT name FROM pragma_index_list('account_link') WHERE partial = 1")
             )
         }
         // What has ended is in the one alone, what has not in the other.

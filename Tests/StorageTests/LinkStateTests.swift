@@ -1,8 +1,8 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// Every state of a link under every operation: what it answers, and what the state is then.
@@ -30,13 +30,13 @@ import Testing
                 return
             }
             guard
-                case .twoFactorAuthRequired(let start, _) = try await bench.signIn.startUpgrade(
+                case .twoFactorAuthRequired(let start, _) = try await bench.linking.startUpgrade(
                     username: "ann", password: bench.password("correct horse"))
             else { throw LinkBench.Unexpected() }
             self.start = start
             let target = place.rawValue.replacing("Late", with: "")
             if target != "challenged" {
-                _ = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456")
+                _ = try await bench.linking.secondFactor(start.id, token: start.token, code: "123456")
             }
             switch target {
             case "authorized": try await authorize()
@@ -53,15 +53,15 @@ import Testing
         /// As by a process that ends between Apple's answer and the commit.
         private func authorize() async throws {
             let stranger = try bench.bench.stranger()
-            try await stranger.write {
+            try stranger.write {
                 try $0.execute(
-                    sql: """
+                    """
                         CREATE TRIGGER killed BEFORE UPDATE OF state ON account_link WHEN NEW.state = 'converting'
                         BEGIN SELECT RAISE(ABORT, 'killed'); END
                         """)
             }
             #expect(await reason { _ = try await bench.finish(start) } == "storage")
-            try await stranger.write { try $0.execute(sql: "DROP TRIGGER killed") }
+            try stranger.write { try $0.execute("DROP TRIGGER killed") }
             #expect(try await bench.row(key).state == .authorized)
         }
     }
@@ -100,9 +100,9 @@ import Testing
         let answer = await reason {
             switch operation {
             case .secondFactor:
-                _ = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456")
+                _ = try await bench.linking.secondFactor(start.id, token: start.token, code: "123456")
             case .begin:
-                _ = try await bench.signIn.beginUpgrade(
+                _ = try await bench.linking.beginUpgrade(
                     start.id, token: start.token, binding: bench.browser,
                     returnTo: LinkBench.targets.defaultTarget, replacing: nil)
             case .finish: _ = try await bench.finish(start)
@@ -110,7 +110,7 @@ import Testing
             case .job:
                 bench.clock.advance(seconds: 60)
                 await bench.job().round()
-            case .show: _ = try await bench.signIn.upgrade(start.id, token: start.token)
+            case .show: _ = try await bench.linking.upgrade(start.id, token: start.token)
             }
         }
         let after = try await bench.database.link(subject.key)?.state

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
-import GRDB
 import Gates
 import LogRecording
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// Links by ticket: begun by the application, authorized by Apple's answer, completed by the application's backend.
@@ -43,16 +43,16 @@ import Testing
         let row = try await bench.row(LinkKey(link.id))
         #expect(row.state == .done && row.externalID == nil && row.displayName == nil && row.sealedIdentity == nil)
         let raw = try bench.bench.stranger().read {
-            try Row.fetchOne($0, sql: "SELECT subject, team FROM account_link")
+            try $0.row("SELECT subject, team FROM account_link")
         }
-        #expect(raw?["subject"] as String? == nil && raw?["team"] as String? == nil)
+        #expect(raw?["subject"] == .null && raw?["team"] == .null)
     }
 
     @Test("a browser's link leads back with link and code, its own query kept; reloaded, with the same code")
     func linksByBrowser() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()
-        let attempt = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        let attempt = try await bench.begin(link)
         let form = bench.form(attempt, user: "Ann")
         guard case .linkAuthorized(let location) = await bench.post(form) else {
             Issue.record("not authorized")
@@ -68,7 +68,7 @@ import Testing
         }
         #expect(again == location)
         let code = String(location.dropFirst(prefix.utf8.count - 4))
-        let user = try await next.signIn.completeLink(link.id, code: code)
+        let user = try await next.linking.completeLink(link.id, code: code, apiKey: LinkBench.apiKey)
         #expect(user.name == PersonName(given: "Ann"))
         #expect(try await next.database.sessions(of: user.id, at: next.now).isEmpty)
     }
@@ -82,7 +82,7 @@ import Testing
     func buildsLocation(returnTo: String, expected: String) async throws {
         let bench = try LinkBench()
         let link = try await bench.link(returnTo: returnTo)
-        let attempt = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        let attempt = try await bench.begin(link)
         guard case .linkAuthorized(let location) = await bench.post(bench.form(attempt)) else {
             Issue.record("not authorized")
             return
@@ -102,19 +102,20 @@ import Testing
     func refusesNonsense(externalID: String, displayName: String, returnTo: String, member: String) async throws {
         let bench = try LinkBench()
         await #expect(throws: LinkFailure.invalid(member)) {
-            try await bench.signIn.createLink(
-                externalID: externalID, kind: .link, displayName: displayName, returnTo: returnTo, mayReplace: false)
+            try await bench.linking.createLink(
+                externalID: externalID, kind: .link, displayName: displayName, returnTo: returnTo, mayReplace: false,
+                apiKey: LinkBench.apiKey)
         }
     }
 
     @Test("without a verifier there are links and no upgrades")
     func needsVerifier() async throws {
         let bench = try LinkBench(hasVerifier: false)
-        #expect(!bench.signIn.offersUpgrades)
+        #expect(!bench.linking.offersUpgrades)
         await #expect(throws: LinkFailure.notConfigured) { try await bench.link(kind: .upgrade) }
         #expect(try await bench.linked().externalID == "account-1")
         await #expect(throws: LinkFailure.notConfigured) {
-            try await bench.signIn.startUpgrade(username: "ann", password: bench.password("x"))
+            try await bench.linking.startUpgrade(username: "ann", password: bench.password("x"))
         }
     }
 
@@ -128,7 +129,8 @@ import Testing
                 let guess = LinkCode.make(random: SystemRandom()).reveal()
                 #expect(
                     await reason {
-                        _ = try await bench.signIn.completeLink(link.id, code: number == 0 ? "" : guess)
+                        _ = try await bench.linking.completeLink(
+                            link.id, code: number == 0 ? "" : guess, apiKey: LinkBench.apiKey)
                     } == "code_invalid")
             }
             #expect(await reason { _ = try await bench.complete(link, code) } == expected)
@@ -144,13 +146,13 @@ import Testing
         let doneCode = try await bench.authorize(done, "eve")
         let user = try await bench.complete(done, doneCode)
         bench.clock.advance(milliseconds: 599_999)
-        _ = try await bench.signIn.link(early.id)
+        _ = try await bench.linking.link(early.id)
         bench.clock.advance(milliseconds: 1)
-        #expect(await reason { _ = try await bench.signIn.link(early.id) } == "link_expired")
+        #expect(await reason { _ = try await bench.linking.link(early.id) } == "link_expired")
         #expect(await reason { _ = try await bench.authorize(early) } == "link_expired")
         #expect(await reason { _ = try await bench.complete(late, code) } == "link_expired")
         #expect(
-            await reason { _ = try await bench.signIn.beginLink(early.id, binding: bench.browser) } == "link_expired")
+            await reason { _ = try await bench.begin(early) } == "link_expired")
         #expect(try await bench.complete(done, doneCode) == user)
         let report = try await bench.database.maintain(at: bench.now)
         #expect(report.links == 0)

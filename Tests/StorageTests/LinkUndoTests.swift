@@ -1,9 +1,9 @@
 import Coding
 import Crypto
-import GRDB
 import Gates
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// A 409 takes back what the link did, and nothing that anybody else did.
@@ -35,7 +35,7 @@ import Testing
     /// Their sessions, past and present, must not be what saves them.
     private func forget(_ user: UserID, _ bench: LinkBench) async throws {
         _ = try await bench.database.endSessions(of: user, except: nil, cause: .signOut, at: bench.now)
-        try await bench.bench.stranger().write { try $0.execute(sql: "DELETE FROM event") }
+        try bench.bench.stranger().write { try $0.execute("DELETE FROM event") }
     }
 
     @Test("a user made by the link became part of another: that one stays, without the account")

@@ -1,14 +1,14 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 @Suite struct MaintenanceTests {
     private func count(_ table: String, _ bench: Bench) throws -> Int {
-        try bench.stranger().read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") ?? -1 }
+        try bench.stranger().read { try $0.integer("SELECT count(*) FROM \(table)") ?? -1 }
     }
 
     @Test("expired sessions go with their event, however many; live ones stay")
@@ -100,8 +100,8 @@ import Testing
 }
 
 @Suite struct CredentialTests {
-    private func credentials(_ bench: Bench) throws -> [Row] {
-        try bench.stranger().read { try Row.fetchAll($0, sql: "SELECT * FROM apple_credential") }
+    private func credentials(_ bench: Bench) throws -> [StrangerRow] {
+        try bench.stranger().read { try $0.rows("SELECT * FROM apple_credential") }
     }
 
     @Test("the refresh token of the latest sign-in by Apple's clock is kept, whatever the order of arrival")
@@ -116,7 +116,7 @@ import Testing
         }
         let rows = try credentials(bench)
         #expect(rows.count == 1)
-        #expect(rows.first?["sealed_refresh_token"] as Data? == Data([2]))
+        #expect(rows.first?["sealed_refresh_token"].blob == [2])
         database.close()
     }
 
@@ -128,8 +128,8 @@ import Testing
         _ = try await database.completeSignIn(record(issuedAt: now.adding(milliseconds: offset), at: now))
         _ = try await database.apply(notification(.consentRevoked, time: now), team: Bench.team, at: now)
         let row = try #require(try credentials(bench).first)
-        #expect((row["sealed_refresh_token"] as Data? == nil) == isEnded)
-        #expect(row["state"] as String? == (isEnded ? "revoked" : "authorized"))
+        #expect((row["sealed_refresh_token"] == .null) == isEnded)
+        #expect(row["state"].text == (isEnded ? "revoked" : "authorized"))
         database.close()
     }
 }

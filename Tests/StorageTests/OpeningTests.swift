@@ -1,9 +1,9 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 @Suite struct OpeningTests {
@@ -22,7 +22,8 @@ import Testing
         let pragmas = try database.pragmas()
         #expect(
             pragmas == [
-                "synchronous": "2", "journal_mode": "wal", "secure_delete": "1", "foreign_keys": "1", "cache_spill": "0",
+                "synchronous": "2", "journal_mode": "wal", "secure_delete": "1", "foreign_keys": "1",
+                "cache_spill": "0",
             ])
         database.close()
     }
@@ -32,16 +33,15 @@ import Testing
         let bench = try Bench()
         let database = try bench.open()
         let loose = try bench.stranger().read { connection in
-            try String.fetchAll(
-                connection,
-                sql: """
+            try connection.texts(
+                """
                     SELECT name FROM pragma_table_list
                     WHERE schema = 'main' AND strict = 0 AND name NOT LIKE 'sqlite_%'
                     """)
         }
         #expect(loose == [])
         let tables = try bench.stranger().read { connection in
-            try String.fetchSet(connection, sql: "SELECT name FROM sqlite_schema WHERE type = 'table'")
+            try Set(connection.texts("SELECT name FROM sqlite_schema WHERE type = 'table'"))
         }
         #expect(
             tables.isSuperset(of: [
@@ -71,10 +71,8 @@ import Testing
         let leaving = try bench.open(bench.options(busyTimeout: 600_000))
         let staying = try bench.open()
         let reader = try bench.stranger()
-        try reader.inDatabase { connection in
-            try connection.execute(sql: "BEGIN")
-            _ = try Int.fetchOne(connection, sql: "SELECT count(*) FROM user")
-        }
+        try reader.execute("BEGIN")
+        _ = try reader.integer("SELECT count(*) FROM user")
         _ = try await staying.completeSignIn(record(at: bench.clock.now()))
         let start = ContinuousClock.now
         leaving.close()
@@ -82,7 +80,7 @@ import Testing
         let log = try FileManager.default.attributesOfItem(atPath: bench.folder.path + "/bramley.db-wal")
         #expect(log[.size] as? Int ?? 0 > 0)
         #expect(try await staying.completeSignIn(record("bob", at: bench.clock.now())).session != nil)
-        try reader.inDatabase { try $0.execute(sql: "ROLLBACK") }
+        try reader.execute("ROLLBACK")
         staying.close()
     }
 
@@ -182,9 +180,7 @@ import Testing
     @Test("another program's database is refused and left as it was")
     func refusesForeign() throws {
         let bench = try Bench()
-        let queue = try bench.stranger()
-        try queue.write { try $0.execute(sql: "CREATE TABLE theirs (x)") }
-        try queue.close()
+        try bench.stranger().execute("CREATE TABLE theirs (x)")
         try bench.folder.setMode(0o600)
         let before = try Data(contentsOf: URL(filePath: bench.folder.path + "/bramley.db"))
         expectRefusal(bench, says: "another program") {
@@ -198,7 +194,7 @@ import Testing
         let bench = try Bench()
         try bench.open().close()
         try bench.stranger().write {
-            try $0.execute(sql: "INSERT INTO migration (name, applied_at) VALUES ('9999-future', 0)")
+            try $0.execute("INSERT INTO migration (name, applied_at) VALUES ('9999-future', 0)")
         }
         expectRefusal(bench, says: "its schema is at \"9999-future\", this version knows it up to \"00") {
             if case .newerSchema(_, "9999-future", _) = $0 { true } else { false }
@@ -240,12 +236,11 @@ import Testing
         let bench = try Bench()
         try bench.open().close()
         let stranger = try bench.stranger()
-        try stranger.inDatabase { try $0.execute(sql: "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE") }
+        try stranger.execute("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE")
         expectRefusal(bench, says: "locked") {
             if case .locked = $0 { true } else { false }
         }
-        try stranger.inDatabase { try $0.execute(sql: "ROLLBACK") }
-        try stranger.close()
+        try stranger.execute("ROLLBACK")
     }
 
     @Test("two processes that make the same new database both succeed")

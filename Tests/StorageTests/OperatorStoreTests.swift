@@ -1,7 +1,7 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
+import Strangers
 import Testing
 
 @testable import Storage
@@ -177,7 +177,7 @@ import Testing
         beside.use = use
         _ = try bench.open(beside)
         database.close()
-        try bench.stranger().write { try $0.execute(sql: "DELETE FROM migration WHERE name = '0005-applications'") }
+        try bench.stranger().write { try $0.execute("DELETE FROM migration WHERE name = '0005-applications'") }
         #expect(throws: StorageOpenError.olderSchema(bench.folder.path + "/bramley.db")) { _ = try bench.open(beside) }
         let empty = try Bench()
         var options = empty.options()

@@ -1,5 +1,5 @@
 import Foundation
-import GRDB
+import Strangers
 import Testing
 
 @testable import Storage
@@ -10,7 +10,7 @@ import Testing
     /// The server's writing connection, but with so small a cache that a few rows are more than it holds.
     private static func writer(_ folder: TemporaryFolder) throws -> SQLiteQueue {
         let connections = Connections(path: folder.path + "/bramley.db", busyTimeout: 1000, use: .server)
-        let writer = try connections.makeWriter()
+        let writer = try connections.openWriter()
         try connections.makeDurable(writer)
         try connections.keepUncommittedInMemory(writer)
         try writer.sync { connection in
@@ -27,12 +27,10 @@ import Testing
         for name in ["/bramley.db", "/bramley.db-wal"] {
             try FileManager.default.copyItem(atPath: folder.path + name, toPath: copy.path + name)
         }
-        let queue = try DatabaseQueue(path: copy.path + "/bramley.db")
-        defer { try? queue.close() }
-        return try queue.read { connection in
-            #expect(try String.fetchAll(connection, sql: "PRAGMA integrity_check") == ["ok"])
-            let rows = try Row.fetchAll(connection, sql: "SELECT key, text FROM kept")
-            return Dictionary(uniqueKeysWithValues: rows.map { ($0[0] as Int, $0[1] as String) })
+        return try Stranger(copy.path + "/bramley.db").read { connection in
+            #expect(try connection.texts("PRAGMA integrity_check") == ["ok"])
+            let rows = try connection.rows("SELECT key, text FROM kept")
+            return Dictionary(uniqueKeysWithValues: rows.map { ($0[0].integer ?? -1, $0[1].text ?? "") })
         }
     }
 

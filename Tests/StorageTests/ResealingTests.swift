@@ -1,10 +1,10 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import Logging
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// A new sealing key, and everything the old one sealed put under it while the server works.
@@ -135,9 +135,9 @@ import Testing
         try await signIn(3, "lost", in: first, by: SealingKeyring(current: lost))
         first.close()
         // A token moved into another person's row does not open there, and must not be sealed for them.
-        try await bench.stranger().write { connection in
+        try bench.stranger().write { connection in
             try connection.execute(
-                sql: """
+                """
                     UPDATE apple_credential SET sealed_refresh_token =
                     (SELECT sealed_refresh_token FROM apple_credential WHERE identity = 1) WHERE identity = 2
                     """)
@@ -297,7 +297,7 @@ import Testing
 
         // When those entries are gone, what browsers were given before the change is left.
         bench.clock.advance(seconds: RetentionPolicy.revocations + 1)
-        try await bench.stranger().write { try $0.execute(sql: "DELETE FROM revocation") }
+        try bench.stranger().write { try $0.execute("DELETE FROM revocation") }
         let later = try await resealing(server, rotated).run()
         #expect(later.previousKeysUntil == changedAt.adding(seconds: Resealing.browserTime))
         server.close()

@@ -1,7 +1,7 @@
 import Coding
 import Foundation
-import GRDB
 import RelyingParty
+import Strangers
 import Synchronization
 import Testing
 
@@ -22,8 +22,8 @@ import Testing
 
     private func pages(_ bench: Bench) throws -> (used: Int, all: Int) {
         try bench.stranger().read { connection in
-            let all = try Int.fetchOne(connection, sql: "PRAGMA page_count") ?? 0
-            let free = try Int.fetchOne(connection, sql: "PRAGMA freelist_count") ?? 0
+            let all = try connection.integer("PRAGMA page_count") ?? 0
+            let free = try connection.integer("PRAGMA freelist_count") ?? 0
             return (all - free, all)
         }
     }
@@ -97,22 +97,22 @@ import Testing
         defer { database.close() }
         let count = 10_000 * Self.scale
         _ = try await database.completeSignIn(record(at: bench.clock.now()))
-        try await bench.stranger().write { connection in
+        try bench.stranger().write { connection in
             try connection.execute(
-                sql: """
+                """
                     INSERT INTO session (token_hash, id, kind, user, identity, client_id, user_agent, address, issued_at,
                         created_at, last_seen_at, expires_at)
                     WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?)
                     SELECT randomblob(32), 'ses_' || hex(randomblob(10)), 'browser', u.id, i.id, 'com.example.web',
                         'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko)', '192.0.2.1', 0, 0, 0, 1
                     FROM n, user u, apple_identity i
-                    """, arguments: [count])
+                    """, [count])
             try connection.execute(
-                sql: """
+                """
                     INSERT INTO used_attempt (attempt, binding_hash, expires_at)
                     WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?)
                     SELECT randomblob(32), randomblob(32), 1 FROM n
-                    """, arguments: [count])
+                    """, [count])
         }
         let (report, waits) = try await withThrowingTaskGroup(of: [Duration].self) { group in
             let isDone = Flag()
@@ -148,7 +148,7 @@ import Testing
         defer { database.close() }
         func kept() throws -> [Bool] {
             try bench.stranger().read {
-                try Bool.fetchAll($0, sql: "SELECT payload IS NOT NULL FROM notification ORDER BY received_at")
+                try $0.integers("SELECT payload IS NOT NULL FROM notification ORDER BY received_at").map { $0 == 1 }
             }
         }
         func come() async throws {

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import MemoryStores
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// Deleted people: what is queued for Apple, what a sign-in beside it does, and what is left.
@@ -32,7 +32,7 @@ import Testing
     }
 
     private func value(_ sql: String, _ bench: Bench) throws -> String? {
-        try bench.stranger().read { try String.fetchOne($0, sql: sql) }
+        try bench.stranger().read { try $0.text(sql) }
     }
 
     @Test("the queued token opens without the person's subject, for this entry alone, and under an old key too")
@@ -274,7 +274,7 @@ import Testing
         defer { database.close() }
         let subject = "000777.f00dfeedf00dfeedf00dfeedf00dfeed.0777"
         let traces = [
-            subject, "Zyxomma", "Petiolatum", "zyxomma@example.com", "Gastrolith/7.77", "203.0.113.77", "External-4711",
+            subject, "Zyxomma", "Petiolatum", "zyxomma@example.com", "Gastrolith/7.77", "203.0.113.77",
         ]
         try await database.saveFirstConsent(
             team: Bench.team, subject: AppleSubject(subject), name: PersonName(given: "Zyxomma", family: "Petiolatum"),
@@ -322,6 +322,7 @@ import Testing
         let after = try String(decoding: bench.databaseBytes(), as: UTF8.self)
         for trace in traces { #expect(!after.contains(trace), "\(trace) is still there") }
         #expect(after.contains(user.id.rawValue), "the journal keeps ids")
+        #expect(after.contains("External-4711"), "the application's own id as well: account.deleted carries it")
     }
 
     @Test("another process refuses the deleted person's sessions once it has looked, its cache too")

@@ -1,16 +1,11 @@
+import CSQLite
 import Crypto
-import GRDB
-import GRDBSQLite
 import Testing
 
 @testable import Storage
 
 @Suite struct SQLiteStatementTests {
-    /// A connection to a database in memory, and the queue that keeps it open.
-    private func open() throws -> (DatabaseQueue, Storage.SQLiteConnection) {
-        let queue = try DatabaseQueue()
-        return (queue, try queue.writeWithoutTransaction { try Storage.SQLiteConnection($0) })
-    }
+    private func open() throws -> SQLiteConnection { try SQLiteConnection(path: ":memory:", busyTimeout: 0) }
 
     private static let values: [(any SQLiteBindable)?] = [
         nil, Int64.min, 42, true, "", "Zoë\u{0}\u{1F469}\u{200D}\u{1F680}", String(repeating: "x", count: 5_000),
@@ -24,84 +19,72 @@ import Testing
 
     @Test("what is bound is what is read, empty texts and blobs included")
     func bindsAndReads() throws {
-        let (queue, connection) = try open()
+        let connection = try open()
         let places = Self.values.map { _ in "?" }.joined(separator: ", ")
         for _ in 0..<2 {
-            let row = try #require(try connection.firstRow("SELECT \(places)", Storage.StatementArguments(Self.values)))
+            let row = try #require(try connection.firstRow("SELECT \(places)", StatementArguments(Self.values)))
             #expect(row.values == Self.read)
         }
         // Without a type there is no telling a text from a blob: SQLite says what it holds.
         let types = try #require(
             try connection.firstRow("SELECT typeof(?), typeof(?), typeof(?)", ["", [UInt8](), nil]))
         #expect(types.values == [.text("text"), .text("blob"), .text("null")])
-        connection.close()
-        try queue.close()
     }
 
     @Test("allocations are not counted, which would be a lock around each")
     func countsNoMemory() throws {
-        let (queue, connection) = try open()
+        let connection = try open()
         _ = try connection.firstRow("SELECT zeroblob(100000)")
         #expect(sqlite3_memory_used() == 0)
-        connection.close()
-        try queue.close()
     }
 
     @Test("a column of another type reads as nil")
     func readsStrictly() throws {
-        let (queue, connection) = try open()
+        let connection = try open()
         let row = try #require(try connection.firstRow("SELECT 1, 'one', x'01', NULL, 1.5"))
         #expect(row[0] as String? == nil && row[0] as Int64? == 1 && row[0] as Bool? == true)
         #expect(row[1] as Int64? == nil && row[1] as String? == "one")
         #expect(row[2] as String? == nil && row[2] as [UInt8]? == [1])
         #expect(row.hasNull(atIndex: 3) && row[3] as Int64? == nil)
         #expect(row[4] as Int64? == nil && row.values[4] == .real(1.5))
-        connection.close()
-        try queue.close()
     }
 
     @Test("as many values as the statement has places, else it is not run", arguments: [0, 1, 3])
     func countsArguments(count: Int) throws {
-        let (queue, connection) = try open()
+        let connection = try open()
         try connection.execute(sql: "CREATE TABLE t (a, b)")
-        let values = Storage.StatementArguments(Array(repeating: 1 as Int64, count: count))
-        #expect(throws: DatabaseError.self) { try connection.run("INSERT INTO t VALUES (?, ?)", values) }
+        let values = StatementArguments(Array(repeating: 1 as Int64, count: count))
+        #expect(throws: SQLiteError.self) { try connection.run("INSERT INTO t VALUES (?, ?)", values) }
         #expect(try connection.integer("SELECT count(*) FROM t") == 0)
-        connection.close()
-        try queue.close()
     }
 
     @Test("a failure names SQLite's extended code, and the statement works again afterwards")
     func fails() throws {
-        let (queue, connection) = try open()
+        let connection = try open()
         try connection.execute(sql: "CREATE TABLE t (a INTEGER PRIMARY KEY, b UNIQUE)")
         let insert = "INSERT INTO t (b) VALUES (?)"
         try connection.run(insert, ["x"])
         #expect(connection.lastInsertedRowID == 1 && connection.changesCount == 1)
-        let error = #expect(throws: DatabaseError.self) { try connection.run(insert, ["x"]) }
-        #expect(error?.extendedResultCode == .SQLITE_CONSTRAINT_UNIQUE)
+        let error = #expect(throws: SQLiteError.self) { try connection.run(insert, ["x"]) }
+        #expect(error?.extendedCode == 2067 && error?.message == "UNIQUE constraint failed: t.b")
         try connection.run(insert, ["y"])
         #expect(try connection.rows("SELECT b FROM t ORDER BY a").map { $0[0] as String? } == ["x", "y"])
-        connection.close()
-        try queue.close()
     }
 
     @Test("statements that only look alike are told apart")
     func keysStatements() throws {
-        let (queue, connection) = try open()
+        let connection = try open()
         // The same length and the same bytes wherever a key looks.
         for number in 0..<2_000 {
             let text = "SELECT \(10_000 + number) /* \(String(repeating: "-", count: 400)) */"
             #expect(try connection.integer(text) == Int64(10_000 + number))
         }
-        connection.close()
-        try queue.close()
     }
 
     @Test("a transaction is rolled back when its body throws, and nothing is open afterwards")
     func rollsBack() throws {
         struct Refusal: Error {}
-        let (queue, connection) = try open()
+        let connection = try open()
         try connection.execute(sql: "CREATE TABLE t (a)")
         #expect(throws: Refusal.self) {
             try connection.inTransaction {
@@ -112,17 +95,14 @@ import Testing
         }
         #expect(!connection.isInsideTransaction)
         #expect(try connection.integer("SELECT count(*) FROM t") == 0)
-        connection.close()
-        try queue.close()
     }
 
     @Test("after it was closed a connection fails, and touches nothing")
     func failsWhenClosed() throws {
-        let (queue, connection) = try open()
+        let connection = try open()
         connection.close()
-        try queue.close()
-        #expect(throws: DatabaseError.self) { try connection.run("SELECT 1") }
-        #expect(throws: DatabaseError.self) { try connection.execute(sql: "SELECT 1") }
+        #expect(throws: SQLiteError.self) { try connection.run("SELECT 1") }
+        #expect(throws: SQLiteError.self) { try connection.execute(sql: "SELECT 1") }
         #expect(!connection.isInsideTransaction)
     }
 }

@@ -1,7 +1,7 @@
 import Coding
 import Foundation
-import GRDB
 import RelyingParty
+import Strangers
 import Testing
 
 @testable import Storage
@@ -24,13 +24,13 @@ import Testing
         bob = try #require(try await database.completeSignIn(record("bob", at: now)).session)
         user = ann.user
         let (first, second) = (ann.user.rawValue, bob.user.rawValue)
-        try await bench.stranger().write { connection in
+        try bench.stranger().write { connection in
             try connection.execute(
-                sql: """
+                """
                     UPDATE apple_identity SET user = ?1 WHERE user = ?2;
-                    """, arguments: [first, second])
-            try connection.execute(sql: "UPDATE session SET user = ? WHERE user = ?", arguments: [first, second])
-            try connection.execute(sql: "DELETE FROM user WHERE id = ?", arguments: [second])
+                    """, [first, second])
+            try connection.execute("UPDATE session SET user = ? WHERE user = ?", [first, second])
+            try connection.execute("DELETE FROM user WHERE id = ?", [second])
         }
     }
 

@@ -1,11 +1,11 @@
 import Coding
 import Crypto
 import Foundation
-import GRDB
 import Logging
 import MemoryStores
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 @Suite struct SigningKeyStoreTests {
@@ -18,7 +18,8 @@ import Testing
 
     private func key(_ name: String, signsFrom: Timestamp, sealed: [UInt8]? = [1, 2, 3]) -> SigningKeyRecord {
         SigningKeyRecord(
-            keyID: name, x: [UInt8](repeating: 0, count: 32), y: [UInt8](repeating: 255, count: 32),
+            keyID: name,
+            publicHalf: .p256(x: [UInt8](repeating: 0, count: 32), y: [UInt8](repeating: 255, count: 32)),
             sealedPrivateKey: sealed, createdAt: Timestamp(milliseconds: 1_234), signsFrom: signsFrom)
     }
 
@@ -38,6 +39,25 @@ import Testing
             try await store.changeSigningKeys { keys in keys.map { $0.keyID == "b" ? changed : $0 } } == [new, changed])
         #expect(try await store.changeSigningKeys { _ in [changed] } == [changed])
         #expect(try await store.signingKeys() == [changed])
+    }
+
+    @Test("RSA keys are kept beside them, and each goes without the other", arguments: StoreKind.allCases)
+    func keepsBothKinds(kind: StoreKind) async throws {
+        let bench = try Bench()
+        let store = try store(kind, bench)
+        let elliptic = key("a", signsFrom: .init(milliseconds: 2))
+        var rsa = key("b", signsFrom: .init(milliseconds: 1))
+        rsa.publicHalf = .rsa(modulus: [UInt8](repeating: 0xC1, count: 256), exponent: [1, 0, 1])
+        let made = rsa
+        #expect(try await store.changeSigningKeys { $0 + [elliptic, made] } == [made, elliptic])
+        var erased = rsa
+        erased.sealedPrivateKey = nil
+        let changed = erased
+        #expect(
+            try await store.changeSigningKeys { keys in keys.map { $0.keyID == "b" ? changed : $0 } }
+                == [changed, elliptic])
+        #expect(try await store.changeSigningKeys { _ in [changed] } == [changed])
+        #expect(try await store.changeSigningKeys { _ in [] } == [])
     }
 
     private func process(_ database: Storage.Database, _ bench: Bench) -> SigningKeys {
@@ -78,7 +98,11 @@ import Testing
         let signer = try await process.signer(at: bench.clock.now())
         let sealed = try #require(try await database.signingKeys().first?.sealedPrivateKey)
         // SEC 1 §C.4: 30 len 02 01 01 04 20, then the 32 bytes of the secret number.
-        let scalar = Array(try signer.key.derRepresentation().reveal()[7..<39])
+        guard case .es256(let key) = signer.key else {
+            Issue.record("not a P-256 key")
+            return
+        }
+        let scalar = Array(try key.derRepresentation().reveal()[7..<39])
         func holds(_ bytes: [UInt8]) throws -> Bool {
             let file = Data(try bench.databaseBytes())
             return file.range(of: Data(bytes)) != nil

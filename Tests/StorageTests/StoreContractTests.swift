@@ -440,6 +440,27 @@ enum StoreKind: String, CaseIterable, Sendable {
         #expect(try await subject.store.events(after: all[5].id, limit: 3) == [])
     }
 
+    @Test("the journal's pages follow each other, narrowed or not", arguments: StoreKind.allCases)
+    func pagesOfJournal(kind: StoreKind) async throws {
+        let subject = try Subject(kind)
+        let ann = try await subject.signIn("ann").user
+        _ = try await subject.signIn("bob")
+        let all = try await subject.journal()
+        var found: [EventID] = []
+        var place: EventPlace?
+        repeat {
+            let page = try #require(try await subject.store.eventPage(JournalFilter(), after: place, limit: 1))
+            found += page.items.map(\.id)
+            place = page.next
+        } while place != nil
+        #expect(found == all.map(\.id))
+        let first = try #require(all.first)
+        let ofAnn = try await subject.store.eventPage(JournalFilter(user: ann), after: .event(first.id), limit: 9)
+        #expect(ofAnn?.items.map(\.id) == all.dropFirst().filter { $0.user == ann }.map(\.id))
+        let beyond = EventPlace.sequence(Int64(all.count) + 1)
+        #expect(try await subject.store.eventPage(JournalFilter(), after: beyond, limit: 9) == nil)
+    }
+
     @Test("a revoked session is refused by the very next check of a cache", arguments: StoreKind.allCases)
     func cachesFollow(kind: StoreKind) async throws {
         let subject = try Subject(kind)

@@ -64,7 +64,8 @@ import Testing
         #expect(counts.webhooksWaiting == 2 * events)
         #expect(counts.oldestWebhook == then)
         #expect(counts.webhooksDead == 0)
-        let kinds = Set(JournalEntry.Kind.allCases)
+        let all = Set(JournalEntry.Kind.allCases)
+        let kinds = ["https://a.example/": all, "https://b.example/": all]
         _ = try await database.queueWebhooks(of: kinds, limit: 100, at: bench.clock.now())
         counts = try await database.counts(Self.scope, at: bench.clock.now())
         #expect(counts.webhooksWaiting == 2 * events)

@@ -1,7 +1,7 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
+import Strangers
 import Testing
 
 @testable import Storage
@@ -26,7 +26,7 @@ import Testing
         let now = bench.clock.now()
         try await database.ready(at: now)
         #expect(database.trouble == nil)
-        let pages = try await bench.stranger().read { try Int.fetchOne($0, sql: "PRAGMA page_count") ?? 0 }
+        let pages = try bench.stranger().read { try $0.integer("PRAGMA page_count") ?? 0 }
         // Room for a page or two.
         try database.executeOnWriter("PRAGMA max_page_count = \(pages + 3)")
         guard case .unavailable = await save(database, "large", size: 60_000) else {
@@ -52,13 +52,13 @@ import Testing
         let bench = try Bench()
         let database = try bench.open(bench.options(busyTimeout: 20))
         let stranger = try bench.stranger()
-        try await stranger.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        try stranger.execute("BEGIN IMMEDIATE")
         guard case .busy = await save(database, "s") else {
             Issue.record("not busy")
             return
         }
         #expect(database.trouble?.isLock == true)
-        try await stranger.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+        try stranger.execute("ROLLBACK")
         #expect(await save(database, "s") == nil)
         #expect(database.trouble == nil)
         database.close()

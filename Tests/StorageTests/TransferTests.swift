@@ -1,7 +1,7 @@
 import Coding
 import Crypto
-import GRDB
 import RelyingParty
+import Strangers
 import Testing
 
 @testable import Storage
@@ -72,7 +72,7 @@ import Testing
     }
 
     private func text(_ sql: String) throws -> String? {
-        try bench.stranger().read { try String.fetchOne($0, sql: sql) }
+        try bench.stranger().read { try $0.text(sql) }
     }
 
     private func events(_ kind: JournalEntry.Kind = .userTransferred) async throws -> [JournalEntry] {

@@ -1,14 +1,14 @@
 import Crypto
-import GRDB
 import LogRecording
 import RelyingParty
 import Storage
+import Strangers
 import Testing
 
 /// Attacks on passwords and second factors by way of upgrades: what is counted, and what is not.
 @Suite struct UpgradeGuessingTests {
     private func challenged(_ bench: LinkBench) async throws -> UpgradeStart {
-        let answer = try await bench.signIn.startUpgrade(username: "ann", password: bench.password("correct horse"))
+        let answer = try await bench.linking.startUpgrade(username: "ann", password: bench.password("correct horse"))
         guard case .twoFactorAuthRequired(let start, _) = answer else { throw LinkBench.Unexpected() }
         return start
     }
@@ -25,7 +25,7 @@ import Testing
             for number in 0..<LinkLimits.tries {
                 reasons.insert(
                     await reason {
-                        _ = try await bench.signIn.secondFactor(start.id, token: start.token, code: "00000\(number)")
+                        _ = try await bench.linking.secondFactor(start.id, token: start.token, code: "00000\(number)")
                     })
             }
         }
@@ -34,12 +34,12 @@ import Testing
         // The right one helps no more, and neither does another upgrade.
         #expect(
             await reason {
-                _ = try await bench.signIn.secondFactor(starts[19].id, token: starts[19].token, code: "123456")
+                _ = try await bench.linking.secondFactor(starts[19].id, token: starts[19].token, code: "123456")
             } == "too_many_requests")
         #expect(await reason { _ = try await challenged(bench) } == "too_many_requests")
         bench.clock.advance(seconds: 900)
         let start = try await challenged(bench)
-        guard case .success = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456") else {
+        guard case .success = try await bench.linking.secondFactor(start.id, token: start.token, code: "123456") else {
             throw LinkBench.Unexpected()
         }
     }
@@ -50,7 +50,7 @@ import Testing
         bench.account(code: "123456")
         for _ in 0..<30 {
             let start = try await challenged(bench)
-            guard case .success = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456")
+            guard case .success = try await bench.linking.secondFactor(start.id, token: start.token, code: "123456")
             else { throw LinkBench.Unexpected() }
         }
     }
@@ -65,16 +65,16 @@ import Testing
             #expect(await reason { _ = try await challenged(bench) } == "verifier_unavailable")
             #expect(
                 await reason {
-                    _ = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456")
+                    _ = try await bench.linking.secondFactor(start.id, token: start.token, code: "123456")
                 } == "verifier_unavailable")
         }
         bench.application.set { $0.failure = nil }
         for _ in 0..<(LinkLimits.tries - 1) {
-            guard case .failure = try await bench.signIn.secondFactor(start.id, token: start.token, code: "0") else {
+            guard case .failure = try await bench.linking.secondFactor(start.id, token: start.token, code: "0") else {
                 throw LinkBench.Unexpected()
             }
         }
-        guard case .success = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456") else {
+        guard case .success = try await bench.linking.secondFactor(start.id, token: start.token, code: "123456") else {
             throw LinkBench.Unexpected()
         }
     }
@@ -84,8 +84,8 @@ import Testing
         let bench = try LinkBench()
         bench.account(code: "123456")
         let start = try await challenged(bench)
-        _ = try await bench.signIn.startUpgrade(username: "ann", password: bench.password("wrong"))
-        _ = try await bench.signIn.secondFactor(start.id, token: start.token, code: "000000")
+        _ = try await bench.linking.startUpgrade(username: "ann", password: bench.password("wrong"))
+        _ = try await bench.linking.secondFactor(start.id, token: start.token, code: "000000")
         let lines = bench.log.lines
         #expect(lines.contains { $0.contains("wrong password at an upgrade") })
         #expect(lines.contains { $0.contains("wrong code at an upgrade") && $0.contains(start.id.rawValue) })
@@ -98,20 +98,20 @@ import Testing
         let link = try await bench.link()
         let stranger = try bench.bench.stranger()
         func version() async throws -> Int? {
-            try await stranger.read { connection in
+            try stranger.read { connection in
                 // Looks at the file: without it the connection would not notice what others have written.
-                _ = try Int.fetchOne(connection, sql: "SELECT count(*) FROM account_link")
-                return try Int.fetchOne(connection, sql: "PRAGMA data_version")
+                _ = try connection.integer("SELECT count(*) FROM account_link")
+                return try connection.integer("PRAGMA data_version")
             }
         }
         let unopened = try await version()
-        _ = try await bench.signIn.beginLink(link.id, binding: bench.browser)
+        _ = try await bench.begin(link)
         let opened = try await version()
         #expect(opened != unopened)
-        for _ in 0..<3 { _ = try await bench.signIn.beginLink(link.id, binding: bench.browser) }
+        for _ in 0..<3 { _ = try await bench.begin(link) }
         #expect(
             await reason {
-                _ = try await bench.signIn.beginLink(link.id, binding: .make(random: SystemRandom()))
+                _ = try await bench.linking.beginLink(link.id, binding: .make(random: SystemRandom()))
             } == "wrong_browser")
         #expect(try await version() == opened)
     }

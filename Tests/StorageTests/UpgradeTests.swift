@@ -33,7 +33,7 @@ import Testing
         #expect(bench.apple.exchanged.count == 1)
         // The password is refused from now on.
         guard
-            case .failure = try await other.signIn.startUpgrade(
+            case .failure = try await other.linking.startUpgrade(
                 username: "ann", password: bench.password("correct horse"))
         else {
             Issue.record("the password still works")
@@ -55,7 +55,7 @@ import Testing
     func takesSecondFactor() async throws {
         let bench = try LinkBench()
         bench.account(code: "123456")
-        let answer = try await bench.signIn.startUpgrade(username: "ann", password: bench.password("correct horse"))
+        let answer = try await bench.linking.startUpgrade(username: "ann", password: bench.password("correct horse"))
         guard case .twoFactorAuthRequired(let start, let methods) = answer else {
             Issue.record("no second factor")
             return
@@ -63,14 +63,14 @@ import Testing
         #expect(methods == ["totp", "sms"])
         #expect(await reason { _ = try await bench.finish(start) } == "second_factor_required")
         #expect(bench.apple.exchanged.isEmpty)
-        guard case .failure = try await bench.signIn.secondFactor(start.id, token: start.token, code: "000000") else {
+        guard case .failure = try await bench.linking.secondFactor(start.id, token: start.token, code: "000000") else {
             Issue.record("a wrong code passed")
             return
         }
         for _ in 0..<2 {
             // Also asked twice: an answer may be lost.
             guard
-                case .success(let next) = try await bench.signIn.secondFactor(
+                case .success(let next) = try await bench.linking.secondFactor(
                     start.id, token: start.token, code: "123456")
             else {
                 Issue.record("the right code did not pass")
@@ -86,17 +86,17 @@ import Testing
     func limitsSecondFactor() async throws {
         var bench = try LinkBench()
         bench.account(code: "123456")
-        let answer = try await bench.signIn.startUpgrade(username: "ann", password: bench.password("correct horse"))
+        let answer = try await bench.linking.startUpgrade(username: "ann", password: bench.password("correct horse"))
         guard case .twoFactorAuthRequired(let start, _) = answer else { throw LinkBench.Unexpected() }
         for _ in 0..<LinkLimits.tries {
-            guard case .failure = try await bench.signIn.secondFactor(start.id, token: start.token, code: "0") else {
+            guard case .failure = try await bench.linking.secondFactor(start.id, token: start.token, code: "0") else {
                 throw LinkBench.Unexpected()
             }
             bench = try bench.restarted()
         }
         for _ in 0..<2 {
             let late = await reason {
-                _ = try await bench.signIn.secondFactor(start.id, token: start.token, code: "123456")
+                _ = try await bench.linking.secondFactor(start.id, token: start.token, code: "123456")
             }
             #expect(late == "upgrade_ended")
         }
@@ -109,12 +109,12 @@ import Testing
     func countsParallelTries() async throws {
         let bench = try LinkBench()
         bench.account(code: "123456")
-        let answer = try await bench.signIn.startUpgrade(username: "ann", password: bench.password("correct horse"))
+        let answer = try await bench.linking.startUpgrade(username: "ann", password: bench.password("correct horse"))
         guard case .twoFactorAuthRequired(let start, _) = answer else { throw LinkBench.Unexpected() }
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<40 {
                 group.addTask {
-                    _ = try? await bench.signIn.secondFactor(start.id, token: start.token, code: "\(number)")
+                    _ = try? await bench.linking.secondFactor(start.id, token: start.token, code: "\(number)")
                 }
             }
         }
@@ -126,7 +126,7 @@ import Testing
         let bench = try LinkBench()
         bench.account()
         for (name, text) in [("ann", "wrong"), ("nobody", "correct horse")] {
-            guard case .failure = try await bench.signIn.startUpgrade(username: name, password: bench.password(text))
+            guard case .failure = try await bench.linking.startUpgrade(username: name, password: bench.password(text))
             else {
                 Issue.record("not refused")
                 return
@@ -142,7 +142,7 @@ import Testing
             bench.account()
             func attempt(_ name: String) async -> String {
                 await reason {
-                    _ = try await bench.signIn.startUpgrade(username: name, password: bench.password("wrong"))
+                    _ = try await bench.linking.startUpgrade(username: name, password: bench.password("wrong"))
                 }
             }
             for number in 0..<10 { #expect(await attempt(number % 2 == 0 ? name : " \(name.uppercased())") == "ok") }
@@ -168,7 +168,7 @@ import Testing
         let bench = try LinkBench()
         bench.application.set { $0.lie = lie }
         let failure = await reason {
-            _ = try await bench.signIn.startUpgrade(username: "ann", password: bench.password("x"))
+            _ = try await bench.linking.startUpgrade(username: "ann", password: bench.password("x"))
         }
         #expect(failure == "verifier_unavailable")
         #expect(try await bench.database.links(in: [], after: nil, limit: 10).isEmpty)
@@ -193,7 +193,7 @@ import Testing
     func refusesNonsense(name: String, text: String) async throws {
         let bench = try LinkBench()
         let failure = await reason {
-            _ = try await bench.signIn.startUpgrade(username: name, password: bench.password(text))
+            _ = try await bench.linking.startUpgrade(username: name, password: bench.password(text))
         }
         #expect(failure == "invalid_request")
         #expect(bench.application.get { $0.verified } == 0)
@@ -205,7 +205,7 @@ import Testing
         bench.account()
         guard case .signedIn(_, let old, _) = await bench.signInWithApple("bob") else { throw LinkBench.Unexpected() }
         let start = try await bench.upgrade()
-        let attempt = try await bench.signIn.beginUpgrade(
+        let attempt = try await bench.linking.beginUpgrade(
             start.id, token: start.token, binding: bench.browser,
             returnTo: LinkBench.targets.validate("/notes") ?? LinkBench.targets.defaultTarget, replacing: old.id)
         let form = bench.form(attempt)
@@ -230,14 +230,14 @@ import Testing
         bench.account()
         let start = try await bench.upgrade()
         let target = LinkBench.targets.defaultTarget
-        let first = try await bench.signIn.beginUpgrade(
+        let first = try await bench.linking.beginUpgrade(
             start.id, token: start.token, binding: bench.browser, returnTo: target, replacing: nil)
         let cancel = FormEncoder.encode([("state", first.state), ("error", "user_cancelled_authorize")])
         guard case .linkFailed(.signIn(.cancelled), let key, _) = await bench.post(cancel) else {
             throw LinkBench.Unexpected()
         }
         #expect(key == LinkKey(start.id))
-        let second = try await bench.signIn.beginUpgrade(
+        let second = try await bench.linking.beginUpgrade(
             start.id, token: start.token, binding: bench.browser, returnTo: target, replacing: nil)
         guard case .signedIn = await bench.post(bench.form(second)) else { throw LinkBench.Unexpected() }
     }
@@ -247,11 +247,11 @@ import Testing
         let bench = try LinkBench()
         bench.account(code: "654321")
         bench.application.set { $0.accounts["ann"]?.password = "Tr0ub4dor&3-unique" }
-        let answer = try await bench.signIn.startUpgrade(
+        let answer = try await bench.linking.startUpgrade(
             username: "ann", password: bench.password("Tr0ub4dor&3-unique"))
         guard case .twoFactorAuthRequired(let start, _) = answer else { throw LinkBench.Unexpected() }
-        _ = try? await bench.signIn.startUpgrade(username: "ann", password: bench.password("wrong-Tr0ub4dor&3-unique"))
-        _ = try await bench.signIn.secondFactor(start.id, token: start.token, code: "654321")
+        _ = try? await bench.linking.startUpgrade(username: "ann", password: bench.password("wrong-Tr0ub4dor&3-unique"))
+        _ = try await bench.linking.secondFactor(start.id, token: start.token, code: "654321")
         _ = try await bench.finish(start)
         let pages = String(decoding: try bench.bench.databaseBytes(), as: UTF8.self)
         let lines = bench.log.lines.joined(separator: "\n")

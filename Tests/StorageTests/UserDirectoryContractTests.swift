@@ -56,6 +56,42 @@ extension UserDirectory {
         }
     }
 
+    @Test("a change with a condition is made while it holds, and else nothing is", arguments: StoreKind.allCases)
+    func conditions(kind: StoreKind) async throws {
+        let subject = try Subject(kind)
+        let store = subject.store
+        let ann = try await subject.signIn("ann").user
+        let holds: UserCondition = { $0.groups.isEmpty }
+        let patch = UserPatch(groups: ["staff"])
+        guard case .patched = try await store.patchUser(ann, patch, if: holds, at: subject.now) else {
+            Issue.record("the condition held")
+            return
+        }
+        let events = try await store.events(after: nil, limit: 100).count
+        let again = UserPatch(externalID: .some("1"), groups: ["other"], state: .disabled)
+        #expect(try await store.patchUser(ann, again, if: holds, at: subject.now) == .conditionFailed)
+        #expect(try await store.deleteUser(ann, if: holds, at: subject.now) == .conditionFailed)
+        #expect(try await store.events(after: nil, limit: 100).count == events)
+        #expect(try await store.user(ann)?.groups == ["staff"])
+        #expect(try await store.sessions(of: ann, at: subject.now).count == 1)
+        // Of several at once that have seen the same, one wins.
+        let seen: UserCondition = { $0.groups == ["staff"] }
+        let wins = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<8 {
+                group.addTask {
+                    let result = try? await store.patchUser(
+                        ann, UserPatch(groups: ["g\(number)"]), if: seen, at: subject.now)
+                    if case .patched = result { return true }
+                    return false
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(wins == 1)
+        #expect(try await store.deleteUser(ann, if: { _ in true }, at: subject.now) != .unknown)
+        #expect(try await store.deleteUser(ann, if: { _ in false }, at: subject.now) == .unknown)
+    }
+
     @Test("a list is narrowed by state and by group", arguments: StoreKind.allCases)
     func filters(kind: StoreKind) async throws {
         let subject = try Subject(kind)

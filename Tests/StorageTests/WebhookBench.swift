@@ -45,6 +45,10 @@ struct WebhookBench: Sendable {
     }
 
     func queue(_ kinds: Set<JournalEntry.Kind> = allKinds, limit: Int = 100) async throws {
+        try await queue([Self.one: kinds, Self.two: kinds], limit: limit)
+    }
+
+    func queue(_ kinds: [String: Set<JournalEntry.Kind>], limit: Int = 100) async throws {
         while try await database.queueWebhooks(of: kinds, limit: limit, at: now) {}
     }
 
@@ -61,9 +65,17 @@ struct WebhookBench: Sendable {
         policy: WebhookPolicy = .standard, database: Storage.Database? = nil
     ) throws -> WebhookDispatcher {
         let secrets = try WebhookSecrets(parsing: "whsec_" + Base64.encode([UInt8](0..<32)))
-        return WebhookDispatcher(
-            store: database ?? self.database, sender: sender, secrets: { secrets }, kinds: kinds, policy: policy,
-            clock: bench.clock, random: SystemRandom(), logger: log.logger)
+        let targets = [Self.one, Self.two].map { WebhookTarget(url: $0, kinds: kinds, secrets: { secrets }) }
+        return dispatcher(sender, targets: targets, policy: policy, database: database)
+    }
+
+    func dispatcher(
+        _ sender: any WebhookSender, targets: [WebhookTarget], policy: WebhookPolicy = .standard,
+        database: Storage.Database? = nil
+    ) -> WebhookDispatcher {
+        WebhookDispatcher(
+            store: database ?? self.database, sender: sender, targets: targets, policy: policy, clock: bench.clock,
+            random: SystemRandom(), logger: log.logger)
     }
 
     /// Delivers one after the other until nothing is due.

@@ -1,14 +1,14 @@
 import Coding
 import Foundation
-import GRDB
 import RelyingParty
+import Strangers
 import Testing
 
 @testable import Storage
 
 @Suite struct WebhookQueueTests {
     private func count(_ table: String, _ bench: WebhookBench) throws -> Int {
-        try bench.bench.stranger().read { try Int.fetchOne($0, sql: "SELECT count(*) FROM \(table)") ?? -1 }
+        try bench.bench.stranger().read { try $0.integer("SELECT count(*) FROM \(table)") ?? -1 }
     }
 
     // MARK: Endpoints
@@ -30,7 +30,7 @@ import Testing
     @Test("an emptied journal has an end as well")
     func beginsAtTheEndOfAnEmptiedJournal() async throws {
         let bench = try await WebhookBench(endpoints: [])
-        try await bench.bench.stranger().write { try $0.execute(sql: "DELETE FROM event") }
+        try bench.bench.stranger().write { try $0.execute("DELETE FROM event") }
         try bench.database.setWebhookEndpoints([WebhookBench.one], at: bench.now)
         #expect(try await bench.database.webhookWork(at: bench.now).hasNewEvents == false)
         try await bench.tell(0)
@@ -74,8 +74,8 @@ import Testing
         let bench = try await WebhookBench(people: 7, endpoints: [WebhookBench.one])
         for person in 0..<7 { try await bench.tell(person) }
         // A hole in the sequence, as retention leaves it.
-        try await bench.bench.stranger().write {
-            try $0.execute(sql: "DELETE FROM event WHERE sequence = (SELECT max(sequence) - 3 FROM event)")
+        try bench.bench.stranger().write {
+            try $0.execute("DELETE FROM event WHERE sequence = (SELECT max(sequence) - 3 FROM event)")
         }
         let events = try await bench.events(6)
         try await bench.queue(limit: limit)
@@ -170,9 +170,9 @@ import Testing
         #expect(try await bench.database.maintain(at: bench.now).events == 1)
         // A dead letter is kept as long as any event, and no longer.
         _ = try await bench.database.record(.failed("x", next: nil, pausedUntil: nil), of: due[1], at: bench.now)
-        #expect(try await bench.database.deadWebhooks(limit: 9).count == 1)
+        #expect(try await bench.database.deadWebhooks(after: nil, limit: 9).count == 1)
         #expect(try await bench.database.maintain(at: bench.now).events == 1)
-        #expect(try await bench.database.deadWebhooks(limit: 9).isEmpty)
+        #expect(try await bench.database.deadWebhooks(after: nil, limit: 9).isEmpty)
         #expect(try count("webhook_delivery", bench) == 0)
         bench.database.close()
     }
@@ -253,11 +253,13 @@ import Testing
                     failingSince: bench.now, stoppedAt: nil, pausedUntil: pause))
         #expect(report[1].backlog == 3)
         #expect(report[1].failingSince == nil)
-        let dead = try await bench.database.deadWebhooks(limit: 9)
+        let dead = try await bench.database.deadWebhooks(after: nil, limit: 9)
         #expect(
             dead == [
                 DeadWebhook(
-                    url: WebhookBench.one, entry: due[2].entry, attempts: 1, failure: "timeout", diedAt: bench.now)
+                    place: DeadWebhookPlace(
+                        diedAt: bench.now, sequence: due[2].sequence, endpoint: due[2].endpoint),
+                    url: WebhookBench.one, entry: due[2].entry, attempts: 1, failure: "timeout")
             ])
         bench.database.close()
     }
@@ -288,7 +290,7 @@ import Testing
         #expect(try await bench.due(WebhookBench.one).map(\.entry) == [events[0]])
         #expect(try await bench.database.retryWebhooks(.allDead, at: bench.now) == 1)
         #expect(try await bench.due(WebhookBench.one).map(\.entry) == [events[0], events[1]])
-        #expect(try await bench.database.deadWebhooks(limit: 9).isEmpty)
+        #expect(try await bench.database.deadWebhooks(after: nil, limit: 9).isEmpty)
         bench.database.close()
     }
 }

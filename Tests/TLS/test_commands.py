@@ -21,7 +21,7 @@ def check(binaries, make_secure_site):
 
 
 def test_a_good_one_is_told(check):
-    run = check()
+    run = check(settings={"apple.bundleIDs": ["com.example.app"]})
     assert run.returncode == 0, run.stderr
     assert "warning" not in run.stdout
     assert "for localhost, 127.0.0.1, until " in run.stdout

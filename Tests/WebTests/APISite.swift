@@ -10,13 +10,14 @@ import Web
 /// A site's backends: their keys, and requests as they send them.
 extension Site {
     /// A key with these scopes, as an application holds it. Always the same text for the same name.
-    func makeKey(_ scopes: [APIScope], name: String = "k", revoked: Bool = false) -> String {
+    func makeKey(_ scopes: [APIScope], name: String = "k", revoked: Bool = false, life: Int64? = nil) -> String {
         let padding = String(repeating: "k", count: 42 - name.utf8.count)
         let token = "brk_" + name + padding + "A"
         let id = APIKeyID(unchecked: "key_" + String(repeating: "0", count: 26 - name.utf8.count) + name)
         store.state.withLock { state in
             state.keys[SHA256.hash(utf8: token)] = APIKey(
-                id: id, name: name, scopes: scopes, createdAt: clock.now(), revokedAt: revoked ? clock.now() : nil)
+                id: id, name: name, scopes: scopes, createdAt: clock.now(), revokedAt: revoked ? clock.now() : nil,
+                expiresAt: life.map { clock.now().adding(seconds: $0) })
         }
         return token
     }
@@ -82,7 +83,7 @@ struct BackendRoute: Sendable, CustomStringConvertible {
         BackendRoute(method: .get, path: "/api/v1/users", scope: .usersRead, success: 200),
         BackendRoute(method: .get, path: "/api/v1/users/\(user)", scope: .usersRead, success: 200),
         BackendRoute(
-            method: .patch, path: "/api/v1/users/\(user)", scope: .usersWrite, success: 200, body: #"{"groups":["a"]}"#,
+            method: .patch, path: "/api/v1/users/\(user)", scope: .usersWrite, success: 204, body: #"{"groups":["a"]}"#,
             type: "application/json"),
         BackendRoute(method: .delete, path: "/api/v1/users/\(user)", scope: .usersDelete, success: 202),
         BackendRoute(method: .get, path: "/api/v1/users/\(user)/credential", scope: .usersRead, success: 200),
@@ -92,6 +93,14 @@ struct BackendRoute: Sendable, CustomStringConvertible {
             method: .delete, path: "/api/v1/users/\(user)/sessions/ses_00000000000000000000000001", scope: .usersWrite,
             success: 204),
         BackendRoute(method: .get, path: "/api/v1/events", scope: .eventsRead, success: 200),
+        BackendRoute(method: .get, path: "/api/v1/webhooks", scope: .webhooksRead, success: 200),
+        BackendRoute(method: .get, path: "/api/v1/webhooks/dead-letters", scope: .webhooksRead, success: 200),
+        BackendRoute(
+            method: .post, path: "/api/v1/webhooks/retry", scope: .webhooksWrite, success: 200,
+            body: #"{"allDead":true}"#, type: "application/json"),
+        BackendRoute(
+            method: .post, path: "/api/v1/webhooks/test", scope: .webhooksWrite, success: 200,
+            body: #"{"endpoint":"https://app.example/hook"}"#, type: "application/json"),
     ]
 
     private static let user = "usr_00000000000000000000000001"

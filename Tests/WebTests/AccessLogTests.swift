@@ -17,7 +17,7 @@ import Web
         "One line for each request, with the route's pattern and nothing of what was sent",
         arguments: [
             ("/login?return_to=/\(secret)&state=\(secret)", " route=/login "),
-            ("/link/\(secret)?code=\(secret)", " route=/link/{id} "), ("/nowhere/\(secret)", " protocol=HTTP/1.1 "),
+            ("/nowhere/\(secret)", " protocol=HTTP/1.1 "),
             ("/account?\(secret)", " route=/account "), ("/api/v1/users/\(secret)", " route=/api/v1/users/{id} "),
         ])
     func oneLine(_ target: String, _ part: String) async throws {
@@ -31,6 +31,15 @@ import Web
         #expect(lines[0].contains("bytes=\(response.bytes.count) "))
         #expect(lines[0].contains("client=10.0.0.0/24 "))
         #expect(lines[0].contains("request_id=\(response.fields[RequestID.field] ?? "none")"))
+        #expect(!site.log.all.joined().contains(Self.secret))
+    }
+
+    @Test("A link's line has neither its id nor its code")
+    func link() async throws {
+        let site = try LinkSite()
+        _ = await site.get("/link/\(Self.secret)?code=\(Self.secret)")
+        let lines = site.log.all.filter { $0.hasPrefix("info request ") }
+        #expect(lines.count == 1 && lines[0].contains(" route=/link/{id} "))
         #expect(!site.log.all.joined().contains(Self.secret))
     }
 

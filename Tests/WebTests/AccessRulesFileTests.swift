@@ -46,7 +46,7 @@ import Web
     @Test(
         "What is no JSON is refused with its place",
         arguments: [
-            ("", 0), ("{\"rules\": [],}", 13), ("{\"rules\": [{\"allow\": \"public\", \"allow\": \"signedIn\"}]}", 31),
+            ("", 0), ("{\"rules\": [],}", 12), ("{\"rules\": [{\"allow\": \"public\", \"allow\": \"signedIn\"}]}", 31),
         ])
     func json(_ text: String, offset: Int) {
         #expect {

@@ -13,7 +13,7 @@ extension Site {
     /// A site that makes assertions.
     static func asserting(_ adjust: (inout WebConfiguration) -> Void = { _ in }) throws -> Site {
         try Site {
-            $0.assertionAudience = audience
+            $0.assertionAudiences = [AssertionAudience(name: audience)]
             adjust(&$0)
         }
     }
@@ -257,7 +257,9 @@ struct ReadAssertion {
     }
 
     @Test func publicURLWithAPath() async throws {
-        let site = try Site(publicURL: "https://example.com/id") { $0.assertionAudience = Site.audience }
+        let site = try Site(publicURL: "https://example.com/id") {
+            $0.assertionAudiences = [AssertionAudience(name: Site.audience)]
+        }
         site.signIn()
         let keys = try JWKSet.parse(await site.get("/id/.well-known/jwks.json").bytes)
         #expect(keys.keys.count == 1)

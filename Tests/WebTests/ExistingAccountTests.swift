@@ -47,15 +47,15 @@ import Web
         #expect(sent.location == "https://accounts.example.org/in?a=1&ticket=\(ticket)#f")
         let link = try await site.link(ticket: ticket, key: key)
         let page = await site.get(link.url, site.browser())
-        #expect(page.text.contains("<form method=\"post\" action=\"\(link.url)\">"))
+        #expect(page.text.contains("<form method=\"post\" action=\"\(link.page)\">"))
         #expect(page.text.contains("ada@orchard") && page.text.contains("ada@example.com"))
         #expect(!page.text.contains("<script") && !page.policy.contains("script-src"))
         // Another browser is refused, and told nobody's name.
         let other = await site.get(link.url, site.browser(LinkSite.otherBinding))
         #expect(other.status == .badRequest && !other.text.contains("appleid-signin-state"))
         #expect(!other.text.contains("ada@example.com"))
-        #expect(await site.post(link.url, site.browser(LinkSite.otherBinding)).location == link.url)
-        let done = await site.post(link.url, site.browser())
+        #expect(await site.post(link.page, site.browser(LinkSite.otherBinding)).location == link.page)
+        let done = await site.post(link.page, site.browser())
         let code = try #require(done.parameter("code"))
         #expect(done.location == "https://app.example.com/done?x=1&link=\(link.id)&code=\(code)#f")
         let completed = await site.json("/api/v1/links/\(link.id)/complete", #"{"code":"\#(code)"}"#, key)
@@ -71,7 +71,7 @@ import Web
         let other = await site.get(link.url, site.browser(LinkSite.otherBinding))
         _ = try site.attempt(other)
         #expect(!other.text.contains("ada@example.com"))
-        #expect(await site.post(link.url, site.browser()).status == .badRequest)
+        #expect(await site.post(link.page, site.browser()).status == .badRequest)
     }
 
     @Test("What was not asked is not answered")

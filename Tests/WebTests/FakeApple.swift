@@ -10,12 +10,15 @@ final class FakeApple: IdentityProvider, Sendable {
     let verifyFailure = Mutex<SignInFailure?>(nil)
     let exchangeFailure = Mutex<SignInFailure?>(nil)
     let notificationFailure = Mutex<NotificationFailure?>(nil)
+    /// How many bodies were parsed as a callback.
+    let parsedForms = Mutex(0)
 
     func authorizeURL(state: String, nonce: String) -> String {
         "https://appleid.apple.com/auth/authorize?state=\(PercentEncoding.encodeComponent(state))&nonce=\(nonce)"
     }
 
     func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
+        parsedForms.withLock { $0 += 1 }
         guard let fields = try? FormDecoder.parse(body) else { throw .malformedCallback("no form") }
         var form = CallbackForm()
         for field in fields {

@@ -23,8 +23,7 @@ extension FakeStore: UserDirectory {
     func users(_ filter: UserFilter, after cursor: UserCursor?, limit: Int) async throws(StoreError) -> UserPage {
         try check()
         let all = state.withLock { Array($0.users.values) }
-            .filter { filter.state == nil || $0.state == filter.state }
-            .filter { user in filter.group.map { user.groups.contains($0) } ?? true }
+            .filter(filter.accepts)
             .sorted { ($0.createdAt, $0.id.rawValue) < ($1.createdAt, $1.id.rawValue) }
             .filter { user in
                 cursor.map { ($0.createdAt, $0.id.rawValue) < (user.createdAt, user.id.rawValue) } ?? true
@@ -34,10 +33,13 @@ extension FakeStore: UserDirectory {
         return UserPage(items: items, next: last.map { UserCursor(createdAt: $0.createdAt, id: $0.id) })
     }
 
-    func patchUser(_ id: UserID, _ patch: UserPatch, at now: Timestamp) async throws(StoreError) -> UserPatchResult {
+    func patchUser(
+        _ id: UserID, _ patch: UserPatch, if condition: UserCondition?, at now: Timestamp
+    ) async throws(StoreError) -> UserPatchResult {
         try check()
         let result: UserPatchResult = state.withLock { state in
             guard var user = state.users[id] else { return .unknown }
+            guard condition?(user) ?? true else { return .conditionFailed }
             if let externalID = patch.externalID {
                 if let externalID,
                     let owner = state.users.values.first(where: { $0.externalID == externalID && $0.id != id })
@@ -79,7 +81,10 @@ extension FakeStore: UserDirectory {
         return try await endSession(id, cause: cause, at: now)
     }
 
-    func deleteUser(_ id: UserID, at now: Timestamp) async throws(StoreError) -> UserDeletion {
+    func deleteUser(
+        _ id: UserID, if condition: UserCondition?, at now: Timestamp
+    ) async throws(StoreError) -> UserDeletion {
+        if let condition, let user = try await user(id), !condition(user) { return .conditionFailed }
         _ = try await endSessions(of: id, except: nil, cause: .accountDeleted, at: now)
         return state.withLock { state in
             state.users.removeValue(forKey: id) == nil ? .unknown : .deleted(revocations: state.tokens)
@@ -87,7 +92,7 @@ extension FakeStore: UserDirectory {
     }
 }
 
-extension FakeStore: AccountRecords {
+extension FakeStore {
     func accountRecord(of id: UserID, at now: Timestamp) async throws(StoreError) -> AccountRecord? {
         try check()
         let sessions = try await sessions(of: id, at: now)
@@ -122,7 +127,7 @@ extension FakeStore: EventJournal {
     }
 
     func eventPage(
-        after place: EventPlace?, user: UserID?, limit: Int
+        _ filter: JournalFilter, after place: EventPlace?, limit: Int
     ) async throws(StoreError) -> EventPage? {
         try check()
         return state.withLock { state in
@@ -136,7 +141,7 @@ extension FakeStore: EventJournal {
                 guard sequence >= 0, sequence <= state.events.count else { return nil }
                 start = Int(sequence)
             }
-            let rest = state.events.enumerated().dropFirst(start).filter { user == nil || $0.element.user == user }
+            let rest = state.events.enumerated().dropFirst(start).filter { filter.accepts($0.element) }
             let items = rest.prefix(limit)
             let next = rest.count > limit ? items.last.map { EventPlace.sequence(Int64($0.offset + 1)) } : nil
             return EventPage(items: items.map(\.element), next: next)

@@ -27,20 +27,24 @@ import Web
     func page(_ target: String) async throws {
         let site = try site()
         site.signIn()
-        let response = await site.get(
-            target, fields(Self.browser.merging(["Cookie": site.cookie]) { $1 }), trusted: true)
+        let response = await site.send(
+            .get, target, fields(Self.browser.merging(["Cookie": site.cookie]) { $1 }), trusted: true,
+            host: "example.com")
         #expect(response.status == .forbidden)
         #expect(response.fields[.contentType] == "text/html; charset=utf-8")
         #expect(response.fields[.cacheControl] == "no-store")
         #expect(response.text.contains("This page is for other people"))
         // Links lead to us from wherever the page is shown, and back to the very page after another sign-in.
-        let back = "https%3A%2F%2Fapp.example.com%2Fadmin%2Fa%3Fb%3D1%26c%3D%2522"
-        #expect(response.text.contains("href=\"https://example.com/in/logout?return_to=\(back)\""))
+        let back = "https://app.example.com/admin/a?b=1&amp;c=%22"
+        #expect(response.text.contains("action=\"https://example.com/in/logout/switch\""))
+        #expect(response.text.contains("name=\"return_to\" value=\"\(back)\""))
         #expect(response.text.contains("href=\"https://example.com/in/account\""))
-        for link in response.text.matches(of: /(?:href|src)="([^"]*)"/) {
+        for link in response.text.matches(of: /(?:href|src|action)="([^"]*)"/) {
             #expect(link.1.hasPrefix("https://example.com/in/"))
         }
-        #expect(!response.text.contains("anna@example.com"))
+        #expect(response.policy.contains("form-action https://example.com;"))
+        // Our form must tell its origin, and its page must not tell more.
+        #expect(response.fields[HTTPField.Name("Referrer-Policy")!] == "strict-origin")
         // The policy allows exactly the style that stands there.
         let style = try #require(response.text.firstMatch(of: /<style>([\s\S]*?)<\/style>/)).1
         let digest = Base64URL.encode(SHA256.hash(utf8: String(style)).bytes).replacing("-", with: "+")
@@ -99,8 +103,36 @@ import Web
         fields[HTTPField.Name("X-Forwarded-Host")!] = "evil.example"
         let response = await site.get("/in/auth/verify", fields, trusted: true)
         #expect(response.status == .forbidden)
-        #expect(response.text.contains("href=\"https://example.com/in/logout\""))
+        #expect(response.text.contains("action=\"https://example.com/in/logout/switch\""))
+        #expect(!response.text.contains("return_to"))
         #expect(!response.text.contains("evil"))
+    }
+
+    @Test("The page names the account, has the log's number, and leads to help and home")
+    func whoseAndWhereTo() async throws {
+        let text = "{\"rules\": [{\"path\": \"/admin/*\", \"allow\": {\"groups\": [\"admins\"]}}]}"
+        let rules = try AccessRulesFile.read(Array(text.utf8))
+        let site = try Site(adjust: {
+            $0.accessRules = rules
+            $0.site.supportURL = "/help"
+            $0.site.homeURL = "https://www.example.com/"
+        })
+        site.signIn(PersonName(given: "Anna <b>", family: "Appleseed"))
+        for target in ["/auth/verify", "/auth/forbidden"] {
+            let response = await site.get(
+                target, fields(Self.browser.merging(["Cookie": site.cookie]) { $1 }), trusted: true)
+            #expect(response.status == .forbidden)
+            #expect(
+                response.text.contains(
+                    "You are signed in as <bdi>Anna &lt;b&gt; Appleseed (anna@example.com)</bdi>."))
+            let number = try #require(response.text.firstMatch(of: /<code>([0-9A-F-]{11})<\/code>/)).1
+            #expect(site.log.all.contains { $0.contains("error_id=\(number)") })
+            #expect(response.text.contains("href=\"https://login.example.com/help\">Get help</a>"))
+            #expect(response.text.contains("href=\"https://www.example.com/\""))
+        }
+        let nobody = await site.get("/auth/forbidden", fields(Self.browser), trusted: true)
+        #expect(nobody.status == .forbidden)
+        #expect(!nobody.text.contains("signed in as"))
     }
 
     @Test func styleThatWouldEndItsElementIsRefusedAtStart() {

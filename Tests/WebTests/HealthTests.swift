@@ -1,6 +1,8 @@
 import Coding
+import Crypto
 import HTTP
 import HTTPTypes
+import RelyingParty
 import Sockets
 import Testing
 import Web
@@ -48,6 +50,49 @@ import Web
         #expect(response.fields[.cacheControl] == "no-store")
     }
 
+    @Test func aWarningLeavesTheServerReady() async {
+        let checks = [HealthCheck("storage"), HealthCheck("notifications", warning: "they will be refused")]
+        let text = await ask("/readyz", ready: checks)
+        #expect(text.status == .ok)
+        #expect(text.text == "ready\nstorage: ok\nnotifications: warning: they will be refused\n")
+        let json = await ask("/readyz", [.accept: "application/json"], ready: checks)
+        #expect(json.status == .ok)
+        #expect(
+            json.text.hasSuffix(
+                #"{"name":"notifications","ok":true,"problem":null,"warning":"they will be refused"}]}"#))
+    }
+
+    @Test func onlyWhoSentThePassGetsTheProof() async throws {
+        let key = SealingKeyring(current: SealingKey(material: SecretBytes([UInt8](repeating: 7, count: 32))))
+        let other = SealingKeyring(current: SealingKey(material: SecretBytes([UInt8](repeating: 8, count: 32))))
+        let now = Timestamp(seconds: 1_767_323_045)
+        let application = AdminApplication(
+            liveness: { [] }, readiness: { [] }, metrics: { [] },
+            proof: { InspectionPass.answer(to: $0, with: key, at: now) })
+        func proof(of passes: String...) async -> String? {
+            var fields = HTTPFields()
+            for pass in passes { fields.append(HTTPField(name: Inspection.field, value: pass)) }
+            return await application.respond(
+                to: ServerRequest(
+                    head: HTTPRequest(
+                        method: .get, scheme: "http", authority: "localhost", path: "/readyz", headerFields: fields),
+                    path: "/readyz", query: nil, body: [], client: .v4(0x7F00_0001), isFromTrustedProxy: false)
+            ).fields[Inspection.field]
+        }
+        let pass = InspectionPass.make(with: key, at: now)
+        let answer = try #require(await proof(of: pass))
+        #expect(InspectionPass.isAnswer(answer, to: pass, with: key))
+        #expect(!InspectionPass.isAnswer(answer, to: InspectionPass.make(with: key, at: now), with: key))
+        #expect(!InspectionPass.isAnswer(answer, to: pass, with: other))
+        // A stranger who sends back what they were sent shows nothing.
+        #expect(!InspectionPass.isAnswer(pass, to: pass, with: key))
+        #expect(await proof() == nil)
+        #expect(await proof(of: "ready") == nil)
+        #expect(await proof(of: pass, pass) == nil)
+        #expect(await proof(of: InspectionPass.make(with: other, at: now)) == nil)
+        #expect(await proof(of: InspectionPass.make(with: key, at: now.adding(seconds: -301))) == nil)
+    }
+
     @Test(
         "JSON for who names it",
         arguments: [
@@ -62,8 +107,8 @@ import Web
         guard isJSON else { return }
         #expect(
             response.text == """
-                {"status":"not ready","checks":[{"name":"storage","ok":false,"problem":"disk full"},\
-                {"name":"draining","ok":true,"problem":null}]}
+                {"status":"not ready","checks":[{"name":"storage","ok":false,"problem":"disk full","warning":null},\
+                {"name":"draining","ok":true,"problem":null,"warning":null}]}
                 """)
     }
 }

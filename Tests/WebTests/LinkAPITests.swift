@@ -22,7 +22,8 @@ import Web
         #expect(object["expiresAt"]?.stringValue == "2026-09-21T14:23:20.000Z")
         let url = try #require(object["url"]?.stringValue)
         #expect(response.location == url)
-        #expect(url == "https://login.example.com/link/" + (object["id"]?.stringValue ?? ""))
+        let address = "https://login.example.com/link/\(object["id"]?.stringValue ?? "")?token=bra_"
+        #expect(url.hasPrefix(address) && url.utf8.count == address.utf8.count + 43)
         #expect(response.fields[.cacheControl] == "no-store")
         let page = await site.get(url.replacing("https://login.example.com", with: ""), site.browser())
         #expect(page.status == .ok)
@@ -109,7 +110,7 @@ import Web
     func cookieOutlivesAttempts() async throws {
         let site = try LinkSite(adjust: { $0.login.attemptLifetime = 120 })
         let link = try await site.link(key: try await site.key())
-        let opened = await site.get("/link/\(link.id)")
+        let opened = await site.get(link.url)
         #expect(opened.setCookies.first?.contains("; Max-Age=600;") == true)
         let login = await site.get("/login")
         #expect(login.setCookies.first?.contains("; Max-Age=120;") == true)
@@ -224,7 +225,7 @@ import Web
         let page = await site.get(link.url, site.browser())
         let cancelled = try await site.callback(page, error: "user_cancelled_authorize")
         #expect(cancelled.status == .badRequest)
-        #expect(cancelled.text.contains("href=\"\(link.url)\""))
+        #expect(cancelled.text.contains("href=\"\(link.page)\""))
         #expect(cancelled.text.contains("href=\"https://app.example.com/done?x=1#f\""))
         site.clock.advance(seconds: 600)
         let late = await site.get(link.url, site.browser())
@@ -243,18 +244,54 @@ import Web
     func attempts() async throws {
         let site = try LinkSite()
         let link = try await site.link(key: try await site.key())
-        let direct = await site.get(link.url + "/apple", site.browser())
+        _ = await site.get(link.url, site.browser())
+        let direct = await site.get(link.page + "/apple", site.browser())
         #expect(direct.status == .seeOther)
         #expect(direct.location?.hasPrefix("https://appleid.apple.com/auth/authorize?") == true)
         // Another site's link does not go past the page that names the account.
         var elsewhere = site.browser()
         for value in ["cross-site", "same-site", "none"] {
             elsewhere[.secFetchSite] = value
-            #expect(await site.get(link.url + "/apple", elsewhere).location == link.url)
+            #expect(await site.get(link.page + "/apple", elsewhere).location == link.page)
         }
-        let fresh = await site.get(link.url + "/attempt", site.browser())
+        let fresh = await site.get(link.page + "/attempt", site.browser())
         #expect(fresh.json?.members.map(\.name) == ["state", "nonce", "expiresAt", "renewAfter"])
         #expect(await site.get("/link/x/attempt").fields[.contentType] == "application/problem+json")
+    }
+
+    /// The id is in the log before the browser that was given the address is there.
+    @Test("The id alone opens a link in no browser but the one that opened its address")
+    func idAlone() async throws {
+        let site = try LinkSite()
+        let link = try await site.link(key: try await site.key())
+        let stranger = site.browser(LinkSite.otherBinding)
+        func tryAll(_ browser: HTTPFields) async {
+            for path in ["", "/attempt", "/apple"] {
+                let answer = await site.get(link.page + path, browser)
+                #expect(answer.status == .badRequest && !answer.text.contains("ada@orchard"), "\(path)")
+                #expect(answer.location == nil && answer.json?["state"] == nil)
+            }
+            // There is nothing to connect with.
+            #expect(await site.post(link.page, browser).location == link.page)
+        }
+        await tryAll(stranger)
+        await tryAll([.secFetchSite: "same-origin", .contentType: "application/x-www-form-urlencoded"])
+        let other = try await site.link("43", key: try await site.key())
+        let token = String(try #require(other.url.split(separator: "=").last))
+        for wrong in [
+            "bra_" + String(repeating: "A", count: 43), "", "x", link.id, link.ticket, token, token + "&token=" + token,
+        ] {
+            #expect(await site.get(link.page + "?token=" + wrong, stranger).status == .notFound, "\(wrong)")
+        }
+        // None of it was in the way of the right one, which the id leads back to.
+        #expect(await site.get(link.url, site.browser()).status == .ok)
+        #expect(await site.get(link.url, site.browser()).status == .ok)
+        let page = await site.get(link.page, site.browser())
+        #expect(page.status == .ok && page.text.contains("ada@orchard"))
+        // By then the address is worth nothing to others.
+        #expect(await site.get(link.url, stranger).status == .badRequest)
+        await tryAll(stranger)
+        _ = try await site.callback(page)
     }
 
     @Test("The page names who is signed in here")

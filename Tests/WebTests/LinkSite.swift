@@ -55,16 +55,18 @@ final class LinkSite: Answering {
         let targets = ReturnTargets(
             publicURL: "https://login.example.com", allowedOrigins: configuration.login.allowedReturnOrigins,
             defaultTarget: configuration.login.defaultReturnTo)
-        let signIn = SignIn(
+        let parts = SignInParts(
             provider: apple, store: database, keyring: keyring,
             configuration: SignInConfiguration(
                 sessionLimits: configuration.sessions.limits, signUp: .open, returnTargets: targets, nativeNonce: .raw,
                 asksExisting: asksExisting, upgradesPerAccount: upgradesPerAccount),
-            clock: clock, random: random, logger: logger, links: database, verifier: hasVerifier ? verifier : nil)
+            clock: clock, random: random, logger: logger)
+        let linking = Linking(parts, links: database, verifier: hasVerifier ? verifier : nil)
         application = WebApplication(
             configuration: configuration, pages: try Pages(configuration: configuration),
             services: .init(
-                signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
+                signIn: SignIn(parts, linking: linking), sessions: database, users: database, journal: database,
+                apiKeys: database,
                 notifications: Notifications(provider: apple, store: database, clock: clock, logger: logger),
                 returnTargets: targets, clock: clock, random: random, logger: logger, keyring: keyring))
     }
@@ -97,7 +99,10 @@ final class LinkSite: Answering {
     /// A link as its backend holds it.
     struct Made {
         var id: String
+        /// Its address, without the origin.
         var url: String
+        /// Where its id leads the browser that has opened it.
+        var page: String { "/link/\(id)" }
         var ticket: String
         var nonce: String
     }

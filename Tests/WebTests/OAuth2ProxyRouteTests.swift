@@ -67,7 +67,7 @@ import Web
     @Test(
         "Sign-in and sign-out lead to our pages, with the target checked",
         arguments: [
-            ("/oauth2/sign_in", "/login"), ("/oauth2/start", "/login"), ("/oauth2/sign_out", "/logout"),
+            ("/oauth2/start", "/login"), ("/oauth2/sign_out", "/logout"),
         ])
     func pages(_ target: String, page: String) async throws {
         let site = try Site()
@@ -104,7 +104,7 @@ import Web
         let location = "https://login.example.com/login?return_to=\(target)"
         #expect(await site.get("/oauth2/start?rd=%2Fa%3Fb", fields, trusted: isTrusted).location == location)
         fields[HTTPField.Name("X-Auth-Request-Redirect")!] = "/a?b"
-        let byField = await site.get("/oauth2/sign_in", fields, trusted: isTrusted)
+        let byField = await site.get("/oauth2/start", fields, trusted: isTrusted)
         #expect(byField.location == (isTrusted ? location : "https://login.example.com/login"))
     }
 }

@@ -185,10 +185,18 @@ import Web
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
         let page = try String(contentsOf: root.appending(path: "docs/pages.md"), encoding: .utf8)
         let configuration = try Self.configuration(["en"])
+        // The first column of a section's table, and of the sections of this page that it links to.
         func column(_ heading: String) -> Set<String> {
             let rest = page.split(separator: "\n### \(heading)\n", maxSplits: 1).last ?? ""
             let section = rest.split(separator: "\n#", maxSplits: 1).first ?? ""
-            return Set(section.matches(of: /(?m)^\| `\{\{([A-Za-z.]+)\}\}`/).map { String($0.1) })
+            let names = section.matches(of: /(?m)^\| ([^|]*) \|/).flatMap {
+                $0.1.matches(of: /\{\{([A-Za-z.]+)\}\}/).map { String($0.1) }
+            }
+            let anchors = [
+                "The person": "the-person", "Apple's button": "apples-button", "message.mustache": "messagemustache",
+            ]
+            return anchors.filter { section.contains("](#\($0.value))") }
+                .reduce(into: Set(names)) { $0.formUnion(column($1.key)) }
         }
         func given(_ template: String) throws -> Set<String> {
             // A section that holds others needs no row of its own, nor do the texts.

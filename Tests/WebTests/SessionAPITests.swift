@@ -108,4 +108,23 @@ import Web
         _ = await site.get("/api/v1/session", cookie: site.cookie)
         #expect(site.store.state.withLock { $0.touched.count } == 1)
     }
+
+    @Test(
+        "Without credentials a change is 401, wherever it comes from; with a cookie from elsewhere 403",
+        arguments: ["/api/v1/session", "/api/v1/account"])
+    func credentialsBeforeOrigin(_ path: String) async throws {
+        let site = try Site()
+        site.signIn()
+        let places: [HTTPFields] = [
+            [:], [.secFetchSite: "cross-site"], [.origin: "https://evil.example"], [.secFetchSite: "same-origin"],
+        ]
+        for fields in places {
+            let response = await site.send(.delete, path, fields)
+            #expect(response.status == .unauthorized)
+            #expect(response.code == "signed_out")
+            #expect(response.fields[.wwwAuthenticate] == "Bearer")
+        }
+        let elsewhere = await site.send(.delete, path, [.cookie: site.cookie, .secFetchSite: "cross-site"])
+        #expect(elsewhere.code == "cross_site")
+    }
 }

@@ -14,6 +14,7 @@ struct Site: Answering {
     let configuration: WebConfiguration
     let application: WebApplication
     let store = FakeStore()
+    let webhooks = FakeWebhooks()
     let apple = FakeApple()
     let clock = FakeClock()
     let log = LogLines()
@@ -28,7 +29,7 @@ struct Site: Answering {
 
     init(
         publicURL: String = "https://login.example.com", name: String = "Example Orchard", scopes: [String] = ["name"],
-        allowedOrigins: [String] = ["https://app.example.com"],
+        allowedOrigins: [String] = ["https://app.example.com"], currentRules: CurrentAccessRules? = nil,
         adjust: (inout WebConfiguration) -> Void = { _ in }
     ) throws {
         let url = PublicURL(publicURL)!
@@ -48,22 +49,27 @@ struct Site: Answering {
         let log = self.log
         let logger = Logger(label: "test") { _ in log.handler() }
         let signIn = SignIn(
-            provider: apple, store: store, keyring: keyring,
-            configuration: SignInConfiguration(
-                attemptLifetime: configuration.login.attemptLifetime, sessionLimits: configuration.sessions.limits,
-                signUp: .open, returnTargets: targets),
-            clock: clock, random: random, logger: Logger(label: "domain") { _ in SwiftLogNoOpLogHandler() })
+            SignInParts(
+                provider: apple, store: store, keyring: keyring,
+                configuration: SignInConfiguration(
+                    attemptLifetime: configuration.login.attemptLifetime, sessionLimits: configuration.sessions.limits,
+                    signUp: .open, returnTargets: targets),
+                clock: clock, random: random, logger: Logger(label: "domain") { _ in SwiftLogNoOpLogHandler() }))
         let notifications = Notifications(
             provider: apple, store: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
         signingKeys = SigningKeys(
-            store: signingKeyStore, keyring: keyring, clock: clock,
+            store: signingKeyStore, keyring: keyring,
+            algorithms: configuration.assertionAudiences.contains { $0.algorithm == .rs256 }
+                ? [.es256, .rs256] : [.es256],
+            clock: clock,
             logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
         application = WebApplication(
             configuration: configuration, pages: try Pages(configuration: configuration),
             services: .init(
                 signIn: signIn, sessions: store, users: store, journal: store, apiKeys: store,
                 notifications: notifications, returnTargets: targets, signingKeys: signingKeys, clock: clock,
-                random: random, logger: logger, keyring: keyring))
+                random: random, logger: logger, keyring: keyring,
+                webhooks: webhooks.endpoints(clock: clock, random: random), accessRules: currentRules))
     }
 
     // MARK: People
@@ -108,13 +114,13 @@ protocol Answering {
 extension Answering {
     func send(
         _ method: HTTPRequest.Method, _ target: String, _ fields: HTTPFields = HTTPFields(), body: String = "",
-        trusted: Bool = false, client: IPAddress = .v4(0x0A00_0001)
+        trusted: Bool = false, client: IPAddress = .v4(0x0A00_0001), host: String = "login.example.com"
     ) async -> ServerResponse {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         return await application.respond(
             to: ServerRequest(
                 head: HTTPRequest(
-                    method: method, scheme: "http", authority: "login.example.com", path: target,
+                    method: method, scheme: "http", authority: host, path: target,
                     headerFields: fields),
                 path: String(parts[0]), query: parts.count > 1 ? String(parts[1]) : nil, body: Array(body.utf8),
                 client: client, isFromTrustedProxy: trusted))

@@ -312,7 +312,7 @@ import Web
     func crossSite() async throws {
         let site = try LinkSite(asksExisting: true)
         let link = try await site.link(key: try await site.key())
-        for path in ["/upgrade", "/upgrade/second-factor", link.url, "/login/existing"] {
+        for path in ["/upgrade", "/upgrade/second-factor", link.page, "/login/existing"] {
             for (name, value) in [
                 (HTTPField.Name.secFetchSite, "cross-site"), (.secFetchSite, "same-site"), (.secFetchSite, "none"),
                 (.origin, "https://evil.example"), (.origin, "null"),

@@ -145,6 +145,42 @@ import Web
         #expect(try answer(site, path, [Self.cookie]) == nil)
     }
 
+    @Test("Other rules are in force for the very next check, on the loop and in the route")
+    func rulesThatChange() async throws {
+        func rules(_ text: String) throws -> AccessRules {
+            try AccessRulesFile.read(Array("{\"rules\": [\(text)]}".utf8))
+        }
+        let closed = try rules("{\"path\": \"/x\", \"allow\": {\"groups\": [\"staff\"]}}")
+        let open = try rules("{\"path\": \"/x\", \"allow\": \"public\"}")
+        let current = CurrentAccessRules(nil)
+        let site = try Site(currentRules: current)
+        site.signIn()
+        let path = try VerifyFastPath(configuration: site.configuration, directory: site.store, rules: current)
+        let described = VerifyRouteTests.original(.forwarded, "https", "app.example.com", "/x")
+        let lines = described.map { "\($0.name.rawName): \($0.value)" }
+        var signedIn = described
+        signedIn[.cookie] = site.cookie
+        func ask() async throws -> [String] {
+            let fast = [
+                try answer(site, path, lines, trusted: true),
+                try answer(site, path, lines + [Self.cookie], trusted: true),
+            ].map { $0 == nil ? "left" : "204" }
+            let route = [
+                await site.get("/auth/verify", described, trusted: true),
+                await site.get("/auth/verify", signedIn, trusted: true),
+            ].map { "\($0.status.code)" }
+            return fast + route
+        }
+        #expect(try await ask() == ["left", "204", "401", "204"])
+        #expect(current.replace(with: closed))
+        #expect(try await ask() == ["left", "left", "401", "403"])
+        #expect(current.replace(with: open))
+        #expect(try await ask() == ["204", "204", "204", "204"])
+        #expect(!current.replace(with: open))
+        #expect(current.replace(with: nil))
+        #expect(try await ask() == ["left", "204", "401", "204"])
+    }
+
     @Test func sessionDueToBeSeenGoesToTheRouteOnce() throws {
         let site = try Site()
         site.signIn()

@@ -83,10 +83,10 @@ import Web
     @Test(
         "Location carries the original request from a trusted proxy only",
         arguments: [
-            (WebConfiguration.ForwardAuthStyle.forwarded, true), (.forwarded, false), (.original, true),
+            (OriginalRequest.Style.forwarded, true), (.forwarded, false), (.original, true),
             (.original, false),
         ])
-    func location(_ style: WebConfiguration.ForwardAuthStyle, isTrusted: Bool) async throws {
+    func location(_ style: OriginalRequest.Style, isTrusted: Bool) async throws {
         let site = try Site(adjust: { $0.forwardAuth = style })
         let fields = Self.original(style, "https", "app.example.com", "/a%20b?x=1&y=é%20")
         let plain = Self.original(style, "https", "app.example.com", "/a%20b?x=1&y=%C3%A9")
@@ -201,7 +201,7 @@ import Web
     }
 
     static func original(
-        _ style: WebConfiguration.ForwardAuthStyle, _ scheme: String, _ host: String, _ target: String
+        _ style: OriginalRequest.Style, _ scheme: String, _ host: String, _ target: String
     ) -> HTTPFields {
         switch style {
         case .forwarded:

@@ -24,7 +24,7 @@ private let ruleDocument = """
 /// `/auth/verify` under access rules. Each request is put to the ordinary route and to the prepared answer, which may
 /// leave it but may not say anything else.
 @Suite struct VerifyRulesTests {
-    private func site(_ style: WebConfiguration.ForwardAuthStyle = .forwarded) throws -> Site {
+    private func site(_ style: OriginalRequest.Style = .forwarded) throws -> Site {
         let rules = try AccessRulesFile.read(Array(ruleDocument.utf8))
         return try Site(adjust: {
             $0.accessRules = rules
@@ -33,7 +33,7 @@ private let ruleDocument = """
     }
 
     private func fields(
-        _ style: WebConfiguration.ForwardAuthStyle, _ url: String, method: String?, cookie: String?
+        _ style: OriginalRequest.Style, _ url: String, method: String?, cookie: String?
     ) -> HTTPFields {
         var fields = HTTPFields()
         let rest = url.dropFirst("https://".count)
@@ -54,7 +54,7 @@ private let ruleDocument = """
 
     /// What the ordinary route says, held against the prepared answer.
     private func ask(
-        _ site: Site, _ url: String, method: String? = "GET", style: WebConfiguration.ForwardAuthStyle = .forwarded,
+        _ site: Site, _ url: String, method: String? = "GET", style: OriginalRequest.Style = .forwarded,
         cookie: String? = nil, target: String = "/auth/verify"
     ) async throws -> ServerResponse {
         let fields = fields(style, url, method: method, cookie: cookie)
@@ -90,8 +90,8 @@ private let ruleDocument = """
             ("/?a=/admin", "GET", 204), ("/hook", "POST", 204), ("/hook", "GET", 401), ("/hook/", "POST", 401),
             ("/admin", "GET", 401), ("/assetsx", "GET", 401), ("/Assets/a", "GET", 401), ("/x", "GET", 401),
             ("/%C3%A9%20b", "GET", 204), ("/%61ssets/x", "GET", 204), ("/ass%65ts/a%2Bb", "GET", 204),
-        ], [WebConfiguration.ForwardAuthStyle.forwarded, .original])
-    func signedOut(_ row: (path: String, method: String, code: Int), _ style: WebConfiguration.ForwardAuthStyle)
+        ], [OriginalRequest.Style.forwarded, .original])
+    func signedOut(_ row: (path: String, method: String, code: Int), _ style: OriginalRequest.Style)
         async throws
     {
         let response = try await ask(try site(style), Self.app + row.path, method: row.method, style: style)
@@ -104,8 +104,8 @@ private let ruleDocument = """
         arguments: [
             ("/assets/a", 204), ("/", 204), ("/x", 204), ("/hook", 204), ("/admin", 403), ("/admin/", 403),
             ("/admin/a", 403), ("/adminx", 204), ("/%61dmin/x", 403), ("/ada", 403), ("/id", 204), ("/team/x", 204),
-        ], [WebConfiguration.ForwardAuthStyle.forwarded, .original])
-    func signedIn(_ row: (path: String, code: Int), _ style: WebConfiguration.ForwardAuthStyle) async throws {
+        ], [OriginalRequest.Style.forwarded, .original])
+    func signedIn(_ row: (path: String, code: Int), _ style: OriginalRequest.Style) async throws {
         let site = try site(style)
         site.signIn(groups: ["Admins", "admin", "staff"])
         let response = try await ask(site, Self.app + row.path, style: style, cookie: site.cookie)

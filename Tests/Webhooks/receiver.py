@@ -51,6 +51,7 @@ class Receiver:
 
     answer: Callable[[Arrival], Answer | None] = lambda arrival: status(204)
     tls: ssl.SSLContext | None = None
+    address: str = "127.0.0.1"
     arrivals: list[Arrival] = field(default_factory=list)
 
     def __post_init__(self):
@@ -68,12 +69,13 @@ class Receiver:
         class Server(socketserver.ThreadingTCPServer):
             allow_reuse_address = True
             daemon_threads = True
+            address_family = socket.AF_INET6 if ":" in self.address else socket.AF_INET
             request_queue_size = 128
 
             def handle_error(self, request, address):
                 pass
 
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server((self.address, 0), Handler)
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 

@@ -71,7 +71,7 @@ def test_what_arrives(receivers, sender):
             Webhook(new_secret()).verify(arrival.body, arrival.headers)
         assert arrival.headers["content-type"] == "application/json"
         assert arrival.headers["user-agent"].startswith("Bramley/")
-        assert abs(int(arrival.headers["webhook-timestamp"]) - time.time()) < 60
+        assert begun - 1 < int(arrival.headers["webhook-timestamp"]) < time.time() + 1
         told = datetime.datetime.fromisoformat(event["timestamp"]).timestamp()
         assert begun - 1 < told < time.time() + 1
         # Ids, and nothing of the person.
@@ -80,13 +80,15 @@ def test_what_arrives(receivers, sender):
     assert site.endpoints()[0] | {"addedAt": 0, "lastSuccessAt": 0} == {
         "url": receiver.url(), "state": "ok", "addedAt": 0, "waiting": 0, "oldest": None, "deadLetters": 0,
         "lastSuccessAt": 0, "lastFailureAt": None, "lastFailure": None, "failingSince": None, "pausedUntil": None,
-        "stoppedAt": None}
+        "stoppedAt": None, "events": [
+            "user.created", "user.updated", "session.created", "session.ended", "consent.revoked", "account.deleted",
+            "email.disabled", "email.enabled", "user.transferred", "account.linked", "account.upgraded"]}
 
 
 def test_a_hanging_endpoint_delays_no_other(receivers, sender):
     """By order, not by time: one endpoint has everything while the other has answered nothing."""
     hanging, well = receivers(lambda arrival: None), receivers()
-    site = sender(hanging, well)
+    site = sender(hanging, well, server_drainTimeout=1)
     for _ in range(20):
         site.sign_out(site.sign_in(site.new_person()))
     well.wait_for(count(60), "everything at the other endpoint")
@@ -113,7 +115,7 @@ def test_a_hanging_event_delays_no_other_person(receivers, sender):
         return None if user == blocked[0] else status(200)
 
     receiver = receivers(answer)
-    site = sender(receiver)
+    site = sender(receiver, server_drainTimeout=1)
     first = site.new_person()
     site.sign_in(first)
     receiver.wait_for(count(1), "the first event")
@@ -126,57 +128,71 @@ def test_a_hanging_event_delays_no_other_person(receivers, sender):
         arrival.id for arrival in receiver.arrivals if json.loads(arrival.body)["data"]["user"] == blocked[0]}) == 1
 
 
-@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-def test_no_redirect_is_followed(receivers, sender, code):
-    inner = receivers()
-    outer = receivers(lambda arrival: status(code, f"Location: {inner.url('/internal')}"))
-    site = sender(outer)
+def test_no_redirect_is_followed(receivers, sender):
+    inner, codes = receivers(), [301, 302, 303, 307, 308]
+    outer = [receivers(lambda arrival, code=code: status(code, f"Location: {inner.url('/internal')}")) for code in codes]
+    site = sender(*outer)
     site.sign_in(site.new_person())
-    outer.wait_for(count(1), "the event")
-    site.wait_for_log("a webhook endpoint fails")
+    for receiver in outer:
+        receiver.wait_for(count(1), "the event")
+    site.wait_for_log("a webhook endpoint fails", times=len(codes))
     assert inner.arrivals == []
-    assert site.endpoints()[0]["lastFailure"] == f"status {code}"
+    assert [endpoint["lastFailure"] for endpoint in site.endpoints()] == [f"status {code}" for code in codes]
 
 
-@pytest.mark.parametrize("answer", [
-    status(200, body=b"x" * 100_000),
+ACCEPTS = {
+    "long": status(200, body=b"x" * 100_000),
     # Longer than we could wait for, and longer than memory.
-    Answer([b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 40_000], accepts=True, pause=60),
-    Answer([b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"400\r\n" + b"x" * 1024 + b"\r\n"
-            + (b"400\r\n" + b"x" * 1024 + b"\r\n") * 39], accepts=True, pause=60),
-], ids=["long", "endless", "chunks"])
-def test_what_an_accepting_answer_says_does_not_matter(receivers, sender, answer):
-    receiver = receivers(lambda arrival: answer)
-    site = sender(receiver)
+    "endless": Answer([b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n" + b"x" * 40_000], accepts=True, pause=60),
+    "chunks": Answer([b"HTTP/1.1 202 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"400\r\n" + b"x" * 1024 + b"\r\n"
+                      + (b"400\r\n" + b"x" * 1024 + b"\r\n") * 39], accepts=True, pause=60),
+}
+
+
+def test_what_an_accepting_answer_says_does_not_matter(receivers, sender):
+    accepting = {name: receivers(lambda arrival, answer=answer: answer) for name, answer in ACCEPTS.items()}
+    site = sender(*accepting.values())
     site.sign_in(site.new_person())
-    receiver.wait_for(count(2), "both events, at once")
-    eventually(lambda: site.endpoints()[0]["waiting"] == 0, "nothing to wait any more")
-    assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == 2
+    for name, receiver in accepting.items():
+        receiver.wait_for(count(2), f"both events, at once: {name}")
+    eventually(lambda: [endpoint["waiting"] for endpoint in site.endpoints()] == [0] * len(accepting),
+               "nothing to wait any more")
+    for name, receiver in accepting.items():
+        assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == 2, name
 
 
-@pytest.mark.parametrize("answer", [
-    Answer([b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf"]), Answer([b"HTTP/1.1 20"]), Answer([]),
-    Answer([b"SSH-2.0-OpenSSH_9.2\r\n"]), Answer([b"\x15\x03\x01\x00\x02\x02\x46"]),
-    Answer([b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"]),
-    Answer([b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n"]), 
-    Answer([b"HTTP/1.1 199 Soon\r\n\r\n"]), status(400), status(404), status(500),
-], ids=["cut", "cut in the head", "closed", "ssh", "tls", "ambiguous", "long head", "199", "400", "404", "500"])
-def test_anything_else_is_a_failure_and_repeated_under_the_same_id(receivers, sender, answer):
+FAILS = {
+    "cut": Answer([b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhalf"]),
+    "cut in the head": Answer([b"HTTP/1.1 20"]),
+    "closed": Answer([]),
+    "ssh": Answer([b"SSH-2.0-OpenSSH_9.2\r\n"]),
+    "tls": Answer([b"\x15\x03\x01\x00\x02\x02\x46"]),
+    "ambiguous": Answer([b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"]),
+    "long head": Answer([b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000 + b"\r\n\r\n"]),
+    "199": Answer([b"HTTP/1.1 199 Soon\r\n\r\n"]),
+    "400": status(400), "404": status(404), "500": status(500),
+}
+
+
+def test_anything_else_is_a_failure_and_repeated_under_the_same_id(receivers, sender):
+    """An endpoint for each, of one server: all of them wait for the first repeat at once."""
     good = []
-    receiver = receivers(lambda arrival: status(204) if good else answer)
-    site = sender(receiver)
+    failing = {name: receivers(lambda arrival, answer=answer: status(204) if good else answer) for name, answer in FAILS.items()}
+    site = sender(*failing.values())
     site.sign_in(site.new_person())
-    receiver.wait_for(count(1), "the event")
-    site.wait_for_log("a webhook endpoint fails")
+    for name, receiver in failing.items():
+        receiver.wait_for(count(1), f"the event: {name}")
+    site.wait_for_log("a webhook endpoint fails", times=len(failing))
     good.append(True)
-    # The first repeat comes after five seconds by itself.
-    receiver.wait_for(lambda arrivals: sum(arrival.accepted for arrival in arrivals) == 2, "both events")
-    assert [arrival.id for arrival in receiver.arrivals][:2] == [receiver.arrivals[0].id] * 2
-    first, again = receiver.arrivals[:2]
-    assert first.body == again.body
-    assert int(again.headers["webhook-timestamp"]) - int(first.headers["webhook-timestamp"]) >= 5
-    assert again.headers["webhook-signature"] != first.headers["webhook-signature"]
-    site.wait_for_log("a webhook endpoint works again")
+    for name, receiver in failing.items():
+        # The first repeat comes after five seconds by itself.
+        receiver.wait_for(lambda arrivals: sum(arrival.accepted for arrival in arrivals) == 2, f"both events: {name}")
+        assert [arrival.id for arrival in receiver.arrivals][:2] == [receiver.arrivals[0].id] * 2, name
+        first, again = receiver.arrivals[:2]
+        assert first.body == again.body, name
+        assert int(again.headers["webhook-timestamp"]) - int(first.headers["webhook-timestamp"]) >= 5, name
+        assert again.headers["webhook-signature"] != first.headers["webhook-signature"], name
+    site.wait_for_log("a webhook endpoint works again", times=len(failing))
 
 
 def test_410_stops_until_the_operator_says_so(receivers, sender):
@@ -194,15 +210,13 @@ def test_410_stops_until_the_operator_says_so(receivers, sender):
     assert endpoint["state"] == "stopped" and endpoint["waiting"] == 3
     assert "status 410" in site.command("list").stdout
     retried = site.command("retry", "--endpoint", receiver.url())
-    asked = time.monotonic()
     assert retried.returncode == 0, retried.stderr
     receiver.wait_for(lambda arrivals: sum(arrival.accepted for arrival in arrivals) == 3, "the rest")
-    print(f"after retry: {receiver.arrivals[1].time - asked:.3f} s")
     assert receiver.accepted() == [event for event, _ in site.journal()]
     # What is over is said to programs only: beside "ok" it would read like a reason of now.
     endpoint = site.endpoints()[0]
     assert (endpoint["state"], endpoint["lastFailure"]) == ("ok", "status 410")
-    assert "\tok\t" in site.command("list").stdout and "410" not in site.command("list").stdout
+    assert "\tok\t" in site.command("list").stdout and "status 410" not in site.command("list").stdout
 
 
 def test_dead_letters_are_seen_and_sent_again(receivers, sender):
@@ -233,14 +247,10 @@ def test_dead_letters_are_seen_and_sent_again(receivers, sender):
     assert again.returncode == 1 and "is no dead letter" in again.stderr
 
 
-@pytest.mark.parametrize("arguments", [
-    [], ["evt_x"], ["evt_" + "0" * 26, "--all-dead"], ["--all-dead", "--endpoint", "http://localhost:1/"]])
-def test_retry_wants_one_thing(receivers, sender, arguments):
-    assert sender(receivers()).command("retry", *arguments).returncode == 64
-
-
-def test_retry_of_what_is_not_there(receivers, sender):
+def test_retry_wants_one_thing_that_is_there(receivers, sender):
     site = sender(receivers())
+    for arguments in ([], ["evt_x"], ["evt_" + "0" * 26, "--all-dead"], ["--all-dead", "--endpoint", "http://localhost:1/"]):
+        assert site.command("retry", *arguments).returncode == 64, arguments
     assert site.command("retry", "evt_" + "0" * 26).returncode == 1
     assert site.command("retry", "--endpoint", "http://localhost:1/").returncode == 1
     assert site.command("retry", "--all-dead").stdout == "0 deliveries begin anew\n"

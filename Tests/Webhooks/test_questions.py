@@ -102,7 +102,7 @@ def upgrading(binaries, tmp_path, verifiers):
 
 def test_what_is_asked(upgrading):
     site = upgrading(lambda arrival: said(FAILURE))
-    password = site.new_password()
+    password, begun = site.new_password(), time.time()
     assert site.upgrade("ada@example.com", password)[:2] == (200, {"result": "failure"})
     arrival, = site.verifier.arrivals
     assert Webhook(site.secret).verify(arrival.body, arrival.headers) == {
@@ -114,18 +114,19 @@ def test_what_is_asked(upgrading):
     assert arrival.path == "/verifier"
     assert arrival.headers["content-type"] == "application/json"
     assert arrival.headers["user-agent"].startswith("Bramley/")
-    assert abs(int(arrival.headers["webhook-timestamp"]) - time.time()) < 60
+    assert begun - 1 < int(arrival.headers["webhook-timestamp"]) < time.time() + 1
     assert "cookie" not in arrival.headers and "authorization" not in arrival.headers
 
 
-@pytest.mark.parametrize("password", ['"\\/\b\f\n\r\t', "\0\x01\x7f", "пароль 🔑", "a b+c%20&d=e", "x" * 1024])
-def test_it_arrives_as_it_was_typed(upgrading, password):
+def test_it_arrives_as_it_was_typed(upgrading):
     site = upgrading(lambda arrival: said(FAILURE))
     # So that it can be found again, if it were anywhere.
     site.new_password()
-    assert site.upgrade("ada", password)[0] == 200
-    arrival, = site.verifier.arrivals
-    assert Webhook(site.secret).verify(arrival.body, arrival.headers)["password"] == password
+    for number, password in enumerate(('"\\/\b\f\n\r\t', "\0\x01\x7f", "пароль 🔑", "a b+c%20&d=e", "x" * 1024)):
+        assert site.upgrade("ada", password, address=f"10.0.3.{number}")[0] == 200
+        arrival = site.verifier.arrivals[-1]
+        assert Webhook(site.secret).verify(arrival.body, arrival.headers)["password"] == password
+    assert len(site.verifier.arrivals) == 5
 
 
 def test_the_second_factor(upgrading):

@@ -10,7 +10,7 @@ local ltn12 = require "ltn12"
 local socket = require "socket"
 
 local bramley = "http://127.0.0.1:8080/auth/verify?redirect=true"
--- The site as visitors write it: what a client sends as Host is not asked.
+-- The site as visitors write it, with its port when that is not 443: what a client sends as Host is not asked.
 local scheme, host = "https", "app.example.com"
 
 -- What Bramley needs of the request: who asks, in which language, and whether it loads a page. No content, no Upgrade.
@@ -31,7 +31,7 @@ local returned = {
 -- What a client could claim about itself or the request, by the beginnings of names, and whole names.
 local claims = {
     "^x%-auth%-request%-", "^x%-forwarded%-", "^x%-original%-", "^x%-rewrite%-", "^remote%-", "^x%-remote%-",
-    "^x%-authenticated%-", "^forwarded$", "^x%-real%-ip$",
+    "^x%-authenticated%-", "^forwarded$", "^x%-real%-ip$", "^x%-request%-id$",
 }
 
 -- Every name with something else than letters, digits and `-` is one as well, as nginx drops them too: many applications

@@ -7,7 +7,9 @@
 local verify = "http://127.0.0.1:8080/auth/verify?redirect=true"
 
 -- What Bramley needs of the request: who asks, in which language, and whether it loads a page. No content, no Upgrade.
-local passed = { "cookie", "authorization", "accept", "accept-language", "sec-fetch-mode", "x-requested-with" }
+local passed = {
+    "cookie", "authorization", "accept", "accept-language", "sec-fetch-mode", "x-requested-with", "x-request-id",
+}
 
 -- What goes on to the application. Bramley sends all of them every time, empty when there is nothing to say.
 local identity = {

@@ -11,7 +11,7 @@ internal import Storage
 struct Restore {
     /// What is to be put in place: copied, read whole, and known to open with the configured key.
     let contents: DatabaseExamination
-    private let configuration: Configuration
+    private let configuration: DatabaseConfiguration
     private let keyring: SealingKeyring
     private let random: any RandomSource
     private let clock: any WallClock
@@ -23,7 +23,7 @@ struct Restore {
     /// Copies the backup beside the database and examines the copy. Changes nothing of what is there.
     /// - Throws: `CommandFailure` with one line.
     static func prepare(
-        _ file: String, _ configuration: Configuration, clock: any WallClock, random: any RandomSource
+        _ file: String, _ configuration: DatabaseConfiguration, clock: any WallClock, random: any RandomSource
     ) async throws(CommandFailure) -> Restore {
         let directory = configuration.storage.directory
         do {
@@ -32,6 +32,7 @@ struct Restore {
             throw CommandFailure(error.description)
         }
         let locks = try Locks(directory)
+        try RestoreLock.finishPending(directory, locks.commands)
         let path = Database.path(in: directory)
         guard let backup = FileStamp(of: file) else { throw CommandFailure("\(file) is not there, or not readable.") }
         guard FileStamp(of: path).map({ !$0.isOfSameFile(as: backup) }) ?? true else {
@@ -83,18 +84,19 @@ struct Restore {
         } catch {
             throw CommandFailure(error.description)
         }
+        let kept: String?
+        let hasLog: Bool
         do {
-            let kept = try keepPresent()
-            // Nothing of the old log may be there when the new database is: SQLite would take it for its own.
-            for file in StagedCopy.companions(of: path) { try Files.remove(file) }
-            try Files.synchronizeDirectory(of: path)
-            try Files.land(staging.path, at: path, replacing: true)
-            return kept
+            kept = try keepPresent()
+            hasLog = StagedCopy.companions(of: path).contains { FileStamp(of: $0) != nil }
+            try Files.land(staging.path, at: hasLog ? PendingRestore.path(of: path) : path, replacing: true)
         } catch let failure as CommandFailure {
             throw failure
         } catch {
             throw CommandFailure("The backup cannot be put in place: \(error). The database is as it was.")
         }
+        if hasLog { try RestoreLock.finishPending(configuration.storage.directory, locks.commands) }
+        return kept
     }
 
     /// Removes what is left of the copy. Whoever holds the value may outlive the command; this does not wait for them.
@@ -113,7 +115,7 @@ struct Restore {
                 throw CommandFailure("Another program has \(path) open, such as sqlite3 or litestream: end it first.")
             default:
                 // A damaged one may be why there is a restore. Its log stays beside it: what can be saved is in both.
-                companions = ["-wal"].filter { FileStamp(of: path + $0) != nil }
+                companions = ["-wal", "-journal"].filter { FileStamp(of: path + $0) != nil }
             }
         }
         let stamp = clock.now().rfc3339.filter { $0 != "-" && $0 != ":" }.prefix { $0 != "." } + "Z"

@@ -1,4 +1,5 @@
 internal import Sockets
+internal import Storage
 
 /// Keeps a restore apart from the commands that work on the database: who had the old file open would write into it,
 /// unseen by anybody. Commands share the lock, a restore has it to itself.
@@ -12,6 +13,10 @@ final class RestoreLock: Sendable {
     /// For a command.
     /// - Returns: nil where no lock can be made, as in a directory that cannot be written to: no restore can work there.
     static func shared(_ directory: String) throws(CommandFailure) -> RestoreLock? {
+        if PendingRestore.isWaiting(for: Database.path(in: directory)) {
+            try finishPending(directory, exclusive(directory))
+            CommandOutput.remark("A restore that was interrupted has been finished.")
+        }
         do {
             return RestoreLock(try FileLock(path: path(in: directory), isShared: true))
         } catch {
@@ -30,6 +35,22 @@ final class RestoreLock: Sendable {
             }
             throw CommandFailure(
                 "Another bramley command is at work on the database in \(directory): run this again when it has ended.")
+        }
+    }
+
+    /// Finishes a restore that a crash has cut off, if there is one.
+    /// - Parameter lock: held until it is done, by whoever has the database to itself.
+    static func finishPending(_ directory: String, _ lock: RestoreLock) throws(CommandFailure) {
+        let path = Database.path(in: directory)
+        guard PendingRestore.isWaiting(for: path) else { return }
+        do {
+            try PendingRestore.finish(path)
+        } catch {
+            throw CommandFailure(
+                """
+                The restored database cannot be put in place: \(error). It waits as \(PendingRestore.path(of: path)): \
+                remove the cause, and the next command or start puts it there.
+                """)
         }
     }
 

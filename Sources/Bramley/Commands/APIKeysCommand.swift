@@ -1,4 +1,5 @@
 package import ArgumentParser
+package import Coding
 package import RelyingParty
 internal import Storage
 internal import Web
@@ -29,6 +30,14 @@ package struct APIKeysCreateCommand: AsyncParsableCommand {
             valueName: "scopes"))
     package var scopes: String
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Until when it is taken: so long from now, 90d, or a moment of UTC, 2027-01-02 or 2027-01-02T03:04:05Z. Without \
+            it, until it is revoked.
+            """, valueName: "time"))
+    package var expires: ExpiryArgument?
+
     package init() {}
 
     package func validate() throws {
@@ -41,17 +50,22 @@ package struct APIKeysCreateCommand: AsyncParsableCommand {
     package func run() async throws {
         let scopes = try APIKeyRules.scopes(scopes)
         try await OperatorDatabase.with(options) { place in
+            let now = place.now
+            let end = expires?.moment(at: now)
+            if let end, end <= now { throw CommandFailure.usage("--expires is over already: \(end.rfc3339).") }
             let token = APIKeyToken.make(random: place.random)
-            let key = APIKey(id: place.identifiers.make(), name: name, scopes: scopes, createdAt: place.now)
+            let key = APIKey(
+                id: place.identifiers.make(), name: name, scopes: scopes, createdAt: now, expiresAt: end)
             try await place.database.createAPIKey(key, hash: token.hash)
             if output.json {
                 try CommandOutput.json { APIKeyDocument.write(key, token: token, to: &$0) }
             } else {
                 try CommandOutput.line(token.reveal())
             }
+            let life = end.map { " It is taken until \($0.rfc3339)." } ?? ""
             CommandOutput.remark(
                 "\(key.id): keep the key now; it is not shown again, and the database does not hold it. "
-                    + "Revoke it with bramley api-keys revoke \(key.id).")
+                    + "Revoke it with bramley api-keys revoke \(key.id)." + life)
         }
     }
 }
@@ -59,34 +73,52 @@ package struct APIKeysCreateCommand: AsyncParsableCommand {
 /// `bramley api-keys list`
 package struct APIKeysListCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "All keys, revoked ones included, oldest first. Never their secrets.")
+        commandName: "list", abstract: "All keys, revoked and expired ones included, oldest first. Never their secrets."
+    )
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
+    @OptionGroup package var page: PageOptions
+
+    @Flag(help: "Only those that are not revoked.")
+    package var active = false
+
+    @Option(help: ArgumentHelp("Only those that allow this.", valueName: "scope"))
+    package var scope: String?
 
     package init() {}
 
+    package func validate() throws {
+        if let scope { _ = try APIKeyRules.scopes(scope) }
+    }
+
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let keys = try await place.database.apiKeys()
-            if output.json {
-                try CommandOutput.jsonList(keys, next: nil) { APIKeyDocument.write($0, to: &$1) }
-                return
+            let scopes = try scope.map(APIKeyRules.scopes) ?? []
+            let keys = try await place.database.apiKeys().filter { key in
+                (!active || key.revokedAt == nil) && scopes.allSatisfy(key.scopes.contains)
             }
             let style = CommandOutput.tableStyle
-            try CommandOutput.table(
-                TextTable(
+            let list = CommandList<APIKey>(
+                [
+                    .init("ID"), .init("NAME", flexible: true), .init("SCOPES", flexible: true), .init("CREATED"),
+                    .init("LAST USED"), .init("EXPIRES"), .init("REVOKED"),
+                ],
+                empty: "No keys.",
+                row: { key in
                     [
-                        .init("ID"), .init("NAME", flexible: true), .init("SCOPES", flexible: true), .init("CREATED"),
-                        .init("LAST USED"), .init("REVOKED"),
-                    ],
-                    rows: keys.map { key in
-                        [
-                            key.id.rawValue, key.name, key.scopes.map(\.rawValue).joined(separator: ","),
-                            key.createdAt.shown(style), key.lastUsedAt?.shown(style), key.revokedAt?.shown(style),
-                        ]
-                    }))
-            if keys.isEmpty { CommandOutput.hint("No keys.") }
+                        key.id.rawValue, key.name, key.scopes.map(\.rawValue).joined(separator: ","),
+                        key.createdAt.shown(style), key.lastUsedAt?.shown(style), key.expiresAt?.shown(style),
+                        key.revokedAt?.shown(style),
+                    ]
+                }, document: { APIKeyDocument.write($0, to: &$1) })
+            try await list.show(page, json: output.json) { after, limit in
+                let start =
+                    after.flatMap { place in keys.firstIndex { $0.id.rawValue == place.id } }.map { $0 + 1 } ?? 0
+                let items = Array(keys[start...].prefix(limit))
+                let last = start + items.count < keys.count ? items.last : nil
+                return (items, last.map { CommandCursor.encode($0.createdAt, $0.id.rawValue) })
+            }
         }
     }
 }
@@ -157,5 +189,19 @@ package enum APIKeyRules {
             return scope
         }
         return APIScope.allCases.filter(named.contains)
+    }
+}
+
+/// Until when a key lives: a moment, or how long from now.
+package struct ExpiryArgument: Hashable, Sendable, ExpressibleByArgument {
+    private let argument: MomentArgument
+
+    package init?(argument: String) {
+        guard let moment = MomentArgument(argument: argument) else { return nil }
+        self.argument = moment
+    }
+
+    package func moment(at now: Timestamp) -> Timestamp {
+        argument.secondsAgo.map { now.adding(seconds: $0) } ?? argument.moment(at: now)
     }
 }

@@ -1,5 +1,6 @@
 package import ArgumentParser
 internal import Coding
+internal import Crypto
 internal import Logging
 package import RelyingParty
 internal import Storage
@@ -39,27 +40,40 @@ package struct AssertionRotateCommand: AsyncParsableCommand {
             if output.json {
                 try CommandOutput.json { writer in
                     writer.beginObject()
-                    writer.member("kid", next.keyID)
-                    writer.member("signsFrom", next.signsFrom)
+                    writer.member("kid", next.first?.keyID)
+                    writer.member("signsFrom", next.first?.signsFrom)
+                    writer.name("keys")
+                    writer.beginArray()
+                    for key in next {
+                        writer.beginObject()
+                        writer.member("kid", key.keyID)
+                        writer.member("algorithm", key.algorithm.rawValue)
+                        writer.member("signsFrom", key.signsFrom)
+                        writer.endObject()
+                    }
+                    writer.endArray()
                     writer.endObject()
                 }
             } else {
-                try CommandOutput.line("\(next.keyID) signs from \(next.signsFrom.rfc3339)")
+                for key in next {
+                    try CommandOutput.line(
+                        "\(key.keyID) signs \(key.algorithm.rawValue) from \(key.signsFrom.rfc3339)")
+                }
             }
         }
     }
 
-    /// - Returns: the key that signs next.
-    package static func rotate(_ place: OperatorDatabase, revoking: Bool) async throws -> SigningKeyRecord {
-        guard place.configuration.assertion.audience != nil else {
+    /// - Returns: the key that signs next, for each algorithm; never empty.
+    package static func rotate(_ place: OperatorDatabase, revoking: Bool) async throws -> [SigningKeyRecord] {
+        let algorithms = place.configuration.assertionAlgorithms
+        guard !algorithms.isEmpty else {
             throw CommandFailure("There are no signing keys: assertion.audience is not given.")
         }
         let keys = SigningKeys(
-            store: place.database, keyring: place.keyring, clock: SystemClock(),
+            store: place.database, keyring: place.keyring, algorithms: algorithms, clock: SystemClock(),
             logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
-        guard let next = try await keys.rotate(revoking: revoking) else {
-            throw CommandFailure("No signing key was made.")
-        }
+        let next = try await keys.rotate(revoking: revoking)
+        guard next.count == algorithms.count else { throw CommandFailure("No signing key was made.") }
         return next
     }
 }

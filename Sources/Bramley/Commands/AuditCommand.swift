@@ -18,7 +18,7 @@ package struct AuditListCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "list", abstract: "The audit log, newest first.",
         discussion: """
-            No line names a person. Those about one are found by the person's id, also after they were deleted, as long as \
+            No line names anybody who signs in. Those about one are found by the person's id, also after they were deleted, as long as \
             the sealing key they were written under is listed.
             """)
 
@@ -26,8 +26,8 @@ package struct AuditListCommand: AsyncParsableCommand {
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var page: PageOptions
 
-    @Option(help: ArgumentHelp("Only about this person, deleted or not.", valueName: "id"))
-    package var user: UserID?
+    @Option(help: ArgumentHelp("Only about this person. Who was deleted is found by id.", valueName: "person"))
+    package var user: UserReference?
 
     @Option(help: ArgumentHelp("Only of this type; may be given several times.", valueName: "type"))
     package var type: [AuditEntry.Kind] = []
@@ -44,35 +44,36 @@ package struct AuditListCommand: AsyncParsableCommand {
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let filter = AuditFilter(
-                kinds: Set(type), user: user, since: since?.moment(at: place.now), until: until?.moment(at: place.now))
-            let (before, limit) = (page.place.flatMap { Int64($0.id) }, page.limit)
-            // A search by person reads the whole log.
-            let found = try await ProgressLine.during("searching the audit log") {
-                try await place.database.auditLog(filter, before: before, limit: limit)
-            }
-            let last = found.items.last
-            let next = found.next.map { CommandCursor.encode(last?.time ?? place.now, String($0)) }
-            if output.json {
-                try CommandOutput.jsonList(found.items, next: next) { AuditDocument.write($0, to: &$1) }
-                return
-            }
+                kinds: Set(type), user: try await user?.id(in: place), since: since?.moment(at: place.now),
+                until: until?.moment(at: place.now))
             let style = CommandOutput.tableStyle
-            try CommandOutput.table(
-                TextTable(
+            let list = CommandList<AuditEntry>(
+                [
+                    .init("TIME"), .init("TYPE"), .init("BY", flexible: true), .init("REASON", flexible: true),
+                    .init("OBJECT", flexible: true), .init("FROM", optional: true),
+                    .init("SUBJECT", optional: true),
+                ],
+                empty: "None.",
+                row: { line in
                     [
-                        .init("TIME"), .init("TYPE"), .init("BY"), .init("REASON", flexible: true),
-                        .init("OBJECT", flexible: true), .init("FROM", optional: true),
-                        .init("SUBJECT", optional: true),
-                    ],
-                    rows: found.items.map { line in
-                        [
-                            line.time.shown(style), line.kind.rawValue, line.apiKey?.rawValue ?? line.actor.rawValue,
-                            line.reason, line.object, line.network, line.subject.map(Hexadecimal.encode),
-                        ]
-                    }))
-            if found.items.isEmpty { CommandOutput.hint("None.") }
-            page.hint(next: next)
+                        line.time.shown(style), line.kind.rawValue, Self.actor(line), line.reason, line.object,
+                        line.network, line.subject.map(Hexadecimal.encode),
+                    ]
+                }, document: AuditDocument.write)
+            try await list.show(page, json: output.json) { after, limit in
+                // A search by person reads the whole log.
+                let found = try await ProgressLine.during("searching the audit log") {
+                    try await place.database.auditLog(filter, before: after.flatMap { Int64($0.id) }, limit: limit)
+                }
+                let last = found.items.last?.time ?? place.now
+                return (found.items, found.next.map { CommandCursor.encode(last, String($0)) })
+            }
         }
+    }
+
+    /// `operator root (sudo: ann)`, the id of an API key, or one word.
+    private static func actor(_ line: AuditEntry) -> String {
+        line.apiKey?.rawValue ?? line.account.map { "\(line.actor.rawValue) \($0)" } ?? line.actor.rawValue
     }
 }
 
@@ -83,6 +84,7 @@ enum AuditDocument {
         writer.member("time", line.time)
         writer.member("type", line.kind.rawValue)
         writer.member("actor", line.actor.rawValue)
+        writer.member("account", line.account)
         writer.member("apiKey", line.apiKey?.rawValue)
         writer.member("network", line.network)
         writer.member("subject", line.subject.map(Hexadecimal.encode))
@@ -102,6 +104,9 @@ package struct MomentArgument: Hashable, Sendable, ExpressibleByArgument {
     }
 
     private let form: Form
+
+    /// How many seconds ago; nil for a moment that is named.
+    var secondsAgo: Int64? { if case .ago(let seconds) = form { seconds } else { nil } }
 
     package init?(argument: String) {
         if let ago = argument.wholeMatch(of: /([0-9]{1,6})([mhd])/) {

@@ -26,7 +26,7 @@ package struct BackupCommand: AsyncParsableCommand {
     package func run() async throws {
         try await CommandRun.reporting {
             Files.keepNewFilesPrivate()
-            let directory = try ConfigurationLoader.load(options.input).configuration.storage.directory
+            let directory = try ConfigurationLoader.loadDatabase(options.input).storage.directory
             let (file, force) = (file, force)
             let report = try await Interruption.cancelling {
                 try await Self.backup(directory, to: file, replacing: force, clock: SystemClock())

@@ -33,13 +33,17 @@ package struct CheckCommand: AsyncParsableCommand {
         }
     }
 
-    /// What an operator wants to read when all is well: the warnings, and what Apple's portal must be told.
+    /// What an operator wants to read when it holds: the warnings, and what Apple's portal must be told.
     package static func summary(of loaded: LoadedConfiguration) -> [String] {
         var lines = loaded.warnings.map(\.description)
         let configuration = loaded.configuration
-        lines.append("The configuration is good.")
+        switch loaded.warnings.count {
+        case 0: lines.append("The configuration is good.")
+        case let count:
+            lines.append("The configuration can be used, with \(count) warning\(count == 1 ? "" : "s") above.")
+        }
         lines.append("  pages are in            \(configuration.pages.locales.joined(separator: ", "))")
-        lines.append("  visitors come to        \(configuration.publicURL.text)")
+        lines.append("  visitors come to        \(configuration.publicURL.absolute)")
         if let leaf = configuration.server.tls.flatMap({ try? CertificateChain(pem: $0.certificate) })?.leaf {
             let end = Timestamp(seconds: leaf.notAfter).rfc3339
             lines.append("  TLS is here             for \(leaf.names.joined(separator: ", ")), until \(end)")
@@ -50,10 +54,12 @@ package struct CheckCommand: AsyncParsableCommand {
         if let rules = configuration.forwardAuth.rules?.rules {
             lines.append("  access rules            \(rules.count); elsewhere whoever is signed in")
         }
-        if configuration.assertion.audience != nil {
-            lines.append("  keys of assertions at   \(configuration.publicURL.text)/.well-known/jwks.json")
+        if !configuration.assertion.audiences.isEmpty {
+            lines.append("  keys of assertions at   \(configuration.publicURL.absolute)/.well-known/jwks.json")
         }
-        for url in configuration.webhooks?.urls ?? [] { lines.append("  events go to            \(url)") }
+        for endpoint in configuration.webhooks?.endpoints ?? [] {
+            lines.append("  events go to            \(endpoint.url)")
+        }
         return lines + [""] + PortalValues(configuration).lines
     }
 }

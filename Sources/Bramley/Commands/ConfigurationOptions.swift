@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// What `serve` and `check` take alike.
 package struct ConfigurationOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The configuration file. (default: config.json)", valueName: "file"))
+    @Option(help: ArgumentHelp(ConfigurationLoader.pathHelp, valueName: "file"))
     package var config: String?
 
     @Flag(

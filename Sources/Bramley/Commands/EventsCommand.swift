@@ -41,8 +41,8 @@ package struct EventsTailCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Only of this type; may be given several times.", valueName: "type"))
     package var type: [JournalEntry.Kind] = []
 
-    @Option(help: ArgumentHelp("Only about this person.", valueName: "id"))
-    package var user: UserID?
+    @Option(help: ArgumentHelp("Only about this person. Who was deleted is found by id.", valueName: "person"))
+    package var user: UserReference?
 
     package init() {}
 
@@ -59,7 +59,7 @@ package struct EventsTailCommand: AsyncParsableCommand {
     }
 
     private func show(_ place: OperatorDatabase) async throws {
-        let filter = JournalFilter(kinds: Set(type), user: user)
+        let filter = JournalFilter(kinds: Set(type), user: try await user?.id(in: place))
         var position: JournalPosition
         if let after {
             guard let found = try await place.database.position(of: after) else {

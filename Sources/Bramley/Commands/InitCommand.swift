@@ -81,6 +81,16 @@ package struct InitCommand: AsyncParsableCommand {
         help: ArgumentHelp("Addresses of the reverse proxies in front, comma-separated.", valueName: "addresses"))
     package var trustedProxies: String?
 
+    @Option(
+        name: Self.names("--cookie-domain", "--sessions-cookie-domain"),
+        help: ArgumentHelp("A parent domain whose other hosts share the session cookie.", valueName: "domain"))
+    package var cookieDomain: String?
+
+    @Option(
+        name: Self.names("--return-origins", "--login-allowed-return-origins"),
+        help: ArgumentHelp("Other origins to return to after signing in, comma-separated.", valueName: "origins"))
+    package var returnOrigins: String?
+
     @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Any other key as a flag.", valueName: "--key value"))
     package var keys: [String] = []
 
@@ -96,11 +106,16 @@ package struct InitCommand: AsyncParsableCommand {
             do throws(SetupFailure) {
                 lines = try Setup(self).run()
             } catch {
-                Self.say(error.description + "\n")
+                Self.say(Self.fitted(error.description, to: .error) + "\n")
                 throw ExitCode(1)
             }
-            try CommandOutput.line(lines.joined(separator: "\n"))
+            try CommandOutput.line(Self.fitted(lines.joined(separator: "\n"), to: .output))
         }
+    }
+
+    /// As wide as the terminal, 80 columns when it does not say; unchanged for a file or a pipe.
+    private static func fitted(_ text: String, to stream: StandardStream) -> String {
+        stream.isTerminal ? TerminalText.wrapped(text.replacing("`", with: ""), to: stream.columns ?? 80) : text
     }
 
     /// To standard error, so that standard output holds the result alone.
@@ -126,13 +141,14 @@ package struct InitCommand: AsyncParsableCommand {
                 // What was given and is wrong is told before anything is asked.
                 try refuse(draft.problems.filter { $0.severity == .error && $0.source != nil })
                 let dialogue = SetupDialogue(
-                    surroundings: .init(keyFiles: Self.keyFiles()), readLine: { Swift.readLine() }, write: say)
+                    surroundings: .init(keyFiles: Self.keyFiles()), readLine: { Swift.readLine() }, write: say,
+                    width: StandardStream.error.columns ?? 80)
                 try dialogue.complete(&draft)
             } else if let question = SetupQuestion.all.first(where: { $0.key.name == "apple.keyID" }) {
                 draft[question.key] = draft[question.key] ?? draft.keyIDOfFile
             }
             try refuse(draft.problems.filter { $0.severity == .error })
-            return try write(draft.document)
+            return try write(draft.document(at: output.path))
         }
 
         private func write(_ document: JSONObject) throws(SetupFailure) -> [String] {
@@ -179,7 +195,8 @@ package struct InitCommand: AsyncParsableCommand {
             "apple.privateKeyFile": privateKeyFile, "apple.keyID": keyID, "apple.bundleIDs": bundleIDs,
             "apple.scopes": scopes, "access.signUp": signUp, "site.name": siteName,
             "server.certificateFile": certificateFile, "server.privateKeyFile": certificateKeyFile,
-            "server.trustedProxies": trustedProxies,
+            "server.trustedProxies": trustedProxies, "sessions.cookieDomain": cookieDomain,
+            "login.allowedReturnOrigins": returnOrigins,
         ]
         for (name, text) in given {
             if let key = ConfigurationTable.byName[name], let text { draft[key] = text }

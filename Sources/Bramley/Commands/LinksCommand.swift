@@ -32,32 +32,28 @@ package struct LinksListCommand: AsyncParsableCommand {
 
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let after = page.place.map { (createdAt: $0.moment, key: LinkKey(unchecked: $0.id)) }
-            // One more than asked for tells whether there is another page.
-            let found = try await place.database.links(in: Set(state), after: after, limit: page.limit + 1)
-            let links = Array(found.prefix(page.limit))
-            let next =
-                found.count > page.limit ? links.last.map { CommandCursor.encode($0.createdAt, $0.key.rawValue) } : nil
-            if output.json {
-                try CommandOutput.jsonList(links, next: next) { LinkDocument.write($0, to: &$1) }
-                return
-            }
             let style = CommandOutput.tableStyle
-            try CommandOutput.table(
-                TextTable(
+            let list = CommandList<Link>(
+                [
+                    .init("ID"), .init("KIND"), .init("STATE"), .init("USER"), .init("BEGUN"),
+                    .init("NEXT", optional: true), .init("ATTEMPTS", optional: true), .init("WHY", flexible: true),
+                ],
+                empty: "There are none.",
+                row: { link in
                     [
-                        .init("ID"), .init("KIND"), .init("STATE"), .init("USER"), .init("BEGUN"),
-                        .init("NEXT", optional: true), .init("ATTEMPTS", optional: true), .init("WHY"),
-                    ],
-                    rows: links.map { link in
-                        [
-                            link.key.rawValue, link.kind.rawValue, Self.shown(link, at: place.now), link.user?.rawValue,
-                            link.createdAt.shown(style), link.nextAttemptAt?.shown(style), String(link.attempts),
-                            link.failure,
-                        ]
-                    }))
-            if links.isEmpty { CommandOutput.hint("There are none.") }
-            page.hint(next: next)
+                        link.key.rawValue, link.kind.rawValue, Self.shown(link, at: place.now), link.user?.rawValue,
+                        link.createdAt.shown(style), link.nextAttemptAt?.shown(style), String(link.attempts),
+                        link.failure,
+                    ]
+                }, document: LinkDocument.write)
+            try await list.show(page, json: output.json) { after, limit in
+                let after = after.map { (createdAt: $0.moment, key: LinkKey(unchecked: $0.id)) }
+                // One more than asked for tells whether there is another page.
+                let found = try await place.database.links(in: Set(state), after: after, limit: limit + 1)
+                let links = Array(found.prefix(limit))
+                let last = found.count > limit ? links.last : nil
+                return (links, last.map { CommandCursor.encode($0.createdAt, $0.key.rawValue) })
+            }
         }
     }
 }
@@ -89,7 +85,7 @@ package struct LinksRetryCommand: AsyncParsableCommand {
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let count = try await place.database.retryConversions(id, at: place.now)
-            if let id, count == 0 { throw CommandFailure("\(id) waits for no answer of the application.") }
+            if let id, count == 0 { throw CommandFailure("\(id) has no pending request to the application.") }
             if output.json {
                 try CommandOutput.json { writer in
                     writer.beginObject()

@@ -32,28 +32,24 @@ package struct NotificationsListCommand: AsyncParsableCommand {
 
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let after = page.place.map { NotificationCursor(receivedAt: $0.moment, id: $0.id) }
-            let found = try await place.database.notifications(outcome: outcome, after: after, limit: page.limit)
-            let next = found.next.map { CommandCursor.encode($0.receivedAt, $0.id) }
-            if output.json {
-                try CommandOutput.jsonList(found.items, next: next) { NotificationDocument.write($0, to: &$1) }
-                return
-            }
             let style = CommandOutput.tableStyle
-            try CommandOutput.table(
-                TextTable(
+            let list = CommandList<RecordedNotification>(
+                [
+                    .init("JTI"), .init("TYPE"), .init("OUTCOME"), .init("RECEIVED"),
+                    .init("EVENT TIME", optional: true), .init("SUBJECT", flexible: true, optional: true),
+                ],
+                empty: "None.",
+                row: { item in
                     [
-                        .init("JTI"), .init("TYPE"), .init("OUTCOME"), .init("RECEIVED"),
-                        .init("EVENT TIME", optional: true), .init("SUBJECT", flexible: true, optional: true),
-                    ],
-                    rows: found.items.map { item in
-                        [
-                            item.id, item.type, item.outcome.rawValue, item.receivedAt.shown(style),
-                            item.eventTime.shown(style), item.subject?.rawValue,
-                        ]
-                    }))
-            if found.items.isEmpty { CommandOutput.hint("None.") }
-            page.hint(next: next)
+                        item.id, item.type, item.outcome.rawValue, item.receivedAt.shown(style),
+                        item.eventTime.shown(style), item.subject?.rawValue,
+                    ]
+                }, document: { NotificationDocument.write($0, to: &$1) })
+            try await list.show(page, json: output.json) { after, limit in
+                let after = after.map { NotificationCursor(receivedAt: $0.moment, id: $0.id) }
+                let found = try await place.database.notifications(outcome: outcome, after: after, limit: limit)
+                return (found.items, found.next.map { CommandCursor.encode($0.receivedAt, $0.id) })
+            }
         }
     }
 }

@@ -29,7 +29,7 @@ package struct RestoreCommand: AsyncParsableCommand {
     package func run() async throws {
         try await CommandRun.reporting {
             Files.keepNewFilesPrivate()
-            let configuration = try ConfigurationLoader.load(options.input).configuration
+            let configuration = try ConfigurationLoader.loadDatabase(options.input)
             let file = file
             let start = ContinuousClock.now
             let restore = try await Interruption.cancelling {

@@ -1,5 +1,6 @@
 package import ArgumentParser
 import Logging
+internal import Sockets
 
 /// `bramley serve`
 package struct ServeCommand: AsyncParsableCommand {
@@ -18,11 +19,19 @@ package struct ServeCommand: AsyncParsableCommand {
             throw error.report()
         }
         let log = loaded.configuration.log
-        let sink = StandardError(notice: { lost in
+        let output = StandardError(notice: { lost in
             LineLogHandler.line(
                 .warning, "lines of the log could not be written", ["count": "\(lost)"], label: "bramley",
                 format: log.format, at: SystemClock().now())
         })
+        let prompt = PromptStandardError()
+        let sink: LogQueue
+        do throws(SystemError) {
+            sink = try LogQueue(output, direct: prompt?.write)
+        } catch {
+            CommandOutput.remark("error: The thread that writes the log cannot be started: \(error).")
+            throw ExitCode(1)
+        }
         let logger = Logger(label: "bramley") { label in
             LineLogHandler(
                 label: label, level: log.level, format: log.format, sink: sink, now: { SystemClock().now() })
@@ -33,10 +42,13 @@ package struct ServeCommand: AsyncParsableCommand {
         do {
             try await Server.run(
                 configuration: loaded.configuration, readFrom: input,
-                program: ProgramStart(environment: input.environment), logger: logger)
+                program: ProgramStart(environment: input.environment), logger: logger,
+                lostLogLines: { sink.lostLines })
         } catch {
             logger.critical("bramley cannot serve", metadata: ["cause": "\(error)"])
+            await sink.flush()
             throw ExitCode(1)
         }
+        await sink.flush()
     }
 }

@@ -16,10 +16,11 @@ package struct SessionsCommand: AsyncParsableCommand {
 /// Sessions as tables show them. What a browser says of itself, whole, is in the JSON.
 struct SessionRows {
     static let ofAll: [TextTable.Column] = [
-        .init("ID"), .init("USER"), .init("ADDRESS", optional: true), .init("DEVICE", flexible: true), .init("SEEN"),
+        .init("ID"), .init("USER"), .init("NAME", flexible: true), .init("EMAIL", flexible: true),
+        .init("DEVICE", flexible: true), .init("SEEN"), .init("ADDRESS", optional: true),
         .init("CREATED", optional: true), .init("KIND", optional: true),
     ]
-    static let ofOne = ofAll.filter { $0.title != "USER" }
+    static let ofOne = ofAll.filter { !["USER", "NAME", "EMAIL"].contains($0.title) }
 
     private let names = DeviceNames()
     private let now: Timestamp
@@ -30,18 +31,21 @@ struct SessionRows {
         self.style = style
     }
 
-    func row(_ session: Session) -> [String?] {
-        [
-            session.id.rawValue, session.user.rawValue, session.device.address, names.text(of: session),
-            style == .piped ? session.lastSeenAt.shown(style) : session.lastSeenAt.age(at: now),
-            session.createdAt.shown(style), session.kind.rawValue,
-        ]
+    /// - Parameter user: whose it is; nil when they were deleted a moment ago.
+    func row(_ session: Session, of user: User?) -> [String?] {
+        [session.id.rawValue, session.user.rawValue, user.flatMap(UserRows.name), user?.email?.address] + rest(session)
     }
 
     func rowOfOne(_ session: Session) -> [String?] {
-        var row = row(session)
-        row.remove(at: 1)
-        return row
+        [session.id.rawValue] + rest(session)
+    }
+
+    private func rest(_ session: Session) -> [String?] {
+        [
+            names.text(of: session),
+            style == .piped ? session.lastSeenAt.shown(style) : session.lastSeenAt.age(at: now),
+            session.device.address, session.createdAt.shown(style), session.kind.rawValue,
+        ]
     }
 }
 
@@ -54,25 +58,32 @@ package struct SessionsListCommand: AsyncParsableCommand {
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var page: PageOptions
 
-    @Option(help: ArgumentHelp("Only this person's.", valueName: "id"))
-    package var user: UserID?
+    @Option(help: ArgumentHelp("Only this person's. \(UserReference.help)", valueName: "person"))
+    package var user: UserReference?
 
     package init() {}
 
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let after = page.place.map { SessionCursor(createdAt: $0.moment, id: SessionID(unchecked: $0.id)) }
-            let sessions = try await place.database.sessions(
-                of: user, after: after, limit: page.limit, at: place.now)
-            let next = sessions.next.map { CommandCursor.encode($0.createdAt, $0.id.rawValue) }
-            if output.json {
-                try CommandOutput.jsonList(sessions.items, next: next) { SessionDocument.writeWithUser($0, to: &$1) }
-                return
-            }
+            let user = try await user?.id(in: place)
             let rows = SessionRows(at: place.now, CommandOutput.tableStyle)
-            try CommandOutput.table(TextTable(SessionRows.ofAll, rows: sessions.items.map(rows.row)))
-            if sessions.items.isEmpty { CommandOutput.hint("Nobody is signed in.") }
-            page.hint(next: next)
+            let list = CommandList<(session: Session, user: User?)>(
+                SessionRows.ofAll, empty: "Nobody is signed in.", row: { rows.row($0.session, of: $0.user) },
+                document: { item, writer in
+                    SessionDocument.writeWithUser(
+                        item.session, name: item.user.flatMap(UserRows.name), email: item.user?.email?.address,
+                        to: &writer)
+                })
+            try await list.show(page, json: output.json) { after, limit in
+                let after = after.map { SessionCursor(createdAt: $0.moment, id: SessionID(unchecked: $0.id)) }
+                let found = try await place.database.sessions(of: user, after: after, limit: limit, at: place.now)
+                var people: [UserID: User] = [:]
+                for id in Set(found.items.map(\.user)) { people[id] = try await place.database.user(id) }
+                return (
+                    found.items.map { ($0, people[$0.user]) },
+                    found.next.map { CommandCursor.encode($0.createdAt, $0.id.rawValue) }
+                )
+            }
         }
     }
 }
@@ -81,7 +92,7 @@ package struct SessionsListCommand: AsyncParsableCommand {
 package struct SessionsRevokeCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "revoke", abstract: "Sign out: some sessions, one person's, or everybody's.",
-        discussion: "A running server refuses them within a second. Everybody's are ended after a question.")
+        discussion: "A running server refuses them within a second. Ending all sessions asks for confirmation.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
@@ -90,8 +101,8 @@ package struct SessionsRevokeCommand: AsyncParsableCommand {
     @Argument(help: "ses_…, one or several.")
     package var ids: [SessionID] = []
 
-    @Option(help: ArgumentHelp("All of this person's.", valueName: "id"))
-    package var user: UserID?
+    @Option(help: ArgumentHelp("All of this person's. \(UserReference.help)", valueName: "person"))
+    package var user: UserReference?
 
     @Flag(help: "Everybody's.")
     package var all = false
@@ -130,8 +141,11 @@ package struct SessionsRevokeCommand: AsyncParsableCommand {
             return (count, 0)
         }
         if let user {
-            guard try await place.database.user(user) != nil else { throw CommandFailure("There is no user \(user).") }
-            return (try await place.database.endSessions(of: user, except: nil, cause: cause, at: place.now), 0)
+            let finding = try await user.find(in: place)
+            try confirmation.confirm([finding], "will be signed out")
+            return (
+                try await place.database.endSessions(of: finding.user.id, except: nil, cause: cause, at: place.now), 0
+            )
         }
         var revoked = 0
         for id in ids {

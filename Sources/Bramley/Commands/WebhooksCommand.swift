@@ -1,13 +1,16 @@
 package import ArgumentParser
 internal import Coding
+internal import Logging
 internal import RelyingParty
+internal import Sockets
 internal import Storage
+internal import Web
 
 /// `bramley webhooks`
 package struct WebhooksCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "webhooks", abstract: "Events on their way to applications.",
-        subcommands: [WebhooksListCommand.self, WebhooksRetryCommand.self])
+        subcommands: [WebhooksListCommand.self, WebhooksRetryCommand.self, WebhooksTestCommand.self])
 
     package init() {}
 }
@@ -18,30 +21,58 @@ package struct WebhooksListCommand: AsyncParsableCommand {
         commandName: "list",
         abstract: "The endpoints: what waits, since when, how the last attempts went, and what was given up.")
 
-    /// The most dead letters shown, the newest.
-    private static let limit = 1_000
-
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
     @Flag(help: "The dead letters one by one instead, the newest first.")
     package var dead = false
 
+    @Option(help: ArgumentHelp("Maximum number of rows, 1 to \(PageOptions.maximum).", valueName: "count"))
+    package var limit = 50
+
+    @Flag(help: "Every row, whatever --limit says.")
+    package var all = false
+
+    @Option(help: ArgumentHelp("Only this endpoint.", valueName: "url"))
+    package var endpoint: String?
+
     package init() {}
+
+    package func validate() throws {
+        guard (1...PageOptions.maximum).contains(limit) else {
+            throw ValidationError("--limit is 1 to \(PageOptions.maximum).")
+        }
+    }
 
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
             if dead {
-                try show(try await place.database.deadWebhooks(limit: Self.limit))
+                try show(part(of: try await place.database.deadWebhooks(after: nil, limit: .max), at: \.url))
             } else {
-                try show(try await place.database.webhookEndpoints(), at: place.now)
+                try show(
+                    part(of: try await place.database.webhookEndpoints(), at: \.url),
+                    place.configuration.webhookKinds, at: place.now)
             }
         }
     }
 
-    private func show(_ endpoints: [WebhookEndpoint], at now: Timestamp) throws {
+    /// Those of the endpoint, as many as are wanted; says so where there are more.
+    private func part<Item>(of items: [Item], at url: KeyPath<Item, String>) -> [Item] {
+        let wanted = items.filter { item in
+            endpoint.map { WebhookEndpoint.isNamed(item[keyPath: url], $0) } ?? true
+        }
+        guard !all, wanted.count > limit else { return wanted }
+        CommandOutput.remark("There are more: \(wanted.count) in all; add --all.")
+        return Array(wanted.prefix(limit))
+    }
+
+    private func show(
+        _ endpoints: [WebhookEndpoint], _ kinds: [String: Set<JournalEntry.Kind>], at now: Timestamp
+    ) throws {
         if output.json {
-            try CommandOutput.jsonList(endpoints, next: nil) { WebhookDocument.write($0, at: now, to: &$1) }
+            try CommandOutput.jsonList(endpoints, next: nil) { endpoint, writer in
+                WebhookDocument.write(endpoint, kinds: kinds[endpoint.url], at: now, to: &writer)
+            }
             return
         }
         let style = CommandOutput.tableStyle
@@ -53,7 +84,8 @@ package struct WebhooksListCommand: AsyncParsableCommand {
                 ],
                 rows: endpoints.map { endpoint in
                     [
-                        endpoint.url, endpoint.state(at: now).rawValue, String(endpoint.backlog),
+                        WebhookEndpoint.name(of: endpoint.url), endpoint.state(at: now).rawValue,
+                        String(endpoint.backlog),
                         endpoint.oldest?.shown(style), String(endpoint.deadLetters),
                         endpoint.lastSuccessAt?.shown(style), endpoint.lastFailureAt?.shown(style),
                         // Beside "ok", the reason of a failure that is over reads like one of now.
@@ -81,7 +113,8 @@ package struct WebhooksListCommand: AsyncParsableCommand {
                 ],
                 rows: letters.map { letter in
                     [
-                        letter.entry.id.rawValue, letter.entry.kind.rawValue, letter.entry.user.rawValue, letter.url,
+                        letter.entry.id.rawValue, letter.entry.kind.rawValue, letter.entry.user.rawValue,
+                        WebhookEndpoint.name(of: letter.url),
                         String(letter.attempts), letter.diedAt.shown(style), letter.failure,
                     ]
                 }))
@@ -124,18 +157,22 @@ package struct WebhooksRetryCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let database = place.database
             let endpoints = try await database.webhookEndpoints()
-            let retry: WebhookRetry
+            let retries: [WebhookRetry]
             if let id {
-                retry = .event(EventID(unchecked: id))
+                retries = [.event(EventID(unchecked: id))]
             } else if let endpoint {
-                guard endpoints.contains(where: { $0.url.utf8.elementsEqual(endpoint.utf8) }) else {
-                    throw CommandFailure("There is no endpoint \(endpoint). bramley webhooks list shows them.")
+                // As it is configured, or as it is shown.
+                let named = endpoints.map(\.url).filter { WebhookEndpoint.isNamed($0, endpoint) }
+                guard !named.isEmpty else {
+                    let shown = WebhookEndpoint.name(of: endpoint)
+                    throw CommandFailure("There is no endpoint \(shown). bramley webhooks list shows them.")
                 }
-                retry = .endpoint(url: endpoint)
+                retries = named.map { .endpoint(url: $0) }
             } else {
-                retry = .allDead
+                retries = [.allDead]
             }
-            let count = try await database.retryWebhooks(retry, at: place.now)
+            var count = 0
+            for retry in retries { count += try await database.retryWebhooks(retry, at: place.now) }
             if let id, count == 0 { throw CommandFailure("No endpoint waits for \(id), and it is no dead letter.") }
             if output.json {
                 try CommandOutput.json { writer in
@@ -150,48 +187,67 @@ package struct WebhooksRetryCommand: AsyncParsableCommand {
     }
 }
 
-extension WebhookEndpoint {
-    enum State: String {
-        case ok, failing, paused, stopped
+/// `bramley webhooks test`
+package struct WebhooksTestCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "test",
+        abstract: "Send a test event to one endpoint now, and tell what it answered.",
+        discussion: """
+            The event has the type webhook.test and is signed as every event of this endpoint. It is in no journal, and is \
+            not sent again. The exit code is 1 when the endpoint did not take it.
+            """)
+
+    @OptionGroup package var options: OperatorOptions
+    @OptionGroup package var output: OutputOptions
+
+    @Argument(help: ArgumentHelp("An address of webhooks.url.", valueName: "url"))
+    package var url: String
+
+    package init() {}
+
+    package func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let whole = try ConfigurationLoader.load(options.input).configuration
+            let result = try await Self.test(url, whole, place)
+            try await place.database.note(
+                .webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: place.now)
+            let shown = WebhookEndpoint.name(of: url)
+            if output.json {
+                try CommandOutput.json { WebhookDocument.write(result, to: url, to: &$0) }
+            } else if result.failure == nil {
+                try CommandOutput.line("\(shown) took \(result.id) after \(result.milliseconds) ms")
+            }
+            if let failure = result.failure {
+                throw CommandFailure("\(shown) did not take \(result.id): \(failure).")
+            }
+        }
     }
 
-    /// One word for the whole.
-    func state(at now: Timestamp) -> State {
-        if stoppedAt != nil { return .stopped }
-        if let pausedUntil, now < pausedUntil { return .paused }
-        return failingSince == nil ? .ok : .failing
-    }
-}
-
-/// The queue as JSON.
-enum WebhookDocument {
-    static func write(_ endpoint: WebhookEndpoint, at now: Timestamp, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("url", endpoint.url)
-        writer.member("state", endpoint.state(at: now).rawValue)
-        writer.member("addedAt", endpoint.addedAt)
-        writer.member("waiting", Int64(endpoint.backlog))
-        writer.member("oldest", endpoint.oldest)
-        writer.member("deadLetters", Int64(endpoint.deadLetters))
-        writer.member("lastSuccessAt", endpoint.lastSuccessAt)
-        writer.member("lastFailureAt", endpoint.lastFailureAt)
-        writer.member("lastFailure", endpoint.lastFailure)
-        writer.member("failingSince", endpoint.failingSince)
-        writer.member("pausedUntil", endpoint.pausedUntil)
-        writer.member("stoppedAt", endpoint.stoppedAt)
-        writer.endObject()
-    }
-
-    static func write(_ letter: DeadWebhook, to writer: inout JSONWriter) {
-        writer.beginObject()
-        writer.member("url", letter.url)
-        writer.member("id", letter.entry.id.rawValue)
-        writer.member("type", letter.entry.kind.rawValue)
-        writer.member("time", letter.entry.time)
-        writer.member("user", letter.entry.user.rawValue)
-        writer.member("attempts", Int64(letter.attempts))
-        writer.member("failure", letter.failure)
-        writer.member("diedAt", letter.diedAt)
-        writer.endObject()
+    /// From this process, over a loop of its own.
+    private static func test(
+        _ url: String, _ configuration: Configuration, _ place: OperatorDatabase
+    ) async throws -> WebhookTestResult {
+        let unknown = CommandFailure(
+            "There is no endpoint \(WebhookEndpoint.name(of: url)). bramley webhooks list shows them.")
+        guard let settings = configuration.webhooks else { throw unknown }
+        let group = try EventLoopGroup(count: 1)
+        let endpoints = WebhookEndpoints(
+            targets: try settings.targets(logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+                .0,
+            directory: place.database,
+            sender: try WebhookTransport(configuration, group, clock: place.clock, isEnding: { false }),
+            clock: place.clock, random: place.random)
+        async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
+        let result: WebhookTestResult?
+        do {
+            result = try await endpoints.test(url)
+        } catch {
+            result = nil
+        }
+        group.beginDrain()
+        group.abort()
+        try await running
+        guard let result else { throw unknown }
+        return result
     }
 }

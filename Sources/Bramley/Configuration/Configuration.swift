@@ -11,13 +11,13 @@ package struct Configuration: Sendable {
     package var server: Server
     package var admin: Listener
     package var apple: Apple
-    package var login: Login
+    package var login: WebConfiguration.Login
     package var forwardAuth: ForwardAuth
     package var api: API
-    package var button: Button
-    package var site: Site
+    package var button: SignInButton
+    package var site: WebConfiguration.Site
     package var pages: Pages
-    package var sessions: Sessions
+    package var sessions: WebConfiguration.Sessions
     package var storage: Storage
     package var secrets: Secrets
     package var retention: RetentionPolicy
@@ -88,6 +88,10 @@ package struct Configuration: Sendable {
         package var upgradesPerMinute: Int
         /// Passwords that may be tried at one account in 15 minutes.
         package var upgradesPerAccount: Int
+        /// Login and link pages, attempts and callbacks of one address in a minute.
+        package var signInsPerMinute: Int
+        /// Exports of one address in a minute.
+        package var exportsPerMinute: Int
     }
 
     package struct Apple: Sendable {
@@ -109,7 +113,7 @@ package struct Configuration: Sendable {
         /// May hold `{locale}`.
         package var scriptURL: String
         package var nativeNonce: NativeNonce
-        package var onAccountDeleted: AccountDeletion
+        package var onAccountDeleted: AccountDeletionPolicy
         /// Whether any of the addresses above is not Apple's: what the database is stamped with.
         package var isSimulated: Bool
         /// Simulated on a publicURL that is not for tests, by the flag alone: every page says so.
@@ -124,84 +128,17 @@ package struct Configuration: Sendable {
         package var privateKeyFile: String?
     }
 
-    /// `apple.onAccountDeleted`.
-    package enum AccountDeletion: String, Sendable, CaseIterable {
-        case erase, disable
-    }
-
-    package struct Login: Sendable {
-        package var mode: LoginMode
-        package var allowedReturnOrigins: [String]
-        /// A path below publicURL, or an address on publicURL's or an allowed origin.
-        package var defaultReturnTo: String
-        /// Seconds, at most 600.
-        package var attemptLifetime: Int
-        package var passwordURL: String?
-        /// `passwordURL` is given then.
-        package var askExistingAccount: Bool
-    }
-
-    /// `login.mode`: how Apple's page opens.
-    package enum LoginMode: String, Sendable, CaseIterable {
-        case redirect, popup
-    }
-
     package struct ForwardAuth: Sendable {
-        package var style: ForwardStyle
+        package var style: OriginalRequest.Style
         /// Nil lets everybody in who is signed in.
         package var rules: AccessRules?
+        /// SHA-256 of their text.
+        package var digest: Digest256?
     }
 
     package struct API: Sendable {
         /// Exact origins whose pages may ask who is signed in (CORS).
         package var allowedOrigins: [String]
-    }
-
-    /// `forwardAuth.style`: `X-Forwarded-*` or `X-Original-*`.
-    package enum ForwardStyle: String, Sendable, CaseIterable {
-        case forwarded, original
-    }
-
-    /// Apple's button, in the words of its `data-` attributes.
-    package struct Button: Hashable, Sendable {
-        package typealias Color = SignInButton.Color
-        package typealias Label = SignInButton.Kind
-        package typealias Mode = SignInButton.Mode
-        package typealias LogoSize = SignInButton.LogoSize
-        package enum Length: Hashable, Sendable, CustomStringConvertible {
-            case pixels(Int)
-            case full
-
-            /// `280` or `100%`, as the attribute wants it.
-            package var description: String {
-                switch self {
-                case .pixels(let count): "\(count)"
-                case .full: "100%"
-                }
-            }
-        }
-
-        /// Nil follows the visitor's colour scheme.
-        package var color: Color?
-        package var label: Label
-        package var mode: Mode
-        package var border: Bool
-        /// Pixels, 0...50.
-        package var borderRadius: Int
-        package var width: Length
-        package var height: Length
-        /// Pixels, for `logoOnly`.
-        package var size: Int
-        package var logoSize: LogoSize
-        package var logoPosition: Int?
-        package var labelPosition: Int?
-    }
-
-    package struct Site: Hashable, Sendable {
-        package var name: String
-        package var logo: String?
-        package var privacyURL: String?
-        package var termsURL: String?
     }
 
     /// What pages are made of.
@@ -214,13 +151,8 @@ package struct Configuration: Sendable {
         package var files: [String: [UInt8]]
     }
 
-    package struct Sessions: Hashable, Sendable {
-        package var limits: SessionLimits
-        package var cookieDomain: String?
-    }
-
     package struct Storage: Hashable, Sendable {
-        /// Without trailing slash; relative to the working directory when not absolute.
+        /// Without trailing slash; a path of the file has begun at the file's folder.
         package var directory: String
     }
 
@@ -238,15 +170,25 @@ package struct Configuration: Sendable {
     }
 
     package struct Assertion: Hashable, Sendable {
-        /// `aud` of signed assertions; nil makes none.
-        package var audience: String?
+        /// Whom signed assertions are made for; none makes none.
+        package var audiences: [AssertionAudience]
+        /// Those that somebody needs keys of.
+        package var algorithms: [SigningAlgorithm] {
+            SigningAlgorithm.allCases.filter { algorithm in audiences.contains { $0.algorithm == algorithm } }
+        }
     }
 
     package struct Webhooks: Sendable {
-        /// At least one, each once.
-        package var urls: [String]
-        package var secrets: WebhookSecretSource
-        package var events: Set<JournalEntry.Kind>
+        /// At least one, each address once.
+        package var endpoints: [Endpoint]
+        package var urls: [String] { endpoints.map(\.url) }
+
+        package struct Endpoint: Sendable {
+            package var url: String
+            package var secrets: WebhookSecretSource
+            /// What is sent there.
+            package var events: Set<JournalEntry.Kind>
+        }
     }
 
     package struct Upgrade: Sendable {
@@ -266,24 +208,14 @@ package struct Configuration: Sendable {
     package struct Log: Hashable, Sendable {
         package var level: LogLevel
         package var format: LogFormat
-        package var requests: LogRequests
-        package var clients: LogClients
+        /// `log.requests` and `log.clients`.
+        package var access: WebConfiguration.AccessLog
     }
 }
 
 /// `log.level`, in swift-log's words.
 package enum LogLevel: String, Sendable, CaseIterable {
     case trace, debug, info, notice, warning, error, critical
-}
-
-/// `log.requests`: which requests have a line.
-package enum LogRequests: String, Sendable, CaseIterable {
-    case all, failures, none
-}
-
-/// `log.clients`: what the line of a request says of who asked.
-package enum LogClients: String, Sendable, CaseIterable {
-    case network, address, none
 }
 
 /// `log.format`.

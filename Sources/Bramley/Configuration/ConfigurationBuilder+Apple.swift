@@ -2,22 +2,26 @@ import Coding
 import Crypto
 import FoundationEssentials
 import RelyingParty
+import Web
 
 extension ConfigurationBuilder {
     func apple(_ publicURL: PublicURL?) -> Configuration.Apple? {
         let servicesID = clientID("apple.servicesID")
         let bundleIDs = bundleIDs(servicesID)
-        let teamID = tenCharacters(
-            "apple.teamID", "a Team ID",
-            "Copy it from Membership details in Apple's developer account, such as A1B2C3D4E5.")
+        let teamID = teamID()
         let keyID = tenCharacters(
             "apple.keyID", "a key ID", "Copy it from the name of the .p8 file: AuthKey_F6G7H8I9J0.p8 is F6G7H8I9J0.")
+        if let keyID, let teamID, keyID.isExactly(teamID) {
+            values.fail(
+                "apple.keyID", "is \(keyID.quoted), as apple.teamID is, and no key has the ID of its team.",
+                "Copy the key ID from the name of the .p8 file, and the Team ID from Membership details.")
+        }
         let key = privateKey()
         if let keyID { compareWithFileName(keyID, "apple.keyID", "apple.privateKeyFile") }
         let next = nextKey(keyID, key)
         let scopes = scopes()
         let addresses = appleAddresses(publicURL)
-        let deletion = values.choice("apple.onAccountDeleted", Configuration.AccountDeletion.self)
+        let deletion = values.choice("apple.onAccountDeleted", AccountDeletionPolicy.self)
         let nativeNonce = values.choice("apple.nativeNonce", NativeNonce.self)
         guard let servicesID, let bundleIDs, let teamID, let keyID, let key, let scopes, let addresses, let deletion,
             let nativeNonce
@@ -34,12 +38,18 @@ extension ConfigurationBuilder {
 
     // MARK: identifiers
 
-    private func clientID(_ key: String) -> String? {
+    func teamID() -> String? {
+        tenCharacters(
+            "apple.teamID", "a Team ID",
+            "Copy it from Membership details in Apple's developer account, such as A1B2C3D4E5.")
+    }
+
+    func clientID(_ key: String) -> String? {
         guard let text = values.text(key) else { return nil }
         return isClientID(text, key) ? text : nil
     }
 
-    private func bundleIDs(_ servicesID: String?) -> [String]? {
+    func bundleIDs(_ servicesID: String?) -> [String]? {
         guard let texts = values.list("apple.bundleIDs") else { return nil }
         guard texts.allSatisfy({ isClientID($0, "apple.bundleIDs") }) else { return nil }
         if let servicesID, texts.contains(servicesID) {
@@ -58,6 +68,13 @@ extension ConfigurationBuilder {
         }
         guard allowed, text.utf8.count <= 255 else {
             values.fail(key, "names \(text.quoted).", "Write letters, digits, - and . only, such as com.example.web.")
+            return false
+        }
+        // The portal shows App IDs as "A1B2C3D4E5.com.example.app (Prefix.Bundle ID)".
+        if let match = text.prefixMatch(of: /[A-Z0-9]{10}\./) {
+            values.fail(
+                key, "names \(text.quoted), which begins with a team's ID.",
+                "Write \(String(text[match.range.upperBound...]).quoted), without the prefix.")
             return false
         }
         return true
@@ -99,14 +116,14 @@ extension ConfigurationBuilder {
 
     // MARK: Apple's addresses
 
-    private struct AppleAddresses {
+    struct AppleAddresses {
         var issuers: [String]
         var endpoint: String
         var scriptURL: String
         var isSimulated: Bool
     }
 
-    private func appleAddresses(_ publicURL: PublicURL?) -> AppleAddresses? {
+    func appleAddresses(_ publicURL: PublicURL?) -> AppleAddresses? {
         let endpoint = values.text("apple.endpoint").flatMap { origin("apple.endpoint", $0) }
         let script = values.text("apple.scriptURL").flatMap { scriptAddress($0) }
         let issuers = issuers()
@@ -171,10 +188,11 @@ extension ConfigurationBuilder {
     }
 
     /// https, or http on this machine.
-    func secureAddress(_ key: String, _ text: String) -> WebAddress? {
-        guard let address = address(key, text) else { return nil }
+    func secureAddress(_ key: String, _ text: String, isEndpoint: Bool = false) -> WebAddress? {
+        guard let address = address(key, text, isEndpoint: isEndpoint) else { return nil }
         guard address.scheme == "https" || address.isLocal else {
-            values.fail(key, "\(text.quoted) is without TLS.", "Begin it with https://.")
+            let shown = isEndpoint ? WebhookEndpoint.name(of: text) : text
+            values.fail(key, "\(shown.quoted) is without TLS.", "Begin it with https://.")
             return nil
         }
         return address

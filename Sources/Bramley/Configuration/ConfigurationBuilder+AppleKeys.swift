@@ -60,13 +60,13 @@ extension ConfigurationBuilder {
         guard !refuseTwins(fileName, inlineName) else { return nil }
         if let file {
             return readSecret(fileName, file).flatMap { pem in
-                isP256(pem, key: fileName, subject: "\(file.quoted) holds") ? Secret(pem) : nil
+                isP256(pem, key: fileName, subject: "\(file.quoted) ") ? Secret(pem) : nil
             }
         }
         if let inline {
             // The environment cannot always carry line ends: \n is taken for one.
             let pem = inline.replacing("\\n", with: "\n")
-            return isP256(pem, key: inlineName, subject: "holds") ? Secret(pem) : nil
+            return isP256(pem, key: inlineName, subject: "") ? Secret(pem) : nil
         }
         return nil
     }
@@ -86,10 +86,9 @@ extension ConfigurationBuilder {
     }
 
     private func isP256(_ pem: String, key: String, subject: String) -> Bool {
-        if AppleKeyFile.isKey(pem) { return true }
+        guard let flaw = AppleKeyFile.flaw(in: pem) else { return true }
         values.fail(
-            key, "\(subject) no P-256 private key.",
-            "Use the .p8 as Apple gave it: it begins with -----BEGIN PRIVATE KEY-----.")
+            key, subject + flaw, "Use the .p8 as Apple gave it: it begins with -----BEGIN PRIVATE KEY-----.")
         return false
     }
 
@@ -113,8 +112,50 @@ enum AppleKeyFile {
         return String(match.1)
     }
 
-    /// Whether a text is such a key.
-    static func isKey(_ pem: String) -> Bool {
-        (try? P256PrivateKey(pem: pem)) != nil
+    /// What a text is that is no such key, as the end of a sentence about it; nil when it is one.
+    static func flaw(in pem: String) -> String? {
+        let error: KeyError
+        do throws(KeyError) {
+            _ = try P256PrivateKey(pem: pem)
+            return nil
+        } catch let thrown {
+            error = thrown
+        }
+        func has(_ labels: String...) -> Bool { labels.contains { pem.contains("-----BEGIN \($0)-----") } }
+        if pem.allSatisfy(\.isWhitespace) { return "is empty." }
+        if error == .encrypted { return "is encrypted with a password; Apple's keys are not." }
+        if has("RSA PRIVATE KEY") || algorithm(in: pem) == .rsa { return "is an RSA key; Apple's keys are P-256." }
+        let blocks = pem.ranges(of: "-----BEGIN ").count - pem.ranges(of: "-----BEGIN EC PARAMETERS-----").count
+        if blocks > 1 { return "holds more than one key or certificate." }
+        if has("PRIVATE KEY", "EC PRIVATE KEY") {
+            guard algorithm(in: pem) == nil, error != .wrongKind else {
+                return "is a private key of another kind; Apple's keys are P-256."
+            }
+            return "is a private key that is damaged or cut short."
+        }
+        if has("CERTIFICATE", "TRUSTED CERTIFICATE", "CERTIFICATE REQUEST") {
+            return "is a certificate, not a private key."
+        }
+        if has("PUBLIC KEY", "RSA PUBLIC KEY") || pem.hasPrefix("ssh-") || pem.hasPrefix("ecdsa-") {
+            return "is a public key, not a private one."
+        }
+        return "holds no P-256 private key."
+    }
+
+    private enum Algorithm {
+        case rsa, other
+    }
+
+    /// The algorithm that PKCS#8 names (RFC 5208 §5): its object identifier is within the first bytes.
+    private static func algorithm(in pem: String) -> Algorithm? {
+        let lines = pem.split(whereSeparator: \.isNewline)
+        guard let begin = lines.firstIndex(of: "-----BEGIN PRIVATE KEY-----"),
+            let end = lines[begin...].firstIndex(of: "-----END PRIVATE KEY-----"),
+            let bytes = Base64.decode(pemBody: lines[(begin + 1)..<end].joined(separator: "\n"))
+        else { return nil }
+        let start = bytes.prefix(40)
+        // 1.2.840.113549.1.1, and 1.2.840.10045.3.1.7 with the curve.
+        if start.contains([0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01]) { return .rsa }
+        return start.contains([0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07]) ? nil : .other
     }
 }

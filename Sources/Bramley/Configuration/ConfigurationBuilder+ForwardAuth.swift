@@ -1,14 +1,16 @@
 import Coding
+import Crypto
+import HTTP
 import Web
 
 extension ConfigurationBuilder {
     func forwardAuth(_ server: Configuration.Server?) -> Configuration.ForwardAuth? {
-        let style = values.choice("forwardAuth.style", Configuration.ForwardStyle.self)
+        let style = values.choice("forwardAuth.style", OriginalRequest.Style.self)
         let file = values.text("forwardAuth.rulesFile")
         let inline = values.text("forwardAuth.rules")
         guard let style, !refuseTwins("forwardAuth.rulesFile", "forwardAuth.rules") else { return nil }
         let key = values.isGiven("forwardAuth.rules") ? "forwardAuth.rules" : "forwardAuth.rulesFile"
-        guard values.isGiven(key) else { return Configuration.ForwardAuth(style: style, rules: nil) }
+        guard values.isGiven(key) else { return Configuration.ForwardAuth(style: style, rules: nil, digest: nil) }
         guard let bytes = inline.map({ Array($0.utf8) }) ?? file.flatMap(readRules),
             let rules = rules(bytes, key: key, subject: inline == nil ? "\((file ?? "").quoted) " : "")
         else { return nil }
@@ -18,7 +20,7 @@ extension ConfigurationBuilder {
                 "Name the proxy in server.trustedProxies.")
             return nil
         }
-        return Configuration.ForwardAuth(style: style, rules: rules)
+        return Configuration.ForwardAuth(style: style, rules: rules, digest: SHA256.hash(bytes))
     }
 
     /// Whoever can write the file decides who comes in; whoever can read it learns little.

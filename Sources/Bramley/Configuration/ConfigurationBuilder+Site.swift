@@ -1,13 +1,14 @@
 import Crypto
 import RelyingParty
+import Web
 
 extension ConfigurationBuilder {
     // MARK: login
 
-    func login(_ publicURL: PublicURL?) -> Configuration.Login? {
-        let mode = values.choice("login.mode", Configuration.LoginMode.self)
+    func login(_ publicURL: PublicURL?) -> WebConfiguration.Login? {
+        let mode = values.choice("login.mode", WebConfiguration.LoginMode.self)
         let origins = origins("login.allowedReturnOrigins")
-        let target = values.text("login.defaultReturnTo")
+        let target = defaultReturnTo(publicURL)
         let lifetime = values.integer("login.attemptLifetime")
         let password = link("login.passwordURL")
         let asks = values.boolean("login.askExistingAccount")
@@ -16,9 +17,17 @@ extension ConfigurationBuilder {
         guard isGood, canAsk, let mode, let origins, let target, let lifetime, let password, let asks else {
             return nil
         }
-        return Configuration.Login(
-            mode: mode, allowedReturnOrigins: origins, defaultReturnTo: target, attemptLifetime: lifetime,
-            passwordURL: password.value, askExistingAccount: asks)
+        var login = WebConfiguration.Login(
+            mode: mode, allowedReturnOrigins: origins, defaultReturnTo: target, attemptLifetime: Int64(lifetime),
+            passwordURL: password.value)
+        login.askExistingAccount = asks
+        return login
+    }
+
+    /// As it is written, for it may lead anywhere on the host; without it, the account page, which is below `publicURL`.
+    private func defaultReturnTo(_ publicURL: PublicURL?) -> String? {
+        let text = values.text("login.defaultReturnTo")
+        return values.isGiven("login.defaultReturnTo") ? text : text.map { (publicURL?.basePath ?? "") + $0 }
     }
 
     /// Who says that they have an account is sent to where they sign in to it, with a ticket in the query.
@@ -84,6 +93,12 @@ extension ConfigurationBuilder {
             return Link(value: text)
         }
         let bare = String(text.prefix { $0 != "?" && $0 != "#" })
+        if !bare.contains("://"), !bare.hasPrefix("/") {
+            values.fail(
+                key, "\(text.quoted) is no web address.",
+                "Begin it with https://, or with / when it is a path of this site.")
+            return nil
+        }
         return secureAddress(key, bare).map { _ in Link(value: text) }
     }
 
@@ -95,56 +110,79 @@ extension ConfigurationBuilder {
 
     // MARK: button, site
 
-    func button() -> Configuration.Button? {
-        typealias Button = Configuration.Button
-        let color = values.choice("button.color", Button.Color.self)
-        let label = values.choice("button.type", Button.Label.self)
-        let mode = values.choice("button.mode", Button.Mode.self)
+    func button() -> SignInButton? {
+        let color = values.choice("button.color", SignInButton.Color.self)
+        let label = values.choice("button.type", SignInButton.Kind.self)
+        let mode = values.choice("button.mode", SignInButton.Mode.self)
         let border = values.boolean("button.border")
         let radius = values.integer("button.borderRadius")
         let width = length("button.width")
         let height = length("button.height")
         let size = values.integer("button.size")
-        let logoSize = values.choice("button.logoSize", Button.LogoSize.self)
+        let logoSize = values.choice("button.logoSize", SignInButton.LogoSize.self)
         let logoPosition = values.integer("button.logoPosition")
         let labelPosition = values.integer("button.labelPosition")
         guard let label, let mode, let border, let radius, let width, let height, let size, let logoSize
         else {
             return nil
         }
-        return Button(
-            color: color, label: label, mode: mode, border: border, borderRadius: radius, width: width, height: height,
-            size: size, logoSize: logoSize, logoPosition: logoPosition, labelPosition: labelPosition)
+        return SignInButton(
+            color: color, kind: label, mode: mode, border: border, borderRadius: radius, width: width.pixels,
+            height: height.pixels ?? SignInButton().height, size: size, logoSize: logoSize, logoPosition: logoPosition,
+            labelPosition: labelPosition)
     }
 
-    private func length(_ name: String) -> Configuration.Button.Length? {
+    /// Nil pixels are `100%`.
+    private struct Length { var pixels: Int? }
+
+    private func length(_ name: String) -> Length? {
         let text = values.text(name)
         guard let key = ConfigurationTable.byName[name], case .length(let range) = key.type else { return nil }
         guard values.isGiven(name) else {
-            if case .integer(let value) = key.presence { return .pixels(value) }
+            if case .integer(let value) = key.presence { return Length(pixels: value) }
             return nil
         }
         guard let text else { return nil }
-        if text == "100%" { return .full }
+        if text == "100%" { return Length(pixels: nil) }
         guard let value = Int(text), range.contains(value) else {
             values.fail(name, "is \(text.quoted).", "Write \(key.type.expectation) without unit.")
             return nil
         }
-        return .pixels(value)
+        return Length(pixels: value)
     }
 
-    func site(_ publicURL: PublicURL?) -> Configuration.Site? {
+    func site(_ publicURL: PublicURL?) -> WebConfiguration.Site? {
         let name = values.text("site.name")
         let logo = link("site.logo")
         let privacy = link("site.privacyURL")
         let terms = link("site.termsURL")
-        guard let logo, let privacy, let terms, let title = name ?? publicURL?.host else { return nil }
-        return Configuration.Site(name: title, logo: logo.value, privacyURL: privacy.value, termsURL: terms.value)
+        let support = supportLink()
+        let home = link("site.homeURL")
+        guard let logo, let privacy, let terms, let support, let home, let title = name ?? publicURL?.host else {
+            return nil
+        }
+        return WebConfiguration.Site(
+            name: title, logo: logo.value, privacyURL: privacy.value, termsURL: terms.value,
+            supportURL: support.value, homeURL: home.value)
+    }
+
+    /// A page, or an address to write to (RFC 6068).
+    private func supportLink() -> Link? {
+        let key = "site.supportURL"
+        guard let text = values.text(key), text.hasPrefix("mailto:") else { return link(key) }
+        let address = text.dropFirst("mailto:".count).prefix { $0 != "?" }
+        let parts = address.split(separator: "@", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else {
+            values.fail(key, "is \(text.quoted).", "Write \"mailto:help@example.com\" or an https address.")
+            return nil
+        }
+        return Link(value: text)
     }
 
     // MARK: sessions, secrets
 
-    func sessions(_ publicURL: PublicURL?) -> Configuration.Sessions? {
+    func sessions(_ publicURL: PublicURL?) -> WebConfiguration.Sessions? {
         let lifetime = values.integer("sessions.lifetime")
         let idle = values.integer("sessions.idleTimeout")
         let domain = values.text("sessions.cookieDomain")
@@ -157,7 +195,7 @@ extension ConfigurationBuilder {
                 "Write at most \(lifetime), or raise sessions.lifetime.")
             return nil
         }
-        return Configuration.Sessions(
+        return WebConfiguration.Sessions(
             limits: SessionLimits(lifetime: Int64(lifetime), idleTimeout: Int64(min(idle, lifetime))),
             cookieDomain: domain)
     }

@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import Sockets
+import Web
 
 // TLS here: `server.certificateFile`, `server.privateKeyFile` and their twins, and the plain port beside it.
 extension ConfigurationBuilder {

@@ -6,8 +6,8 @@ extension ConfigurationBuilder {
 
     func webhooks() -> WebhooksSection? {
         let urls = webhookAddresses()
-        let events = webhookEvents()
-        let secrets = signingSecrets(of: "webhooks", areWanted: urls?.isEmpty == false)
+        let events = webhookEvents(urls)
+        let secrets = signingSecrets(of: "webhooks", count: urls?.count)
         guard let urls, let events, let secrets else { return nil }
         guard !urls.isEmpty else {
             for key in ["webhooks.secretFile", "webhooks.secret", "webhooks.events"] where values.isGiven(key) {
@@ -18,17 +18,24 @@ extension ConfigurationBuilder {
             }
             return WebhooksSection(value: nil)
         }
-        return secrets.value.map {
-            WebhooksSection(value: Configuration.Webhooks(urls: urls, secrets: $0, events: events))
+        let endpoints = urls.enumerated().map { index, url in
+            Configuration.Webhooks.Endpoint(
+                url: url, secrets: secrets.count == 1 ? secrets[0] : secrets[index],
+                events: events.own[url] ?? events.all)
         }
+        return WebhooksSection(value: Configuration.Webhooks(endpoints: endpoints))
+    }
+
+    /// What is sent to each address, whatever becomes of the secrets.
+    func webhookKinds() -> [String: Set<JournalEntry.Kind>]? {
+        guard let urls = webhookAddresses(), let events = webhookEvents(urls) else { return nil }
+        return Dictionary(uniqueKeysWithValues: urls.map { ($0, events.own[$0] ?? events.all) })
     }
 
     private func webhookAddresses() -> [String]? {
         guard let texts = values.list("webhooks.url") else { return nil }
-        let addresses = texts.compactMap { secureAddress("webhooks.url", $0) }
-        guard addresses.count == texts.count else { return nil }
-        // A path is always sent; the address with and without it would be two endpoints.
-        let urls = addresses.map { $0.path.isEmpty ? $0.text + "/" : $0.text }
+        let urls = texts.compactMap { webhookAddress("webhooks.url", $0) }
+        guard urls.count == texts.count else { return nil }
         guard Set(urls).count == urls.count else {
             values.fail("webhooks.url", "names an address twice.", "Name each once.")
             return nil
@@ -36,26 +43,76 @@ extension ConfigurationBuilder {
         return urls
     }
 
-    private func webhookEvents() -> Set<JournalEntry.Kind>? {
-        guard let names = values.list("webhooks.events") else { return nil }
-        guard !names.isEmpty else {
+    /// A path is always sent; the address with and without it would be two endpoints.
+    private func webhookAddress(_ key: String, _ text: String) -> String? {
+        secureAddress(key, text, isEndpoint: true).map {
+            $0.origin + ($0.path.isEmpty ? "/" : $0.path) + $0.query
+        }
+    }
+
+    /// What goes where.
+    private struct WebhookEvents {
+        /// To every address that has no entry of its own.
+        var all: Set<JournalEntry.Kind>
+        /// By address.
+        var own: [String: Set<JournalEntry.Kind>]
+    }
+
+    /// An entry is a type of events, or an address and behind it, with blanks between them, the types for it alone.
+    private func webhookEvents(_ urls: [String]?) -> WebhookEvents? {
+        let key = "webhooks.events"
+        guard let entries = values.list(key) else { return nil }
+        guard !entries.isEmpty else {
             values.fail(
-                "webhooks.events", "is empty, so that nothing would be sent.",
+                key, "is empty, so that nothing would be sent.",
                 "Remove the key to send every event, or name some.")
             return nil
         }
-        let known = JournalEntry.Kind.allCases.map(\.rawValue)
-        var kinds: Set<JournalEntry.Kind> = []
-        for name in names {
-            guard let kind = JournalEntry.Kind(rawValue: name) else {
-                let nearest = ConfigurationTable.nearest(to: name, among: known)
+        var events = WebhookEvents(all: [], own: [:])
+        for entry in entries {
+            guard entry.contains("://") else {
+                guard let kind = eventKind(entry) else { return nil }
+                events.all.insert(kind)
+                continue
+            }
+            let words = entry.split(separator: " ").map(String.init)
+            guard let url = webhookAddress(key, words[0]) else { return nil }
+            let shown = WebhookEndpoint.name(of: words[0])
+            guard let urls else { return nil }
+            guard urls.contains(url) else {
                 values.fail(
-                    "webhooks.events", "names \(name.quoted), which is no event.",
-                    nearest.map { "Did you mean \($0.quoted)?" } ?? "Write some of \(known.joined(separator: ", ")).")
+                    key, "names \(shown.quoted), which is not in webhooks.url.",
+                    "Write the address as it is there, or name it there too.")
                 return nil
             }
-            kinds.insert(kind)
+            guard events.own[url] == nil else {
+                values.fail(key, "has two entries for \(shown.quoted).", "Write all types for it in one.")
+                return nil
+            }
+            guard words.count > 1 else {
+                values.fail(
+                    key, "names no events for \(shown.quoted).",
+                    "Write types behind the address, with blanks between them.")
+                return nil
+            }
+            var kinds: Set<JournalEntry.Kind> = []
+            for word in words.dropFirst() {
+                guard let kind = eventKind(word) else { return nil }
+                kinds.insert(kind)
+            }
+            events.own[url] = kinds
         }
-        return kinds
+        if events.all.isEmpty { events.all = Set(JournalEntry.Kind.allCases) }
+        return events
+    }
+
+    private func eventKind(_ name: String) -> JournalEntry.Kind? {
+        if let kind = JournalEntry.Kind(rawValue: name) { return kind }
+        let known = JournalEntry.Kind.allCases.map(\.rawValue)
+        values.fail(
+            "webhooks.events", "names \(name.quoted), which is no event.",
+            ConfigurationTable.nearest(to: name, among: known).map { "Did you mean \($0.quoted)?" }
+                ?? "Write some of \(known.joined(separator: ", ")).")
+        return nil
     }
 }

@@ -2,6 +2,7 @@ import Coding
 import HTTP
 import RelyingParty
 import Sockets
+import Web
 
 /// Turns looked-up values into a `Configuration`, section by section. A section with a problem gives nil and the next is
 /// read all the same, so that one run finds everything.
@@ -26,7 +27,7 @@ struct ConfigurationBuilder {
         let site = site(publicURL)
         let pages = pages()
         let sessions = sessions(publicURL)
-        let storage = values.text("storage.directory").map { Configuration.Storage(directory: Self.withoutSlash($0)) }
+        let storage = storage()
         let secrets = secrets(storage)
         let retention = retention()
         let assertion = assertion(apple)
@@ -69,7 +70,7 @@ struct ConfigurationBuilder {
 
     // MARK: publicURL
 
-    private func publicURL() -> PublicURL? {
+    func publicURL() -> PublicURL? {
         guard let text = values.text("publicURL"), let address = address("publicURL", text) else { return nil }
         if address.scheme == "http", !address.isLocal {
             values.fail(
@@ -79,6 +80,12 @@ struct ConfigurationBuilder {
         }
         if address.isIPAddress, !address.isLocal {
             values.fail("publicURL", "names an IP address, which Apple refuses.", "Write a domain name.")
+            return nil
+        }
+        if !address.host.contains("."), !WebAddress.isForTests(address.host), !allowsSimulatedApple {
+            values.fail(
+                "publicURL", "names the host \(address.host.quoted), which is no whole domain name: Apple refuses it.",
+                "Write the whole name, such as \"https://\(address.host).example.com\".")
             return nil
         }
         if address.path.hasSuffix("/") {
@@ -97,16 +104,16 @@ struct ConfigurationBuilder {
             values.fail("publicURL", "has a path that is not plain.", "Write letters, digits, - . _ ~ between slashes.")
             return nil
         }
-        return PublicURL(
-            origin: address.origin, host: address.host, path: address.path, isSecure: address.scheme == "https")
+        return PublicURL(text)
     }
 
     /// The address taken apart, or nil and a problem.
-    func address(_ key: String, _ text: String) -> WebAddress? {
+    func address(_ key: String, _ text: String, isEndpoint: Bool = false) -> WebAddress? {
         do throws(WebAddress.Flaw) {
-            return try WebAddress.parse(text)
+            return try WebAddress.parse(text, isEndpoint: isEndpoint)
         } catch {
-            values.fail(key, "\(text.quoted) \(error.fault)", error.remedy)
+            let shown = isEndpoint ? WebhookEndpoint.name(of: text) : text
+            values.fail(key, "\(shown.quoted) \(error.fault)", error.remedy)
             return nil
         }
     }
@@ -168,8 +175,7 @@ struct ConfigurationBuilder {
         let names = [
             "requestLine", "headerBlock", "fieldCount", "body", "connections", "connectionsPerAddress",
             "handshakeTimeout", "headerTimeout", "bodyTimeout", "writeTimeout", "idleTimeout", "credentialChecks",
-            "upgradesPerMinute",
-            "upgradesPerAccount",
+            "upgradesPerMinute", "upgradesPerAccount", "signInsPerMinute", "exportsPerMinute",
         ]
         let found = names.map { values.integer("server.limits.\($0)") }
         let all = found.compactMap { $0 }
@@ -178,7 +184,7 @@ struct ConfigurationBuilder {
             requestLine: all[0], headerBlock: all[1], fieldCount: all[2], body: all[3], connections: all[4],
             connectionsPerAddress: all[5], handshakeTimeout: all[6], headerTimeout: all[7], bodyTimeout: all[8],
             writeTimeout: all[9], idleTimeout: all[10], credentialChecks: all[11], upgradesPerMinute: all[12],
-            upgradesPerAccount: all[13])
+            upgradesPerAccount: all[13], signInsPerMinute: all[14], exportsPerMinute: all[15])
     }
 
     /// Two listeners cannot share an address and port.
@@ -202,9 +208,9 @@ struct ConfigurationBuilder {
     private func log() -> Configuration.Log? {
         let level = values.choice("log.level", LogLevel.self)
         let format = values.choice("log.format", LogFormat.self)
-        let requests = values.choice("log.requests", LogRequests.self)
-        let clients = values.choice("log.clients", LogClients.self)
+        let requests = values.choice("log.requests", WebConfiguration.AccessLog.Requests.self)
+        let clients = values.choice("log.clients", ClientDetail.self)
         guard let level, let format, let requests, let clients else { return nil }
-        return Configuration.Log(level: level, format: format, requests: requests, clients: clients)
+        return Configuration.Log(level: level, format: format, access: .init(requests: requests, clients: clients))
     }
 }

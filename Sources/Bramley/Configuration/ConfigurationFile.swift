@@ -34,9 +34,12 @@ struct ConfigurationFile {
         } catch {
             let place = TextPosition(of: error.offset, in: bytes)
             isReadable = false
-            add(
-                "", "line \(place.line), column \(place.column): \(error.reason.rawValue).",
-                "Write one JSON object, as config.example.json.")
+            let start = "line \(place.line), column \(place.column): "
+            if error.reason == .trailingComma {
+                add("", start + "trailing comma.", "Remove it: JSON has a comma only between two values.")
+            } else {
+                add("", "\(start)\(error.reason.rawValue).", "Write one JSON object, as config.example.json.")
+            }
             return
         }
         guard let object = document.objectValue else {
@@ -182,6 +185,11 @@ extension KeyType {
 }
 
 extension ConfigurationKey {
+    /// The meaning for a terminal, without Markdown.
+    var plainMeaning: String {
+        meaning.replacing("`", with: "").replacing(/\[([^\]]*)\]\([^)]*\)/) { $0.1 }
+    }
+
     /// What to write, as a sentence.
     var advice: String {
         if let example { return "Write \(example)." }

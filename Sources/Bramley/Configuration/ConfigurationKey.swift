@@ -15,10 +15,12 @@ package struct ConfigurationKey: Sendable {
     var holdsLines: Bool = false
     /// In the file a list of one may be written as the text alone.
     package var acceptsOneText: Bool = false
+    /// Entries of a list may be the same: they belong to those of another list, in order.
+    var mayRepeat: Bool = false
     /// What to write, as it stands in the file; every required key has one.
     package var example: String?
     /// A regular expression that every good text matches, for the schema. Looser than the rules of the loader is right,
-    /// stricter is not: editors would complain about what works.
+    /// stricter is not: editors would complain about what works. Of a list with `entries`: what else an entry may be.
     package var pattern: String?
     /// The words a list may hold; nil when any text may stand there.
     package var entries: [String]?
@@ -27,6 +29,9 @@ package struct ConfigurationKey: Sendable {
 
     /// `server.limits.body` → `["server", "limits", "body"]`
     package var components: [String] { name.split(separator: ".").map(String.init) }
+
+    /// Whether it names files or a folder: a relative path in the file begins at the file's own folder.
+    package var isPath: Bool { ["File", "Files", "directory"].contains { name.hasSuffix($0) } }
 
     /// `apple.servicesID` → `BRAMLEY_APPLE_SERVICES_ID`
     package var environmentName: String { "BRAMLEY_" + shoutedName }

@@ -3,8 +3,11 @@ package import RelyingParty
 
 /// What one load starts from.
 package struct ConfigurationInput: Sendable {
-    /// The file named by `--config`, or nil for `config.json` if that exists.
+    /// The file named by `--config`. Nil for the one `BRAMLEY_CONFIG` names; else `config.json` in the working directory,
+    /// or where there is none the one of the system.
     package var path: String?
+    /// The one of the system; a test has its own.
+    package var systemPath: String
     /// What stands for the file's content without being read from it: a file that is not written yet.
     package var content: [UInt8]?
     package var environment: [String: String]
@@ -16,10 +19,12 @@ package struct ConfigurationInput: Sendable {
     package var clock: any WallClock
 
     package init(
-        path: String? = nil, content: [UInt8]? = nil, environment: [String: String] = [:], flags: [String] = [],
-        allowsSimulatedApple: Bool = false, clock: any WallClock = SystemClock()
+        path: String? = nil, systemPath: String = ConfigurationLoader.systemPath, content: [UInt8]? = nil,
+        environment: [String: String] = [:], flags: [String] = [], allowsSimulatedApple: Bool = false,
+        clock: any WallClock = SystemClock()
     ) {
         self.path = path
+        self.systemPath = systemPath
         self.content = content
         self.environment = environment
         self.flags = flags
@@ -37,6 +42,45 @@ package struct LoadedConfiguration: Sendable {
 /// The one place that reads the configuration: file, environment, flags, and the key files they name.
 package enum ConfigurationLoader {
     package static let defaultPath = "config.json"
+    package static let systemPath = "/etc/bramley/config.json"
+    /// The environment variable that names the file. It is no key.
+    package static let pathVariable = "BRAMLEY_CONFIG"
+    /// What `--help` says of the option.
+    package static let pathHelp =
+        "The configuration file. (default: \(pathVariable), else \(defaultPath), else \(systemPath))"
+
+    /// Where the configuration is read.
+    private struct Place {
+        var path: String
+        /// Nobody has named it, so that it may be missing.
+        var isDefault: Bool
+
+        init(_ input: ConfigurationInput) {
+            // As for other variables, an empty one is as good as none.
+            let named = input.environment[pathVariable].flatMap { $0.isEmpty ? nil : $0 }
+            if let path = input.path ?? named {
+                self.path = path
+                isDefault = false
+            } else {
+                let isHere = GuardedFile.exists(defaultPath)
+                path = !isHere && GuardedFile.mayExist(input.systemPath) ? input.systemPath : defaultPath
+                isDefault = true
+            }
+        }
+    }
+
+    /// What commands need that work on the database: nothing of it is a file but the sealing key.
+    /// - Throws: every problem found with that.
+    package static func loadDatabase(_ input: ConfigurationInput) throws(ConfigurationFailure) -> DatabaseConfiguration
+    {
+        let problems = ProblemList()
+        let builder = builder(input, problems)
+        let configuration = builder.database()
+        guard let configuration, !problems.holdsErrors else {
+            throw ConfigurationFailure(problems: order(problems.problems))
+        }
+        return configuration
+    }
 
     /// - Throws: every problem found, errors and warnings, in the order of the reference.
     /// - Parameter further: what else is wrong with a configuration that could be read, whatever was wrong with it.
@@ -44,17 +88,21 @@ package enum ConfigurationLoader {
         _ input: ConfigurationInput, further: (Configuration) -> [ConfigurationProblem] = { _ in [] }
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
         let problems = ProblemList()
-        let values = collect(input, problems)
-        let builder = ConfigurationBuilder(
-            values: values, allowsSimulatedApple: input.allowsSimulatedApple, now: input.clock.now(),
-            environment: input.environment)
+        let builder = builder(input, problems)
         let configuration = builder.build()
         for problem in configuration.map(further) ?? [] { problems.add(problem) }
+        if let configuration, !problems.holdsErrors { builder.advise(on: configuration) }
         let ordered = order(problems.problems)
         guard var configuration, !problems.holdsErrors else { throw ConfigurationFailure(problems: ordered) }
         // Without errors: looking at the values once more finds none either.
-        configuration.snapshot = ConfigurationSnapshot(values.given)
+        configuration.snapshot = ConfigurationSnapshot(builder.values.given)
         return LoadedConfiguration(configuration: configuration, warnings: ordered)
+    }
+
+    private static func builder(_ input: ConfigurationInput, _ problems: ProblemList) -> ConfigurationBuilder {
+        ConfigurationBuilder(
+            values: collect(input, problems), allowsSimulatedApple: input.allowsSimulatedApple, now: input.clock.now(),
+            environment: input.environment)
     }
 
     /// What flags alone amount to, complete or not.
@@ -87,12 +135,12 @@ package enum ConfigurationLoader {
     }
 
     private static func collect(_ input: ConfigurationInput, _ problems: ProblemList) -> ConfigurationValues {
-        let path = input.path ?? defaultPath
-        var file = ConfigurationFile(name: path, problems: problems)
+        let place = Place(input)
+        var file = ConfigurationFile(name: place.path, problems: problems)
         if let content = input.content {
             file.read(content)
         } else {
-            readFile(path, isDefault: input.path == nil, into: &file, problems)
+            readFile(place, systemPath: input.systemPath, into: &file, problems)
         }
         var environment = ConfigurationTexts(problems: problems)
         environment.read(environment: input.environment)
@@ -102,8 +150,9 @@ package enum ConfigurationLoader {
     }
 
     private static func readFile(
-        _ path: String, isDefault: Bool, into file: inout ConfigurationFile, _ problems: ProblemList
+        _ place: Place, systemPath: String, into file: inout ConfigurationFile, _ problems: ProblemList
     ) {
+        let path = place.path
         do {
             let content = try GuardedFile.read(path, maximumBytes: ConfigurationFile.maximumBytes)
             file.read(content.bytes)
@@ -114,16 +163,20 @@ package enum ConfigurationLoader {
             }
         } catch {
             // Everything may come from the environment; when it does not, the missing keys are reported as well.
-            if case .missing = error, isDefault {
+            if case .missing = error, place.isDefault, path == defaultPath {
                 problems.add(
                     ConfigurationProblem(
-                        .warning, key: "", source: path, fault: "does not exist here.",
-                        remedy: "Write one as config.example.json shows, or name one with --config FILE."))
+                        .warning, key: "", source: path, fault: "does not exist here, and neither does \(systemPath).",
+                        remedy: "Write one as config.example.json shows, or name one with --config FILE or "
+                            + "\(pathVariable)."))
             } else {
                 file.markUnreadable()
+                // A folder that this user may not enter hides what is in it.
+                let fault = GuardedFile.isHidden(path) ? GuardedFile.Failure.unreadable.fault : error.fault
                 problems.add(
                     ConfigurationProblem(
-                        key: "", source: path, fault: error.fault, remedy: "Name a readable file with --config FILE."))
+                        key: "", source: path, fault: fault,
+                        remedy: "Name a readable file with --config FILE or \(pathVariable)."))
             }
         }
     }

@@ -62,8 +62,8 @@ final class ProblemList {
 }
 
 extension String {
-    /// A value as a message quotes it: in quotation marks, at most 80 characters.
+    /// A value as a message quotes it: in quotation marks, at most 240 characters, as paths may have.
     var quoted: String {
-        count > 80 ? "\"\(prefix(77))...\"" : "\"\(self)\""
+        count > 240 ? "\"\(prefix(237))...\"" : "\"\(self)\""
     }
 }

@@ -15,7 +15,8 @@ package enum ConfigurationReference {
 
         <!-- Written by `bramley check --reference`; a test compares this page with the program. -->
 
-        Bramley reads one JSON file, `config.json` in the working directory or the one named by `--config FILE`. \
+        Bramley reads one JSON file, the one named by `--config FILE` or by \
+        `BRAMLEY_CONFIG`; else `config.json` in the working directory; else `/etc/bramley/config.json`. \
         `config.example.json` is a start. `bramley check` validates it and reports every problem at once.
 
         - **Precedence**: flags, then the environment, then the file.
@@ -30,7 +31,8 @@ package enum ConfigurationReference {
         - **Editors** find the [schema](config.schema.json) of this file by its member `"$schema": "config.schema.json"`, \
         which sets nothing. `bramley init` writes both; `bramley check --schema` prints the schema. It knows names, types and \
         ranges; `bramley check` knows the rest.
-        - **Relative paths** begin at the working directory.
+        - **Relative paths** in the file begin at the file's own folder, whatever the working directory is; so does the \
+        default of `storage.directory`. In the environment and in flags they begin at the working directory.
         - **The simulator can never stand in for Apple by accident**: unless `publicURL` is on localhost, 127.0.0.1, \
         `.localhost` or `.test`, the addresses under `apple` must be Apple's own. The flag `--allow-simulated-apple` alone \
         overrides that, and puts a banner on every page.

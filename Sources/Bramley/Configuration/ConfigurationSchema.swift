@@ -103,8 +103,13 @@ package enum ConfigurationSchema {
             return ["anyOf": [.object(number(range)), ["const": "100%"]]]
         case .list:
             var entry: JSONObject = ["type": "string", "minLength": 1]
-            if let words = key.entries { entry = ["enum": .array(words.map { .string($0) })] }
-            var list: JSONObject = ["type": "array", "items": .object(entry), "uniqueItems": true]
+            if let words = key.entries {
+                let word: JSONObject = ["enum": .array(words.map { .string($0) })]
+                entry =
+                    key.pattern.map { ["anyOf": [.object(word), ["type": "string", "pattern": .string($0)]]] } ?? word
+            }
+            var list: JSONObject = ["type": "array", "items": .object(entry)]
+            if !key.mayRepeat { list["uniqueItems"] = true }
             // What stands in for a list that is left out is needed.
             if case .list(let texts) = key.presence, !texts.isEmpty { list["minItems"] = 1 }
             return key.acceptsOneText ? ["anyOf": [.object(entry), .object(list)]] : list

@@ -7,8 +7,9 @@ extension ConfigurationTable {
         ConfigurationKey(
             name: "apple.bundleIDs", type: .list, presence: .list([]),
             meaning: """
-                Bundle IDs of the team's [apps](native.md) that people may sign in from. List the primary App ID's also \
-                when there is no app: Apple addresses its notifications to it, and others are refused.
+                The bundle ID of the primary App ID that the Services ID is grouped with, and those of the team's \
+                [apps](native.md) that people may sign in from. The first is needed also when there is no app: Apple \
+                addresses its notifications to it, and those for an app that is not listed are refused.
                 """),
         ConfigurationKey(
             name: "apple.teamID", type: .text, presence: .required, example: "\"A1B2C3D4E5\"",
@@ -83,8 +84,10 @@ extension ConfigurationTable {
         ),
         ConfigurationKey(
             name: "login.defaultReturnTo", type: .text, presence: .text("/account"),
-            meaning:
-                "Where a visitor goes who named no target: a path below publicURL, or an address on an allowed origin."),
+            meaning: """
+                Where a visitor goes who named no target: a path of publicURL's host, as it is written, or an address on an \
+                allowed origin. Without the key, the account page, which is below the path of publicURL.
+                """),
         ConfigurationKey(
             name: "login.attemptLifetime", type: .integer(1...600, unit: "seconds"), presence: .integer(600),
             meaning:
@@ -114,7 +117,7 @@ extension ConfigurationTable {
             name: "forwardAuth.rulesFile", type: .text, presence: .optional, twin: "forwardAuth.rules",
             meaning: """
                 A JSON file that says who may open what, by host and path: [access rules](proxies/rules.md). Read at \
-                start. Without it, everybody passes `/auth/verify` who is signed in.
+                start and again at SIGHUP. Without it, everybody passes `/auth/verify` who is signed in.
                 """),
         ConfigurationKey(
             name: "forwardAuth.rules", type: .text, presence: .optional, twin: "forwardAuth.rulesFile",

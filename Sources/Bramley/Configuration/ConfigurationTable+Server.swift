@@ -99,6 +99,15 @@ extension ConfigurationTable {
             1.7 million a day.
             """),
         limit(
+            "signInsPerMinute", 1...100_000, "", 120,
+            """
+            Login and link pages, attempts and callbacks together that one address may ask for in a minute; more is 429. \
+            Raise it when many people share one address, as in a school or an office.
+            """),
+        limit(
+            "exportsPerMinute", 1...100_000, "", 120,
+            "Exports of an account (`GET /account/export`) that one address may ask for in a minute; more is 429."),
+        limit(
             "upgradesPerMinute", 1...10_000, "", 10,
             """
             Passwords and second-factor codes together that one address may try in a minute, for [upgrades](upgrade.md); \

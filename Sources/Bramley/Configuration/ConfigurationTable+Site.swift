@@ -48,6 +48,18 @@ extension ConfigurationTable {
         ConfigurationKey(
             name: "site.termsURL", type: .text, presence: .optional,
             meaning: "The terms of use: an https address or a path of publicURL's host."),
+        ConfigurationKey(
+            name: "site.supportURL", type: .text, presence: .optional,
+            meaning: """
+                Where pages send people who need help: an https address, a path of publicURL's host, or \
+                `mailto:help@example.com`.
+                """),
+        ConfigurationKey(
+            name: "site.homeURL", type: .text, presence: .optional,
+            meaning: """
+                The site's start page, to which pages lead home: an https address or a path of publicURL's host. Without \
+                it, pages lead to `/` of publicURL.
+                """),
     ]
 
     static let pagesKeys: [ConfigurationKey] = [

@@ -15,9 +15,11 @@ struct ConfigurationTexts {
     mutating func read(environment: [String: String]) {
         let byName = Dictionary(
             ConfigurationTable.keys.map { ($0.environmentName, $0) }, uniquingKeysWith: { first, _ in first })
-        for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("BRAMLEY_") {
+        for (name, value) in environment.sorted(by: { $0.key < $1.key })
+        where name.hasPrefix("BRAMLEY_") && name != ConfigurationLoader.pathVariable {
             guard let key = byName[name] else {
-                let nearest = ConfigurationTable.nearest(to: name, among: byName.keys.sorted())
+                let nearest = ConfigurationTable.nearest(
+                    to: name, among: byName.keys.sorted() + [ConfigurationLoader.pathVariable])
                 if let meant = nearest.flatMap({ byName[$0] }) { refused.insert(meant.name) }
                 problems.add(
                     ConfigurationProblem(

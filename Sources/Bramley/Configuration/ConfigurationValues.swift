@@ -13,6 +13,11 @@ final class ConfigurationValues {
     private let refused: Set<String>
     /// Whether "it is missing" can be said.
     private let isComplete: Bool
+    /// Where relative paths of the file begin, and of what holds when a key is not given. Those of flags and of the
+    /// environment begin at the working directory: that is where they were written.
+    private let folder: ConfigurationFolder
+    /// Paths as the file has them.
+    private let written: [String: String]
     /// The keys that were asked for; a test compares them with the table.
     private(set) var asked: Set<String> = []
 
@@ -22,15 +27,20 @@ final class ConfigurationValues {
         self.problems = problems
         var values: [AbsoluteConfigKey: ConfigValue] = [:]
         var sources: [String: ConfigurationSource] = [:]
+        var written: [String: String] = [:]
+        folder = ConfigurationFolder(of: file.name)
         for (name, value) in file.values {
             sources[name] = .file(file.name)
             let key = ConfigurationTable.byName[name]
+            if key?.isPath == true, case .text(let path) = value { written[name] = path }
+            let value = key?.isPath == true ? folder.resolving(value) : value
             values[AbsoluteConfigKey(key?.components ?? [])] = ConfigValue(
                 ConfigContent(value), isSecret: key?.isSecret ?? true)
         }
         sources.merge(environment.sources) { _, stronger in stronger }
         sources.merge(flags.sources) { _, stronger in stronger }
         self.sources = sources
+        self.written = written
         self.refused = file.refused.union(environment.refused).union(flags.refused).subtracting(sources.keys)
         self.isComplete = file.isReadable
         self.reader = ConfigReader(providers: [
@@ -55,6 +65,14 @@ final class ConfigurationValues {
         fail(name, "is required.", remedy)
     }
 
+    /// The path as earlier versions read it, from the working directory; nil where that is no other than now, or nothing.
+    func fromWorkingDirectory(_ name: String) -> String? {
+        guard let key = ConfigurationTable.byName[name], key.isPath, sources[name]?.holdsText != true else {
+            return nil
+        }
+        return written[name] ?? (isGiven(name) ? nil : key.presence.text)
+    }
+
     /// The name of the variable, flag or file that gives the key.
     func source(of name: String) -> String? {
         sources[name]?.name
@@ -75,8 +93,7 @@ final class ConfigurationValues {
     func text(_ name: String) -> String? {
         guard let key = key(name) else { return nil }
         guard isGiven(name) else {
-            if case .text(let value) = key.presence { return value }
-            return nil
+            return key.presence.text.map { key.isPath ? folder.resolving($0) : $0 }
         }
         guard let value = read(key, { try reader.requiredString(forKey: $0, isSecret: true) }) else { return nil }
         if value.isEmpty || value.allSatisfy(\.isWhitespace) {
@@ -129,7 +146,7 @@ final class ConfigurationValues {
                 name, "has an empty entry.", "Remove the entry; [] (or nothing, in the environment) is the empty list.")
             return nil
         }
-        if Set(value).count != value.count {
+        if !key.mayRepeat, Set(value).count != value.count {
             fail(name, "names an entry twice.", "Name each once.")
             return nil
         }
@@ -171,7 +188,7 @@ final class ConfigurationValues {
             return nil
         }
         if key.presence == .required, !isGiven(name) {
-            failMissing(name, "\(key.advice) \(key.meaning.firstSentence)")
+            failMissing(name, "\(key.advice) \(key.plainMeaning.firstSentence)")
         }
         return key
     }
@@ -184,6 +201,13 @@ final class ConfigurationValues {
             fail(key.name, "cannot be read as \(key.type.expectation).", "Write \(key.type.expectation).")
             return nil
         }
+    }
+}
+
+extension KeyPresence {
+    /// A default that is a text.
+    fileprivate var text: String? {
+        if case .text(let value) = self { value } else { nil }
     }
 }
 

@@ -26,7 +26,8 @@ struct GuardedFile {
         /// What to do about it, where the configuration names the file.
         func remedy(for path: String) -> String {
             switch self {
-            case .missing, .notAFile, .tooLarge: "Name the file; relative paths begin at the working directory."
+            case .missing, .notAFile, .tooLarge:
+                "Name the file; a relative path in the configuration file begins at the folder of that file."
             case .unreadable:
                 "Let that user read it: chown USER \(path), with x for USER on every folder above."
             }
@@ -35,6 +36,17 @@ struct GuardedFile {
 
     static func exists(_ path: String) -> Bool {
         FileManager.default.fileExists(atPath: path)
+    }
+
+    /// Whether the file lies in a folder that this user may not enter, so that nobody can say whether it exists.
+    static func isHidden(_ path: String) -> Bool {
+        let folder = URL(filePath: path).deletingLastPathComponent().path
+        return exists(folder) && !FileManager.default.isExecutableFile(atPath: folder)
+    }
+
+    /// Whether the file exists, or cannot be known not to.
+    static func mayExist(_ path: String) -> Bool {
+        exists(path) || isHidden(path)
     }
 
     static func read(_ path: String, maximumBytes: Int) throws(Failure) -> GuardedFile {

@@ -1,27 +1,30 @@
 import Sockets
+package import Web
 
 /// An http or https address an operator wrote, taken apart strictly. Nothing is corrected: what browsers and Apple compare
 /// byte by byte has to be written as they will see it.
 struct WebAddress: Hashable {
     /// `http` or `https`.
     let scheme: String
-    /// Lower case; a name or a dotted IPv4 address.
+    /// Lower case; a name, a dotted IPv4 address, or of an endpoint an IPv6 address in brackets.
     let host: String
     /// Absent when the scheme's own.
     let port: Int?
     /// Empty or beginning with `/`.
     let path: String
+    /// Empty, or of an endpoint beginning with `?`. May hold a secret.
+    var query = ""
 
     /// `https://id.example.com:8443`, as the `Origin` field says it.
     var origin: String { "\(scheme)://\(host)\(port.map { ":\($0)" } ?? "")" }
-    var text: String { origin + path }
+    var text: String { origin + path + query }
 
     /// Whether only this machine answers there: what http is allowed for.
     var isLocal: Bool { Self.isLocal(host) }
 
     /// This machine (RFC 6761 §6.3).
     static func isLocal(_ host: String) -> Bool {
-        host == "localhost" || host == "127.0.0.1" || host.hasSuffix(".localhost")
+        host == "localhost" || host == "127.0.0.1" || host == "[::1]" || host.hasSuffix(".localhost")
     }
 
     /// This machine, or below `.test`, which nobody can own (RFC 2606 §2).
@@ -35,8 +38,9 @@ struct WebAddress: Hashable {
         let remedy: String
     }
 
+    /// - Parameter isEndpoint: it is only ever asked by us: it may have a query, and an IPv6 address as its host.
     /// - Throws: the first flaw.
-    static func parse(_ text: String) throws(Flaw) -> WebAddress {
+    static func parse(_ text: String, isEndpoint: Bool = false) throws(Flaw) -> WebAddress {
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C && $0 != 0x22 && $0 != 0x3C && $0 != 0x3E })
         else {
             throw Flaw(
@@ -49,24 +53,51 @@ struct WebAddress: Hashable {
         } else if text.hasPrefix("http://") {
             scheme = "http"
         } else {
+            // A host alone, as it is said and as other programs take it.
+            let whole = "https://" + text
+            if !text.contains("://"), !text.hasPrefix("/"), (try? parse(whole)) != nil {
+                throw Flaw(fault: "is without https://.", remedy: "Write \(whole.quoted).")
+            }
             throw Flaw(fault: "is no web address.", remedy: "Begin it with https://.")
         }
         let rest = text.dropFirst(scheme.count + 3)
-        guard !rest.contains("?"), !rest.contains("#") else {
-            throw Flaw(fault: "has a query or a fragment.", remedy: "Leave out ? and #, and what follows.")
+        guard isEndpoint || !rest.contains("?"), !rest.contains("#") else {
+            throw Flaw(
+                fault: isEndpoint ? "has a fragment." : "has a query or a fragment.",
+                remedy: isEndpoint ? "Leave out #, and what follows." : "Leave out ? and #, and what follows.")
         }
-        let authority = rest.prefix { $0 != "/" }
-        let path = String(rest.dropFirst(authority.count))
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        let path = String(rest.dropFirst(authority.count).prefix { $0 != "?" })
+        let query = String(rest.dropFirst(authority.count + path.count))
         guard !authority.contains("@") else {
             throw Flaw(fault: "has a user name before the host.", remedy: "Leave out everything up to the @.")
         }
-        let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        let host = String(parts[0])
-        if let fault = hostFault(host) {
-            throw Flaw(fault: fault, remedy: "Write a domain name in lower case, such as id.example.com.")
+        let bracket = isEndpoint && authority.hasPrefix("[") ? authority.firstIndex(of: "]") : nil
+        let literal = bracket.map { authority[...$0] } ?? ""
+        let parts = authority.dropFirst(literal.count).split(
+            separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let host = literal + (parts.first ?? "")
+        if literal.isEmpty {
+            if let fault = hostFault(String(host)) {
+                throw Flaw(fault: fault, remedy: "Write a domain name in lower case, such as id.example.com.")
+            }
+        } else {
+            try checkLiteral(host)
         }
         let port = parts.count == 2 ? try parsePort(parts[1], scheme: scheme) : nil
-        return WebAddress(scheme: scheme, host: host, port: port, path: path)
+        return WebAddress(scheme: scheme, host: String(host), port: port, path: path, query: query)
+    }
+
+    /// An IPv6 address in brackets (RFC 3986 §3.2.2), written in the one way of RFC 5952: each spelling would be an endpoint
+    /// of its own.
+    private static func checkLiteral(_ host: Substring) throws(Flaw) {
+        let text = String(host.dropFirst().dropLast())
+        guard host.hasSuffix("]"), text.contains(":"), let address = IPAddress(text) else {
+            throw Flaw(fault: "has no IPv6 address in its brackets.", remedy: "Write one, such as [2001:db8::1].")
+        }
+        guard "\(address)" == text else {
+            throw Flaw(fault: "writes its IPv6 address in an unusual way.", remedy: "Write [\(address)].")
+        }
     }
 
     private static func parsePort(_ text: Substring, scheme: String) throws(Flaw) -> Int {
@@ -102,24 +133,13 @@ struct WebAddress: Hashable {
     var isIPAddress: Bool { IPAddress(host) != nil }
 }
 
-/// `publicURL`: an origin and the path below which everything lives.
-package struct PublicURL: Hashable, Sendable {
-    /// `https://id.example.com:8443`, as the `Origin` field says it.
-    package let origin: String
-    /// Without port.
-    package let host: String
-    /// Empty, or `/auth` without trailing slash.
-    package let path: String
-    package let isSecure: Bool
-
+extension PublicURL {
     /// Whether it can be nobody's real site: this machine, or below `.test`.
     package var isForTests: Bool { WebAddress.isForTests(host) }
     var isIPAddress: Bool { IPAddress(host) != nil }
 
-    /// Origin and path, without trailing slash.
-    package var text: String { origin + path }
     /// What is registered with Apple as the return URL.
-    package var callbackURL: String { text + "/apple/callback" }
+    package var callbackURL: String { absolute + "/apple/callback" }
     /// What is registered with Apple for server-to-server notifications.
-    package var notificationURL: String { text + "/apple/notifications" }
+    package var notificationURL: String { absolute + "/apple/notifications" }
 }

@@ -107,11 +107,10 @@ struct AppleExamination: Sendable {
         let about = "\(id) with key \(keyID)"
         switch answer {
         case .codeRefused(let text):
-            return .unsure(
-                .clientInconclusive, about: about,
-                "Apple refused the made-up code (\(text)). It looks at the code before it looks at the client, so this "
-                    + "says neither that the client is right nor that it is wrong.",
-                next: "Sign in once. A line of the log with client_refused then says that it is wrong.")
+            return .good(
+                .client, about: about,
+                "Apple refused the made-up code (\(text)) and not the client. It looks at the code first: only a sign-in "
+                    + "proves the client right.")
         case .clientRefused(let text):
             return .wrong(
                 .clientRefused, about: about, "Apple refused this client (\(text)).",

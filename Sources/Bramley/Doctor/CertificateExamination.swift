@@ -2,6 +2,7 @@ internal import Coding
 internal import Crypto
 internal import RelyingParty
 internal import Sockets
+internal import Web
 
 /// The certificate Bramley itself holds: whether the listener of this machine shows the one of the files. Whether
 /// browsers believe it is told by the way through publicURL.

@@ -9,10 +9,16 @@ enum ConfigurationExamination {
 
     static let nothingElse = "Nothing else was looked at."
 
-    static func diagnoses(of problems: [ConfigurationProblem]) -> [Diagnosis] {
+    /// - Parameter isSimulated: whether Apple is, whose simulator addresses a server that names no app all the same.
+    static func diagnoses(of problems: [ConfigurationProblem], isSimulated: Bool = false) -> [Diagnosis] {
         problems.map { problem in
             let about = problem.key.isEmpty ? problem.source : problem.key
             let isError = problem.severity == .error
+            if problem.key == "apple.bundleIDs", !isError {
+                return isSimulated
+                    ? .unsure(.notificationsUnlisted, about: about, problem.fault, next: problem.remedy)
+                    : .wrong(.notificationsUnlisted, about: about, problem.fault, next: problem.remedy)
+            }
             let finding: Finding
             if problem.key.hasPrefix("apple."), problem.key.contains("rivateKey") {
                 finding = isError ? .appleKeyUnusable : .configurationDoubtful

@@ -59,6 +59,7 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case databaseUnusable = "database_unusable"
     case serverNotRunning = "server_not_running"
     case serverNotReady = "server_not_ready"
+    case serverElsewhere = "server_elsewhere"
     case certificateDoubtful = "certificate_doubtful"
     case certificateNotShown = "certificate_not_shown"
     case certificateStale = "certificate_stale"
@@ -68,7 +69,6 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case clockSkewed = "clock_skewed"
     case clockUnknown = "clock_unknown"
     case clientRefused = "client_refused"
-    case clientInconclusive = "client_inconclusive"
     case clientUnexpected = "client_unexpected"
     case clientUnanswered = "client_unanswered"
     case publicURLUnreachable = "public_url_unreachable"
@@ -85,6 +85,7 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case tlsFailed = "tls_failed"
     case callbackBlocked = "callback_blocked"
     case notificationsBlocked = "notifications_blocked"
+    case notificationsUnlisted = "notifications_unlisted"
     case cookiesRemoved = "cookies_removed"
     case cookiesChanged = "cookies_changed"
     case headersChanged = "headers_changed"
@@ -94,7 +95,7 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case hostChanged = "host_changed"
     case oneAddress = "one_address"
     case noNotification = "no_notification"
-    case lastNotificationOld = "last_notification_old"
+    case notificationRefused = "notification_refused"
     case verifierUnreachable = "verifier_unreachable"
     case verifierTLS = "verifier_tls"
     case verifierCredulous = "verifier_credulous"
@@ -106,22 +107,22 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
         case .configurationRefused, .configurationDoubtful: .configuration
         case .appleKeyUnusable, .appleKeyIDDoubtful: .appleKey
         case .databaseMissing, .databaseUnusable: .database
-        case .serverNotRunning, .serverNotReady: .server
+        case .serverNotRunning, .serverNotReady, .serverElsewhere: .server
         case .certificateDoubtful, .certificateNotShown, .certificateStale: .certificate
         case .appleUnreachable, .appleTLS, .appleKeySetUnusable: .appleKeySet
         case .clockSkewed, .clockUnknown: .clock
-        case .clientRefused, .clientInconclusive, .clientUnexpected, .clientUnanswered: .client
+        case .clientRefused, .clientUnexpected, .clientUnanswered: .client
         case .publicURLUnreachable, .publicURLUnavailable, .publicURLRedirects, .publicURLElsewhere,
             .publicURLPathChanged, .publicURLPrivate, .publicURLForTests:
             .publicURL
         case .tlsExpired, .tlsName, .tlsUntrusted, .tlsVersion, .tlsFailed: .tls
         case .callbackBlocked: .callback
-        case .notificationsBlocked: .notifications
+        case .notificationsBlocked, .notificationsUnlisted: .notifications
         case .cookiesRemoved, .cookiesChanged: .cookies
         case .headersChanged: .headers
         case .proxyUntrusted, .forwardedForMissing, .forwardedForForgeable, .hostChanged: .proxy
         case .oneAddress: .traffic
-        case .noNotification, .lastNotificationOld: .lastNotification
+        case .noNotification, .notificationRefused: .lastNotification
         case .verifierUnreachable, .verifierTLS, .verifierCredulous, .verifierRefuses, .verifierUnusable: .verifier
         }
     }

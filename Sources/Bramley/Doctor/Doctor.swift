@@ -31,7 +31,8 @@ enum Doctor {
         let clock = SystemClock()
         let place = DoctorPlace.open(input)
         defer { place.database?.close() }
-        let warnings = ConfigurationExamination.diagnoses(of: loaded.warnings)
+        let warnings = ConfigurationExamination.diagnoses(
+            of: loaded.warnings, isSimulated: configuration.apple.isSimulated)
         let wayOut = Self.wayOut(configuration).map { [$0] } ?? []
         return try await withNetwork(configuration.wayOut) { loop, transport in
             let appleExamination = AppleExamination(
@@ -40,7 +41,8 @@ enum Doctor {
             let site = SiteExamination(
                 configuration: configuration, transport: transport, loop: loop,
                 pass: place.keyring.map { InspectionPass.make(with: $0, at: clock.now()) })
-            let server = ServerExamination(configuration: configuration, transport: transport)
+            let server = ServerExamination(
+                configuration: configuration, transport: transport, keyring: place.keyring, clock: clock)
             // Side by side: each may have to wait for somebody who does not answer.
             async let atApple = appleExamination.run()
             async let outside = site.run()
@@ -50,7 +52,7 @@ enum Doctor {
                 configuration: configuration, loop: loop, clock: clock
             ).run()
             async let verifier = Self.verifier(configuration, transport, clock)
-            return await warnings + [place.diagnosis, inside] + certificate + wayOut + atApple + outside + told
+            return await warnings + [place.diagnosis] + inside + certificate + wayOut + atApple + outside + told
                 + verifier
         }
     }
@@ -112,13 +114,13 @@ struct DoctorPlace {
                 diagnosis: .good(
                     .database, "\(opened.configuration.storage.directory) opens, and so does what is sealed in it."))
         } catch {
-            let directory = (try? ConfigurationLoader.load(input))?.configuration.storage.directory
+            let directory = (try? ConfigurationLoader.loadDatabase(input))?.storage.directory
             if let directory, !Database.exists(in: directory) {
                 return DoctorPlace(
                     diagnosis: .wrong(
                         .databaseMissing, "There is no database in \(directory).",
-                        next: "Start bramley serve once; or correct storage.directory, which begins at the working "
-                            + "directory when it is relative."))
+                        next: "Start bramley serve once; or correct storage.directory: a relative path begins at "
+                            + "the folder of the configuration file."))
             }
             return DoctorPlace(
                 diagnosis: .wrong(

@@ -1,16 +1,22 @@
 internal import Coding
+internal import Crypto
 internal import HTTP
 internal import HTTPTypes
 internal import RelyingParty
 internal import Sockets
 internal import Storage
+internal import Web
 
 /// The server on this machine, as its admin listener answers.
 struct ServerExamination: Sendable {
     let configuration: Configuration
     let transport: any HTTPTransport
+    /// Nil when there is no sealing key: then nobody can tell whether this server answers.
+    let keyring: SealingKeyring?
+    let clock: any WallClock
 
-    func run() async -> Diagnosis {
+    /// The server first, then what it warns of.
+    func run() async -> [Diagnosis] {
         let admin = configuration.admin
         // What listens on every address answers on this machine's own.
         let host =
@@ -21,35 +27,83 @@ struct ServerExamination: Sendable {
             }
         let place = "\(host):\(admin.port)"
         let url = ClientURL(isSecure: false, host: host, port: admin.port, target: "/readyz")
+        let pass = keyring.map { InspectionPass.make(with: $0, at: clock.now()) }
+        var fields: HTTPFields = [.accept: "application/json"]
+        if let pass { fields[Inspection.field] = pass }
+        var request = ClientRequest(method: .get, url: url, fields: fields, maximumBodySize: 16_384)
+        request.cutsLongBody = true
         let response: ClientResponse
         do throws(HTTPClientError) {
-            response = try await transport.send(ClientRequest(method: .get, url: url, maximumBodySize: 4096))
+            response = try await transport.send(request)
         } catch {
-            return .wrong(
-                .serverNotRunning, "Nobody answers on admin.host and admin.port, \(place): \(error.words).",
-                next: "Start bramley serve with this configuration, or run bramley doctor on the machine it runs on.")
+            if case .malformed = error { return [elsewhere(place, "what answers there does not speak HTTP")] }
+            return [
+                .wrong(
+                    .serverNotRunning, "Nothing answers on admin.host and admin.port, \(place): \(error.words).",
+                    next:
+                        "Start bramley serve with this configuration, or run bramley doctor on the machine it runs on.")
+            ]
         }
-        let text = String(decoding: response.body.prefix { $0 != UInt8(ascii: "\n") }.prefix(300), as: UTF8.self)
-        guard response.status.code == 200, text.isExactly("ready") else {
-            return .wrong(
-                .serverNotReady, "The server on \(place) says: \(text) (status \(response.status.code)).",
-                next: "Look at the disk of storage.directory, and at the server's log.")
+        let status = response.status.code
+        guard let object = (try? JSONReader.parse(response.body))?.objectValue,
+            let verdict = object["status"]?.stringValue, let checks = object["checks"]?.arrayValue
+        else { return [elsewhere(place, "it answers /readyz with status \(status) and something else than checks")] }
+        if let keyring, let pass {
+            let proof = response.fields[values: Inspection.field]
+            guard proof.count == 1, InspectionPass.isAnswer(proof[0], to: pass, with: keyring) else {
+                return [elsewhere(place, "it does not show that it holds this server's sealing key")]
+            }
         }
-        return .good(.server, "The server on \(place) is ready: it writes to its database.")
+        let problems = checks.compactMap { $0.objectValue?["problem"]?.stringValue }
+        guard status == 200, verdict.isExactly("ready"), problems.isEmpty else {
+            return [
+                .wrong(
+                    .serverNotReady,
+                    "The server on \(place) says: \(verdict): \(problems.joined(separator: "; ")) (status \(status)).",
+                    next: "Look at the disk of storage.directory, and at the server's log.")
+            ]
+        }
+        return [.good(.server, "The server on \(place) is ready: it writes to its database.")]
+            + checks.compactMap { refusal(in: $0.objectValue) }
+    }
+
+    private func elsewhere(_ place: String, _ why: String) -> Diagnosis {
+        .wrong(
+            .serverElsewhere, "Something answers on admin.host and admin.port, \(place), but not this server: \(why).",
+            next:
+                "See what listens there: ss -ltnp. If it is another program or another Bramley, give this server a port "
+                + "of its own in admin.port. If it is this server, restart it: it has another sealing key, an older "
+                + "version, or a clock that is minutes off.")
+    }
+
+    /// A notification that the server refused, for an app the configuration does not name.
+    private func refusal(in check: JSONObject?) -> Diagnosis? {
+        guard check?["name"]?.stringValue?.isExactly("notifications") == true,
+            let warning = check?["warning"]?.stringValue,
+            // That the key is empty is told by the check of the configuration.
+            !configuration.apple.bundleIDs.isEmpty || !warning.contains("will be refused")
+        else { return nil }
+        return .wrong(
+            .notificationRefused, warning + ".",
+            next: "If that app is your team's primary App ID, or an app grouped with it, add it to apple.bundleIDs and "
+                + "restart bramley serve. Never add another team's app: its owner could sign in here.")
     }
 }
 
 /// When Apple last told us something.
 enum NotificationExamination {
-    /// Seconds after which it is worth a look. What is older than 30 days is deleted anyway.
-    private static let longAgo: Int64 = 14 * 86_400
+    /// How many ended sessions are looked at.
+    private static let endings = 1000
 
     static func run(_ database: Database?, configuration: Configuration, at now: Timestamp) async -> [Diagnosis] {
         guard let database else { return [] }
-        let url = configuration.publicURL.notificationURL
         let latest: RecordedNotification?
+        let ended: JournalEntry?
         do {
             latest = try await database.notifications(outcome: nil, after: nil, limit: 1).items.first
+            ended = try await database.lastEvents(JournalFilter(kinds: [.sessionEnded]), limit: endings).entries.last {
+                $0.cause == .tokenDead
+            }
         } catch {
             return [
                 .wrong(
@@ -57,23 +111,23 @@ enum NotificationExamination {
                     next: "Look at the disk of storage.directory.")
             ]
         }
-        guard let latest else {
-            return [
-                .unsure(
-                    .noNotification, "Apple has told nothing in the last 30 days.",
-                    next: "Nobody may have revoked anything. If that is unlikely: in Apple's portal, Identifiers, the "
-                        + "primary App ID, Sign in with Apple, the Server-to-Server Notification Endpoint must be \(url). "
-                        + "To try it, stop using this site in the settings of an Apple Account.")
-            ]
+        let told =
+            latest.map { latest in
+                let age = words(max(0, (now.milliseconds - latest.receivedAt.milliseconds) / 1000))
+                return "Apple's last notification came \(age) ago, at \(latest.receivedAt.rfc3339)."
+            } ?? "Apple has sent no notification in the last 30 days. It sends one when somebody stops using the site."
+        // The daily check found out what a notification would have told first.
+        guard let ended, latest.map({ $0.receivedAt < ended.time }) ?? true else {
+            return [.good(.lastNotification, told)]
         }
-        let age = (now.milliseconds - latest.receivedAt.milliseconds) / 1000
-        let detail = "Apple's last notification came \(words(max(0, age))) ago, at \(latest.receivedAt.rfc3339)."
-        guard age > longAgo else { return [.good(.lastNotification, detail)] }
         return [
             .unsure(
-                .lastNotificationOld, detail,
-                next: "If more was to be expected: the endpoint in Apple's portal must still be \(url), and the check "
-                    + "of notifications above must be good.")
+                .noNotification,
+                told + " The daily check ended a session at \(ended.time.rfc3339) because Apple no longer accepts its "
+                    + "token, and no notification has come since.",
+                next: "In Apple's portal, Identifiers, the primary App ID, Sign in with Apple: the Server-to-Server "
+                    + "Notification Endpoint must be \(configuration.publicURL.notificationURL). If it is, the person may "
+                    + "have changed their password, of which Apple says nothing.")
         ]
     }
 

@@ -32,15 +32,15 @@ struct SiteExamination: Sendable {
                 .good(.tls, "TLS 1.2 or later, with a certificate for \(url.host) that this machine believes."))
         }
         guard let report = report(in: response) else { return diagnoses + [stranger(response)].compactMap(\.self) }
-        guard report.path.isExactly(url.path + "/login") else {
+        guard report.path.isExactly(url.basePath + "/login") else {
             return diagnoses + [
                 .wrong(
-                    .publicURLPathChanged, "\(url.text)/login arrives as \(report.path).",
+                    .publicURLPathChanged, "\(url.absolute)/login arrives as \(report.path).",
                     next: "Let the proxy pass the path on as it is; or, if Bramley is to live elsewhere, correct "
                         + "publicURL.")
             ]
         }
-        diagnoses.append(.good(.publicURL, "\(url.text) leads to this Bramley."))
+        diagnoses.append(.good(.publicURL, "\(url.absolute) leads to this Bramley."))
         diagnoses += await posts()
         diagnoses += cookies(response, report)
         diagnoses.append(headers(response, report))
@@ -55,12 +55,12 @@ struct SiteExamination: Sendable {
     private func ask(
         _ method: HTTPRequest.Method, _ path: String, _ fields: HTTPFields = HTTPFields(), body: [UInt8] = []
     ) async throws(HTTPClientError) -> ClientResponse {
-        guard let url = ClientURL(configuration.publicURL.text + path) else {
+        guard let url = ClientURL(configuration.publicURL.absolute + path) else {
             throw .malformed("publicURL is no address")
         }
         var fields = fields
         if let pass { fields[Inspection.field] = pass }
-        if let web = configuration.web { fields[.cookie] = Inspection.cookieField(of: web) }
+        fields[.cookie] = Inspection.cookieField(of: configuration.web)
         var request = ClientRequest(method: method, url: url, fields: fields, body: body, maximumBodySize: 65_536)
         request.cutsLongBody = true
         return try await transport.send(request)
@@ -77,11 +77,13 @@ struct SiteExamination: Sendable {
     private func reach() async -> Diagnosis? {
         let url = configuration.publicURL
         guard !url.isForTests else {
+            // With a simulated Apple it could not be another.
+            if configuration.apple.isSimulated { return nil }
             return .unsure(
-                .publicURLForTests, "publicURL is \(url.text), which nobody reaches but this machine.",
+                .publicURLForTests, "publicURL is \(url.absolute), which nobody reaches but this machine.",
                 next: "For the real Apple, and for visitors, let publicURL be a public https address.")
         }
-        guard let port = ClientURL(url.text)?.port else { return nil }
+        guard let port = ClientURL(url.absolute)?.port else { return nil }
         let addresses = await withTaskExecutorPreference(loop) { [loop] in
             await Resolver().resolve(
                 url.host, port: port, on: loop, deadline: Deadline.now.adding(milliseconds: 10_000))
@@ -96,7 +98,7 @@ struct SiteExamination: Sendable {
 
     /// An answer that is not this Bramley's; nil when nobody can tell.
     private func stranger(_ response: ClientResponse) -> Diagnosis? {
-        let url = configuration.publicURL.text
+        let url = configuration.publicURL.absolute
         let status = response.status.code
         switch status {
         case 300..<400:
@@ -136,7 +138,7 @@ struct SiteExamination: Sendable {
             await post(
                 "/apple/notifications", #"{"payload":"doctor"}"#, [.contentType: "application/json"],
                 .notifications, .notificationsBlocked,
-                "\(url.notificationURL) takes what Apple's servers send.",
+                "What is posted to \(url.notificationURL) arrives whole.",
                 "Let the proxy pass POST to /apple/notifications without a login, a filter or a list of addresses of "
                     + "its own: Apple's are not published. Who withdraws their consent stays signed in until then."),
         ]
@@ -156,7 +158,7 @@ struct SiteExamination: Sendable {
                     next: remedy)
             }
             guard report.method.isExactly("POST"), report.content == Int64(body.count),
-                report.path.isExactly(configuration.publicURL.path + path)
+                report.path.isExactly(configuration.publicURL.basePath + path)
             else {
                 return .wrong(
                     finding,
@@ -189,7 +191,7 @@ struct SiteExamination: Sendable {
             }
         }
         var diagnoses: [Diagnosis] = []
-        let names = configuration.web.map { Inspection.cookieNames(of: $0) } ?? []
+        let names = Inspection.cookieNames(of: configuration.web)
         let unsent = names.filter { !report.cookies.contains($0) }
         if !removed.isEmpty || !unsent.isEmpty {
             let ways = [removed.isEmpty ? nil : "from answers", unsent.isEmpty ? nil : "from requests"]

@@ -1,4 +1,5 @@
 internal import HTTP
+internal import Web
 
 /// Why publicURL could not be asked.
 struct TLSExamination {
@@ -6,7 +7,7 @@ struct TLSExamination {
     /// Whether Bramley has a certificate of its own; else a proxy must have it.
     let holdsCertificate: Bool
 
-    private var port: UInt16 { ClientURL(url.text)?.port ?? 443 }
+    private var port: UInt16 { ClientURL(url.absolute)?.port ?? 443 }
 
     func diagnosis(of error: HTTPClientError) -> Diagnosis {
         switch error {
@@ -15,20 +16,20 @@ struct TLSExamination {
             return .wrong(finding, "\(what) (\(cause)).", next: next)
         case .malformed, .tooLarge:
             return .wrong(
-                .publicURLElsewhere, "Something answers at \(url.text), but not this Bramley: \(error.words).",
+                .publicURLElsewhere, "Something answers at \(url.absolute), but not this Bramley: \(error.words).",
                 next:
                     "Look what listens on port \(port) of \(url.host): it must be "
                     + (holdsCertificate ? "this server." : "the proxy, and pass requests on here.")
             )
         case .unknownHost(let name):
             return .wrong(
-                .publicURLUnreachable, "\(url.text) does not answer: \(error.words).",
+                .publicURLUnreachable, "\(url.absolute) does not answer: \(error.words).",
                 next:
                     "Let an A or AAAA record of \(name) lead to \(holdsCertificate ? "this machine" : "the proxy"), or "
                     + "correct publicURL. If others resolve it, mend this machine's DNS or name it in the hosts file.")
         case .connect, .timeout, .closed, .proxy:
             return .wrong(
-                .publicURLUnreachable, "\(url.text) does not answer: \(error.words).",
+                .publicURLUnreachable, "\(url.absolute) does not answer: \(error.words).",
                 next:
                     "Start \(holdsCertificate ? "bramley serve" : "the proxy"); let the name \(url.host) lead to it, "
                     + "and port \(port) be open. If only this machine cannot reach its own public address, allow that "

@@ -32,7 +32,7 @@ struct ImportRun {
         self.isRehearsal = isRehearsal
         reader = LineReader(file)
         progress = ProgressLine(total: file.size)
-        clientIDs = [place.configuration.apple.servicesID] + place.configuration.apple.bundleIDs
+        clientIDs = place.configuration.clientIDs
         report.isRehearsal = isRehearsal
     }
 

@@ -1,11 +1,19 @@
 internal import Sockets
 internal import Synchronization
 
-/// Where the log goes: standard error, one write a line.
+/// Writes whole lines to standard error, and waits for whoever reads them.
 ///
 /// A line that cannot be written, since the disk of the log is full, is lost, and the server goes on. How many were is
 /// the first line that can be written again.
 package final class StandardError: LogSink {
+    /// A line of the log, and how many were lost before it came here.
+    struct Line {
+        var bytes: [UInt8]
+        var lostBefore = 0
+        /// The beginning of the line stands already, and nothing behind it.
+        var isRest = false
+    }
+
     private struct State {
         /// Lines that did not get there since the last one that did.
         var lost = 0
@@ -14,6 +22,7 @@ package final class StandardError: LogSink {
     }
 
     private let state = Mutex(State())
+    private let failed = Atomic(0)
     private let notice: (@Sendable (_ lost: Int) -> [UInt8])?
     private let output: @Sendable ([UInt8]) -> Int
 
@@ -28,29 +37,39 @@ package final class StandardError: LogSink {
         self.output = output
     }
 
+    /// Whether all that was written ends with a line, and no line is missing.
+    var isWhole: Bool { state.withLock { $0.lost == 0 && !$0.isCut } }
+
+    /// Lines that could not be written, since the start.
+    var lostLines: Int { failed.load(ordering: .relaxed) }
+
     package func write(_ line: [UInt8]) {
-        // Whole lines are written by many threads at once: only after a failure does one wait for another.
-        guard state.withLock({ $0.lost == 0 && !$0.isCut }) else { return writeAfterLoss(line) }
-        let count = output(line)
-        guard count < line.count else { return }
-        state.withLock { state in
-            state.lost += 1
-            state.isCut = state.isCut || count > 0
-        }
+        write([Line(bytes: line)])
     }
 
-    private func writeAfterLoss(_ line: [UInt8]) {
+    /// Writes several lines at once.
+    /// - Parameter lostAfter: how many lines were lost behind them.
+    func write(_ lines: ArraySlice<Line>, lostAfter: Int = 0) {
         state.withLock { state in
+            let lost = state.lost + lostAfter + lines.reduce(0) { $0 + $1.lostBefore }
             var bytes: [UInt8] = state.isCut ? [0x0A] : []
-            if let notice, state.lost > 0 { bytes += notice(state.lost) }
-            bytes += line
-            let count = output(bytes)
-            if count == bytes.count {
-                state = State()
-            } else {
-                state.lost += 1
-                state.isCut = state.isCut || count > 0
+            var ends = [0, bytes.count]
+            if let notice, lost > 0 { bytes += notice(lost) }
+            let noticeEnd = bytes.count
+            ends.append(noticeEnd)
+            for line in lines {
+                bytes += line.bytes
+                ends.append(bytes.count)
             }
+            let count = output(bytes)
+            let unwritten = ends.dropFirst(3).count { $0 > count }
+            if count > 0 {
+                state.isCut = !ends.contains(count)
+            } else if lines.first?.isRest == true {
+                state.isCut = true
+            }
+            state.lost = unwritten + (count < noticeEnd ? lost : 0)
+            if unwritten > 0 { failed.wrappingAdd(unwritten, ordering: .relaxed) }
         }
     }
 }

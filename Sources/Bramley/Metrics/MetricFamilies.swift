@@ -29,6 +29,9 @@ enum MetricFamilies {
         "bramley_process_max_fds", .gauge, "The most file descriptors the process may have open.")
     static let ready = Family(
         "bramley_ready", .gauge, "Whether the server can do its work, as /readyz says: 1, or 0 when it cannot.")
+    static let lostLogLines = Family(
+        "bramley_log_lines_lost_total", .counter,
+        "Lines of the log that were lost: nobody read them in time, or they could not be written.")
 
     // MARK: Connections
 
@@ -141,7 +144,7 @@ enum MetricFamilies {
 
     /// All of them, below the headings of docs/metrics.md.
     static let groups: [(title: String, families: [Family])] = [
-        ("The process", [build, start, processor, memory, descriptors, maximumDescriptors, ready]),
+        ("The process", [build, start, processor, memory, descriptors, maximumDescriptors, ready, lostLogLines]),
         (
             "Connections",
             [

@@ -21,6 +21,7 @@ struct MetricsPage: Sendable {
     /// The path of the database file.
     let path: String
     let isReady: @Sendable () async -> Bool
+    let lostLogLines: @Sendable () -> Int
     let clock: any WallClock
     let startedAt: Timestamp
 
@@ -49,6 +50,7 @@ struct MetricsPage: Sendable {
         text.one(Families.descriptors, usage.openDescriptors.map { Double($0) })
         text.one(Families.maximumDescriptors, usage.maximumDescriptors.map { Double($0) })
         text.one(Families.ready, isReady ? 1 : 0)
+        text.one(Families.lostLogLines, Double(lostLogLines()))
     }
 
     private func writeConnections(to text: inout MetricsText) {

@@ -2,6 +2,7 @@ internal import Crypto
 internal import Logging
 internal import RelyingParty
 internal import Sockets
+internal import Web
 
 // What visitors' handshakes are made with.
 extension ServerParts {

@@ -108,11 +108,11 @@ final class HandOver: Sendable {
             if successor.connection.listen() == .said { return nil }
             if let ending = successor.ending() { return "it ended: \(ending)" }
             guard loop.now < limit else {
-                successor.end()
+                await successor.giveUp(on: loop)
                 return "it did not serve within \(Self.patience / 1000) s"
             }
             guard await loop.sleep(until: loop.now.adding(milliseconds: Self.pause)) else {
-                successor.end()
+                await successor.giveUp(on: loop)
                 return "this server was stopped meanwhile"
             }
         }

@@ -6,7 +6,8 @@ internal import RelyingParty
 internal import Sockets
 internal import Storage
 
-/// Tells the audit log when this server begins to work with another key of Apple's or another certificate: while it runs,
+/// Tells the audit log when this server begins to work with another key of Apple's, another certificate or
+/// other access rules: while it runs,
 /// and after a start, since the database remembers which were the last.
 struct KeyChangeJob: Sendable {
     /// Between two looks, in milliseconds. Nothing is written while nothing changes.
@@ -15,6 +16,7 @@ struct KeyChangeJob: Sendable {
     let database: Database
     let secrets: ClientSecretMint
     let certificate: CertificateReload?
+    let accessRules: AccessRulesReload
     let clock: any WallClock
     let logger: Logger
 
@@ -58,7 +60,12 @@ struct KeyChangeJob: Sendable {
             Subject(
                 kind: .certificateChanged, actor: .server, fingerprint: $0, object: Hexadecimal.encode(Array($0.bytes)))
         }
-        return [apple] + (pair.map { [$0] } ?? [])
+        // Rules that are taken away are a change as well.
+        let rules = accessRules.fingerprint
+        let access = Subject(
+            kind: .accessRulesChanged, actor: .operator, fingerprint: rules ?? SHA256.hash(utf8: ""),
+            object: rules.map { Hexadecimal.encode(Array($0.bytes)) } ?? "none")
+        return [apple, access] + (pair.map { [$0] } ?? [])
     }
 
     private func note(_ subject: Subject) async throws(StoreError) {

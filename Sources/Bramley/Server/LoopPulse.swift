@@ -4,42 +4,49 @@ internal import Web
 
 /// Notices an event loop that does not turn: one that a handler holds, or that died. Its connections are served by nobody
 /// while the others, the operator's listener among them, may look well.
-final class LoopPulse: Sendable {
-    /// Between two beats of a loop, in milliseconds.
-    static let interval: Int64 = 1_000
-    /// A loop that has not beaten for so long is stuck, in milliseconds. No turn takes a hundredth of it, and a machine that
-    /// is busy otherwise should not have its server restarted.
-    static let patience: Int64 = 15_000
+struct LoopPulse: Sendable {
+    /// How long a loop may take to turn when it is asked to, in milliseconds. No turn takes a hundredth of it. Whoever asks
+    /// has the verdict within two seconds, also on a machine that is busy otherwise.
+    static let patience: Int64 = 1_000
+    /// Between two looks at who has answered, in milliseconds.
+    private static let pause: Int64 = 2
 
-    private let beats: Mutex<[Deadline?]>
+    private let group: EventLoopGroup
+    private let patience: Int64
 
-    init(loops: Int) {
-        beats = Mutex(Array(repeating: nil, count: loops))
+    init(_ group: EventLoopGroup, patience: Int64 = LoopPulse.patience) {
+        self.group = group
+        self.patience = patience
     }
 
-    /// On the loop that is to beat; ends when it drains, and from then on the loop is not missed.
-    func start(on loop: EventLoop) {
-        beat(loop.index, at: loop.now)
-        loop.spawn { [self] in
-            while await loop.sleep(until: loop.now.adding(milliseconds: Self.interval)) {
-                beat(loop.index, at: loop.now)
+    /// What `/healthz` says: asks every loop to turn, and waits for them. On a loop, which turns, or nobody asks.
+    func examine() async -> HealthCheck {
+        let silent = Silent(loops: group.loops.count)
+        for loop in group.loops { loop.execute { silent.remove(loop.index) } }
+        if let loop = group.loops.first(where: { $0.isOnLoop }) {
+            let limit = Deadline.now.adding(milliseconds: patience)
+            while !silent.indices.isEmpty, Deadline.now < limit {
+                // One that drains ends by itself, and the process with it.
+                guard await loop.sleep(until: Deadline.now.adding(milliseconds: Self.pause)) else {
+                    return HealthCheck("event_loops")
+                }
             }
-            beat(loop.index, at: nil)
         }
+        let words = silent.indices.map { "event loop \($0) does not turn" }.joined(separator: ", ")
+        return HealthCheck("event_loops", problem: words.isEmpty ? nil : words)
     }
 
-    /// - Parameter moment: nil for a loop that is not to be missed.
-    func beat(_ loop: Int, at moment: Deadline?) {
-        beats.withLock { $0[loop] = moment }
-    }
+    private final class Silent: Sendable {
+        private let state: Mutex<[Int]>
 
-    /// What `/healthz` says at `now`.
-    func examine(at now: Deadline) -> HealthCheck {
-        let stuck = beats.withLock { beats in
-            beats.enumerated().filter { $0.element.map { $0.adding(milliseconds: Self.patience) < now } ?? false }
-                .map(\.offset)
+        init(loops: Int) {
+            state = Mutex(Array(0..<loops))
         }
-        let words = stuck.map { "event loop \($0) does not turn" }.joined(separator: ", ")
-        return HealthCheck("event_loops", problem: stuck.isEmpty ? nil : words)
+
+        var indices: [Int] { state.withLock { $0 } }
+
+        func remove(_ index: Int) {
+            state.withLock { $0.removeAll { $0 == index } }
+        }
     }
 }

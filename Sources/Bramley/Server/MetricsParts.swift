@@ -11,7 +11,7 @@ extension ServerParts {
         _ configuration: Configuration, requests: RequestMetrics, admission: AdmissionControl,
         acceptor: TLSAcceptor?, certificate: CertificateReload?, signIn: SignIn, notifications: Notifications,
         provider: AppleIdentityProvider, database: Database, readiness: @escaping AdminApplication.Examination,
-        clock: any WallClock
+        clock: any WallClock, lostLogLines: @escaping @Sendable () -> Int
     ) -> MetricsPage {
         let scope = configuration.checkScope
         let counts = CountsCache {
@@ -24,6 +24,7 @@ extension ServerParts {
             certificateEnd: { certificate?.notAfter }, signIns: signIn.metrics,
             notifications: notifications.metrics, calls: provider.calls, database: database, counts: counts,
             path: Database.path(in: configuration.storage.directory),
-            isReady: { await readiness().allSatisfy { $0.problem == nil } }, clock: clock, startedAt: clock.now())
+            isReady: { await readiness().allSatisfy { $0.problem == nil } }, lostLogLines: lostLogLines,
+            clock: clock, startedAt: clock.now())
     }
 }

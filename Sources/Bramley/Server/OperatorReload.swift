@@ -1,10 +1,12 @@
 internal import Logging
 
-/// What SIGHUP asks for: the configuration is read once more, and of it the keys Apple knows us by and the certificate.
+/// What SIGHUP asks for: the configuration is read once more, and of it the keys Apple knows us by, the access
+/// rules and the certificate.
 struct OperatorReload: Sendable {
     /// What the configuration is read from.
     let input: ConfigurationInput
     let appleKeys: AppleKeyReload
+    let accessRules: AccessRulesReload
     /// Nil: the server speaks plain HTTP.
     let certificate: CertificateReload?
     /// What the server was started with.
@@ -14,7 +16,7 @@ struct OperatorReload: Sendable {
     /// The keys that are taken as they are now.
     private static let taken: Set<String> = [
         "apple.keyID", "apple.privateKeyFile", "apple.privateKey", "apple.nextKeyID", "apple.nextPrivateKeyFile",
-        "apple.nextPrivateKey",
+        "apple.nextPrivateKey", "forwardAuth.rulesFile", "forwardAuth.rules",
     ]
     /// These too, where there is a certificate already.
     private static let takenWithCertificate: Set<String> = [
@@ -25,10 +27,12 @@ struct OperatorReload: Sendable {
         let glance = certificate?.glance()
         do throws(ConfigurationFailure) {
             let loaded = try ConfigurationLoader.load(input)
+            accessRules.take(loaded)
             appleKeys.take(loaded)
             if let certificate, let glance { certificate.take(loaded.configuration, since: glance) }
             tellOfOthers(loaded.configuration)
         } catch {
+            accessRules.refuse(error)
             appleKeys.refuse(error)
             // A mistake elsewhere is no reason to serve a certificate that runs out.
             certificate?.lookNow()

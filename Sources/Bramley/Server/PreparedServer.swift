@@ -31,6 +31,8 @@ package final class PreparedServer: Sendable {
     ///     that one's lock.
     ///   - isSuccessor: whether that server still serves: nothing it works with is changed.
     ///   - notices: where the service manager is told.
+    ///   - lostLogLines: how many lines of the log were lost since the start.
+    ///   - willBind: called before the first socket is bound.
     /// - Throws: `StartFailure` or an error with one line for the operator. Nothing is left open then.
     package convenience init(
         configuration: Configuration, readFrom input: ConfigurationInput, visitors: BoundSockets? = nil,
@@ -49,7 +51,8 @@ package final class PreparedServer: Sendable {
         configuration: Configuration, readFrom input: ConfigurationInput, visitors: BoundSockets? = nil,
         admin: BoundSockets? = nil, redirects: BoundSockets? = nil, inherited: consuming InheritedDescriptors,
         isSuccessor: Bool, notices: ServiceNotices, clock: any WallClock = SystemClock(),
-        random: any RandomSource = SystemRandom(), webhookPolicy: WebhookPolicy = .standard, logger: Logger
+        random: any RandomSource = SystemRandom(), webhookPolicy: WebhookPolicy = .standard, logger: Logger,
+        lostLogLines: @escaping @Sendable () -> Int = { 0 }, willBind: () -> Void = {}
     ) throws {
         // SQLite and Foundation make files readable and close them to others afterwards: not a moment too late here.
         Files.keepNewFilesPrivate()
@@ -62,7 +65,8 @@ package final class PreparedServer: Sendable {
         } else {
             lock = Mutex(try Self.lock(lockPath, of: configuration.storage.directory))
         }
-        let keyring = try SealingKeyFile.load(configuration, random: random)
+        try Self.finishRestore(configuration.storage.directory, logger)
+        let keyring = try SealingKeyFile.load(configuration.database, random: random)
         // A successor changes no schema: it refuses what lacks a step, and has nothing to copy before.
         if !isSuccessor {
             try MigrationBackup.makeIfNeeded(
@@ -70,8 +74,9 @@ package final class PreparedServer: Sendable {
         }
         parts = try ServerParts(
             configuration: configuration, input: input, keyring: keyring, clock: clock, random: random,
-            webhookPolicy: webhookPolicy, isSuccessor: isSuccessor, logger: logger)
+            webhookPolicy: webhookPolicy, isSuccessor: isSuccessor, logger: logger, lostLogLines: lostLogLines)
         do {
+            willBind()
             let loops = parts.group.loops.count
             let listeners = InheritedListeners(configuration, logger: logger)
             let left = try listeners.take(from: &inherited, loops: loops)
@@ -165,6 +170,17 @@ package final class PreparedServer: Sendable {
             }
             throw StartFailure("\(path) cannot be locked: \(error).")
         }
+    }
+
+    private static func finishRestore(_ directory: String, _ logger: Logger) throws(StartFailure) {
+        let path = Database.path(in: directory)
+        guard PendingRestore.isWaiting(for: path) else { return }
+        do {
+            try RestoreLock.finishPending(directory, RestoreLock.exclusive(directory))
+        } catch {
+            throw StartFailure(error.description)
+        }
+        logger.notice("a restore that was interrupted has been finished", metadata: ["file": .string(path)])
     }
 
     private static func bindRedirects(

@@ -4,7 +4,7 @@ internal import RelyingParty
 internal import Storage
 internal import Web
 
-/// What `/readyz` looks at: our own disk, our own keys, our own certificate. Whether Apple answers is not among them: a
+/// What `/readyz` looks at: our own disk, our own keys, our own certificate, and, as a warning, whose notifications we take. Whether Apple answers is not among them: a
 /// server that is taken out of balance for that would sign out everybody it serves.
 struct Readiness: Sendable {
     let database: Database
@@ -15,6 +15,9 @@ struct Readiness: Sendable {
     let client: ClientID
     /// Nil: plain HTTP.
     let certificate: CertificateReload?
+    let notifications: Notifications
+    /// `apple.bundleIDs`.
+    let bundleIDs: [String]
     let clock: any WallClock
 
     func examine() async -> [HealthCheck] {
@@ -25,7 +28,19 @@ struct Readiness: Sendable {
         if let signingKeys { checks.append(await Self.signing(signingKeys, at: now)) }
         checks.append(appleKey())
         if let certificate { checks.append(HealthCheck("certificate", problem: certificate.fault(at: now))) }
+        checks.append(HealthCheck("notifications", warning: notificationWarning))
         return checks
+    }
+
+    /// Sign-ins go on without, so the server stays in balance.
+    private var notificationWarning: String? {
+        if let last = notifications.lastUnlisted {
+            return
+                "Apple's notification for \(last.audience) was refused at \(last.at.rfc3339): apple.bundleIDs does not "
+                + "name it"
+        }
+        guard bundleIDs.isEmpty else { return nil }
+        return "Apple's notifications will be refused: apple.bundleIDs does not name the primary App ID's bundle ID"
     }
 
     private func storage(at now: Timestamp) async -> HealthCheck {
@@ -56,7 +71,7 @@ struct Readiness: Sendable {
 
     private static func signing(_ keys: SigningKeys, at now: Timestamp) async -> HealthCheck {
         do {
-            _ = try await keys.signer(at: now)
+            for algorithm in keys.algorithms { _ = try await keys.signer(algorithm, at: now) }
             return HealthCheck("signing_keys")
         } catch {
             return HealthCheck("signing_keys", problem: "no key signs assertions: \(error)")

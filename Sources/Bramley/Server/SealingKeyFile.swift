@@ -4,7 +4,9 @@ internal import Storage
 
 /// The sealing key: read from its file, or made together with a new database and never otherwise.
 enum SealingKeyFile {
-    static func load(_ configuration: Configuration, random: any RandomSource) throws(StartFailure) -> SealingKeyring {
+    static func load(_ configuration: DatabaseConfiguration, random: any RandomSource) throws(StartFailure)
+        -> SealingKeyring
+    {
         let current: SecretBytes
         switch configuration.secrets.sealingKey {
         case .inline(let bytes): current = bytes
@@ -23,8 +25,21 @@ enum SealingKeyFile {
         return keyring(current, configuration)
     }
 
+    /// A database without its key, as `check` says it; the server would not start.
+    static func problem(_ configuration: Configuration) -> ConfigurationProblem? {
+        guard case .file(let path) = configuration.secrets.sealingKey, !GuardedFile.exists(path),
+            Database.exists(in: configuration.storage.directory)
+        else { return nil }
+        return ConfigurationProblem(
+            key: "secrets.sealingKeyFile",
+            fault:
+                "\(path.quoted) does not exist, and the database in \(configuration.storage.directory.quoted) was made "
+                + "with it.",
+            remedy: "Restore the key from a backup: a new one could open nothing of what is stored.")
+    }
+
     /// Never makes one: for who brings a database that was made with it.
-    static func loadExisting(_ configuration: Configuration) throws(StartFailure) -> SealingKeyring {
+    static func loadExisting(_ configuration: DatabaseConfiguration) throws(StartFailure) -> SealingKeyring {
         switch configuration.secrets.sealingKey {
         case .inline(let bytes): return keyring(bytes, configuration)
         case .file(let path) where GuardedFile.exists(path): return keyring(try read(path), configuration)
@@ -37,7 +52,7 @@ enum SealingKeyFile {
         }
     }
 
-    private static func keyring(_ current: SecretBytes, _ configuration: Configuration) -> SealingKeyring {
+    private static func keyring(_ current: SecretBytes, _ configuration: DatabaseConfiguration) -> SealingKeyring {
         SealingKeyring(
             current: SealingKey(material: current),
             previous: configuration.secrets.previousSealingKeys.map { SealingKey(material: $0) })

@@ -4,6 +4,7 @@ internal import ServiceLifecycle
 internal import Sockets
 internal import Synchronization
 internal import UnixSignals
+internal import Web
 
 /// `bramley serve`: every part made, wired, run until a signal, and taken down in order.
 package enum Server {
@@ -19,9 +20,11 @@ package enum Server {
     /// - Parameters:
     ///   - input: what `configuration` was read from.
     ///   - program: what a successor is started from.
+    ///   - lostLogLines: how many lines of the log were lost since the start.
     /// - Throws: `StartFailure` with one line for the operator, also when a loop could not serve and all went down.
     package static func run(
-        configuration: Configuration, readFrom input: ConfigurationInput, program: ProgramStart, logger: Logger
+        configuration: Configuration, readFrom input: ConfigurationInput, program: ProgramStart, logger: Logger,
+        lostLogLines: @escaping @Sendable () -> Int
     ) async throws {
         // Before anything else: until they are caught, these signals end the process.
         let signals = await UnixSignalsSequence(trapping: .sighup, .sigusr2)
@@ -31,14 +34,16 @@ package enum Server {
         let notices = ServiceNotices(environment: program.environment, isSilent: isSuccessor, logger: logger)
         let prepared = try PreparedServer(
             configuration: configuration, readFrom: input, inherited: inherited, isSuccessor: isSuccessor,
-            notices: notices, logger: logger)
+            notices: notices, logger: logger, lostLogLines: lostLogLines,
+            // Not sooner: what comes before may take minutes, and ends by a signal without harm.
+            willBind: StopSignals.remember)
         prepared.service.accession.withLock { $0 = predecessor.map { Accession(predecessor: $0) } }
         let handOver = HandOver(prepared, program: program, notices: notices, logger: logger)
         let (address, admin) = (prepared.address, prepared.adminAddress)
         var metadata: Logger.Metadata = [
             "address": "\(address.ip):\(address.port)",
             "admin": "\(admin.ip):\(admin.port)",
-            "publicURL": .string(configuration.publicURL.text),
+            "publicURL": .string(configuration.publicURL.absolute),
             "tls": "\(configuration.server.tls != nil)",
         ]
         if let redirects = prepared.redirectAddress { metadata["redirects"] = "\(redirects.ip):\(redirects.port)" }
@@ -49,13 +54,14 @@ package enum Server {
                 services: [
                     ServiceGroupConfiguration.ServiceConfiguration(
                         service: prepared.service, successTerminationBehavior: .gracefullyShutdownGroup),
+                    // It ends by itself when a stop was asked for before the group heard of stops.
                     ServiceGroupConfiguration.ServiceConfiguration(
                         service: SignalService(signals: signals) { signal in
                             guard signal == .sighup else { return handOver.begin() }
                             notices.reloading()
                             prepared.reloadKeys()
                             notices.reloaded()
-                        }),
+                        }, successTerminationBehavior: .gracefullyShutdownGroup),
                 ],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
         ).run()
@@ -69,6 +75,7 @@ struct SignalService: ServiceLifecycle.Service {
     let act: @Sendable (UnixSignal) -> Void
 
     func run() async throws {
+        guard !StopSignals.wereSeen else { return }
         for await signal in signals.cancelOnGracefulShutdown() { act(signal) }
     }
 }
@@ -142,6 +149,8 @@ final class ServerService: ServiceLifecycle.Service {
     }
 
     private func serve(on loop: EventLoop) async {
+        // Stopped before it began.
+        if parts.draining.isSet { return await loop.runRoot { $0.close() } }
         do {
             let visitorLoop = try parts.makeVisitorLoop(loop)
             let adminLoop = parts.makeAdminLoop(loop)
@@ -158,7 +167,6 @@ final class ServerService: ServiceLifecycle.Service {
                     redirects, on: loop, admission: parts.admission, service: Server.Service.redirects,
                     firstByteTimeout: redirectLoop.firstByteTimeout)
             }
-            parts.pulse.start(on: loop)
             if loop.index == 0 {
                 for _ in admin.share(of: 0, among: 1) {
                     _ = try Listener.start(

@@ -16,7 +16,6 @@ final class ServerParts: Sendable {
     let admission: AdmissionControl
     let adminAdmission = AdmissionControl(maximum: 64, maximumPerAddress: 64)
     let draining = DrainingFlag()
-    let pulse: LoopPulse
     let reload: OperatorReload
     private let provider: AppleIdentityProvider
     private let revocations: AppleRevocations
@@ -27,6 +26,7 @@ final class ServerParts: Sendable {
     private let signingKeys: SigningKeys?
     private let assertions: AssertionIssuer?
     private let webConfiguration: WebConfiguration
+    private let signIn: SignIn
     private let httpConfiguration: HTTPServerConfiguration
     private let redirectConfiguration: HTTPServerConfiguration
     private let redirectHandler: RedirectHandler
@@ -40,17 +40,17 @@ final class ServerParts: Sendable {
     /// Events on their way to applications.
     private struct Webhooks: Sendable {
         var dispatcher: WebhookDispatcher
-        var secrets: WebhookSecretFile
+        var endpoints: WebhookEndpoints
+        var secrets: [WebhookSecretFile]
     }
 
     init(
         configuration: Configuration, input: ConfigurationInput, keyring: SealingKeyring, clock: any WallClock,
         random: any RandomSource,
-        webhookPolicy: WebhookPolicy, isSuccessor: Bool = false, logger: Logger
+        webhookPolicy: WebhookPolicy, isSuccessor: Bool = false, logger: Logger,
+        lostLogLines: @escaping @Sendable () -> Int = { 0 }
     ) throws {
-        guard let webConfiguration = configuration.web else {
-            throw StartFailure("publicURL is no address a page can have.")
-        }
+        let webConfiguration = configuration.web
         self.webConfiguration = webConfiguration
         self.clock = clock
         self.logger = logger
@@ -66,6 +66,7 @@ final class ServerParts: Sendable {
             input: input,
             appleKeys: AppleKeyReload(
                 teamID: configuration.apple.teamID, secrets: provider.secrets, logger: logger),
+            accessRules: AccessRulesReload(configuration.forwardAuth, logger: logger),
             certificate: Self.certificateReload(configuration, acceptor, clock, logger),
             snapshot: configuration.snapshot, logger: logger)
         webhooks = try Self.webhooks(
@@ -82,26 +83,32 @@ final class ServerParts: Sendable {
             maximumPerAddress: configuration.server.limits.connectionsPerAddress,
             exempt: { trusted.contains($0.normalized) })
         let targets = ReturnTargets(
-            publicURL: configuration.publicURL.text, allowedOrigins: configuration.login.allowedReturnOrigins,
+            publicURL: configuration.publicURL.absolute, allowedOrigins: configuration.login.allowedReturnOrigins,
             defaultTarget: configuration.login.defaultReturnTo)
         verifierSecrets = try configuration.upgrade.map {
             try WebhookSecretFile($0.secrets, key: "upgrade.secretFile", logger: logger)
         }
-        let signIn = SignIn(
+        let signInParts = SignInParts(
             provider: provider, store: database, keyring: keyring,
             configuration: SignInConfiguration(
-                attemptLifetime: Int64(configuration.login.attemptLifetime),
+                attemptLifetime: configuration.login.attemptLifetime,
                 sessionLimits: configuration.sessions.limits, signUp: configuration.access.signUp,
                 returnTargets: targets, nativeNonce: configuration.apple.nativeNonce,
                 asksExisting: configuration.login.askExistingAccount,
                 upgradesPerAccount: configuration.server.limits.upgradesPerAccount),
-            clock: clock, random: random, logger: logger, links: database,
+            clock: clock, random: random, logger: logger)
+        let linking = Linking(
+            signInParts, links: database,
             verifier: try Self.verifier(configuration, verifierSecrets, group, clock, random))
+        signIn = SignIn(signInParts, linking: linking)
         conversions = Conversions(
-            signIn: signIn, leases: database, clock: clock, random: random, logger: logger)
-        signingKeys = configuration.assertion.audience.map { [database] _ in
-            SigningKeys(store: database, keyring: keyring, clock: clock, logger: logger)
-        }
+            linking: linking, leases: database, clock: clock, random: random, logger: logger)
+        let algorithms = configuration.assertion.algorithms
+        signingKeys =
+            algorithms.isEmpty
+            ? nil
+            : SigningKeys(
+                store: database, keyring: keyring, algorithms: algorithms, clock: clock, logger: logger)
         assertions = AssertionIssuer(configuration: webConfiguration, keys: signingKeys, random: random)
         let notifications = Notifications(provider: provider, store: database, clock: clock, logger: logger)
         application = WebApplication(
@@ -109,22 +116,26 @@ final class ServerParts: Sendable {
             services: WebApplication.Services(
                 signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
                 notifications: notifications, returnTargets: targets, signingKeys: signingKeys, clock: clock,
-                random: random, logger: logger, keyring: keyring, audit: database))
+                random: random, logger: logger, keyring: keyring, audit: database, webhooks: webhooks?.endpoints,
+                accessRules: reload.accessRules.current))
         httpConfiguration = configuration.http(
             refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
-        redirectConfiguration = configuration.http(refusalFields: RedirectHandler.fields, tls: nil)
+        redirectConfiguration = configuration.http(
+            refusalFields: RedirectHandler.fields, tls: nil, memory: httpConfiguration.memory)
         redirectHandler = RedirectHandler(origin: configuration.publicURL.origin)
         let readiness = Readiness(
             database: database, draining: draining, signingKeys: signingKeys, secrets: provider.secrets,
-            client: ClientID(configuration.apple.servicesID), certificate: reload.certificate, clock: clock)
-        pulse = LoopPulse(loops: group.loops.count)
+            client: ClientID(configuration.apple.servicesID), certificate: reload.certificate,
+            notifications: notifications, bundleIDs: configuration.apple.bundleIDs, clock: clock)
         let metrics = Self.metricsPage(
             configuration, requests: application.metrics, admission: admission, acceptor: acceptor,
             certificate: reload.certificate, signIn: signIn, notifications: notifications, provider: provider,
-            database: database, readiness: readiness.examine, clock: clock)
+            database: database, readiness: readiness.examine, clock: clock, lostLogLines: lostLogLines)
+        let pulse = LoopPulse(group)
         admin = AdminApplication(
-            liveness: { [pulse] in [pulse.examine(at: Deadline.now)] }, readiness: readiness.examine,
-            metrics: { await metrics.render() })
+            liveness: { [await pulse.examine()] }, readiness: readiness.examine,
+            metrics: { await metrics.render() },
+            proof: { InspectionPass.answer(to: $0, with: keyring, at: clock.now()) })
     }
 
     static func provider(
@@ -136,8 +147,8 @@ final class ServerParts: Sendable {
             proxy: configuration.wayOut)
         return AppleIdentityProvider(
             configuration: try configuration.appleID(), transport: transport,
-            archive: KeySetStore(database: database, logger: logger),
-            clock: clock, logger: logger)
+            archive: KeySetStore(database: database, logger: logger), clock: clock,
+            pause: { await group.sleep(milliseconds: $0) }, logger: logger)
     }
 
     private static func webhooks(
@@ -145,16 +156,14 @@ final class ServerParts: Sendable {
         _ draining: DrainingFlag, _ clock: any WallClock, _ random: any RandomSource, _ logger: Logger
     ) throws -> Webhooks? {
         guard let settings = configuration.webhooks else { return nil }
-        let secrets = try WebhookSecretFile(settings.secrets, logger: logger)
-        let sender = WebhookTransport(
-            transport: HTTPClient(
-                group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)",
-                proxy: configuration.wayOut),
-            clock: clock, isEnding: { draining.isSet })
+        let (targets, secrets) = try settings.targets(logger: logger)
+        let sender = try WebhookTransport(configuration, group, clock: clock, isEnding: { draining.isSet })
         let dispatcher = WebhookDispatcher(
-            store: database, sender: sender, secrets: { secrets.current }, kinds: settings.events, policy: policy,
-            clock: clock, random: random, logger: logger)
-        return Webhooks(dispatcher: dispatcher, secrets: secrets)
+            store: database, sender: sender, targets: targets, policy: policy, clock: clock, random: random,
+            logger: logger)
+        let endpoints = WebhookEndpoints(
+            targets: targets, directory: database, sender: sender, clock: clock, random: random)
+        return Webhooks(dispatcher: dispatcher, endpoints: endpoints, secrets: secrets)
     }
 
     private static func verifier(
@@ -190,7 +199,8 @@ final class ServerParts: Sendable {
     /// On the loop it is for.
     func makeVisitorLoop(_ loop: EventLoop) throws -> HTTPLoop {
         let fastPath = try VerifyFastPath(
-            configuration: webConfiguration, directory: database, issuer: assertions)
+            configuration: webConfiguration, directory: database, rules: reload.accessRules.current,
+            issuer: assertions)
         return HTTPLoop(
             loop: loop, configuration: httpConfiguration, handler: application,
             immediate: VerifyResponder(
@@ -208,7 +218,7 @@ final class ServerParts: Sendable {
 
     func makeAdminLoop(_ loop: EventLoop) -> HTTPLoop {
         HTTPLoop(
-            loop: loop, configuration: HTTPServerConfiguration(), handler: admin,
+            loop: loop, configuration: HTTPServerConfiguration(memory: MemoryBudget(bytes: 1 << 20)), handler: admin,
             wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
     }
 
@@ -246,7 +256,7 @@ final class ServerParts: Sendable {
                 }
             }
         }
-        let secrets = [webhooks?.secrets, verifierSecrets].compactMap(\.self)
+        let secrets = (webhooks?.secrets ?? []) + [verifierSecrets].compactMap(\.self)
         let certificate = reload.certificate
         let tickets = httpConfiguration.tls?.ticketKeys
         if !secrets.isEmpty || certificate != nil {
@@ -262,7 +272,8 @@ final class ServerParts: Sendable {
             }
         }
         KeyChangeJob(
-            database: database, secrets: provider.secrets, certificate: certificate, clock: clock, logger: logger
+            database: database, secrets: provider.secrets, certificate: certificate, accessRules: reload.accessRules,
+            clock: clock, logger: logger
         ).start(on: loop)
         RevocationJob(revocations: revocations, draining: draining).start(on: loop)
         ConversionJob(conversions: conversions, draining: draining).start(on: loop)
@@ -274,15 +285,19 @@ final class ServerParts: Sendable {
         StoreReportJob(database: database, clock: clock, logger: logger).start(on: loop)
         let room = DescriptorRoom(wanted: connections, logger: logger)
         room.prepare()
-        loop.spawn { [admission, adminAdmission, logger, room] in
+        loop.spawn { [admission, adminAdmission, httpConfiguration, signIn, logger, room, loops = group.loops] in
             var report = AdmissionReport(logger: logger)
             var room = room
+            var memory = MemoryReturn()
             repeat {
                 room.look(at: admission, beside: adminAdmission.total)
                 report.look(at: admission.tally, now: loop.now)
+                signIn.dropExpiredAnswers()
+                memory.look(at: httpConfiguration.memory, connections: admission.total, loops: loops)
             } while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval))
         }
-        // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some.
+        // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some. Apple
+        // may be reached later than this server starts: it is asked until it answers.
         loop.spawn { [provider] in await provider.keys.prepare() }
     }
 }

@@ -4,14 +4,9 @@ package import Storage
 extension Configuration {
     /// How the database of this configuration is opened.
     package func databaseOptions(for use: DatabaseOptions.Use) -> DatabaseOptions {
-        DatabaseOptions(
-            directory: storage.directory, origin: apple.isSimulated ? .simulated : .real,
-            sessionLimits: sessions.limits, retention: retention,
-            onAccountDeleted: apple.onAccountDeleted == .erase ? .erase : .disable, use: use)
+        database.databaseOptions(for: use)
     }
 
     /// Whose credentials are checked at Apple.
-    package var checkScope: CheckScope {
-        CheckScope(team: TeamID(apple.teamID), clients: ([apple.servicesID] + apple.bundleIDs).map { ClientID($0) })
-    }
+    package var checkScope: CheckScope { database.checkScope }
 }

@@ -102,6 +102,31 @@ final class WebhookSecretFile: Sendable {
     }
 }
 
+extension Configuration.Webhooks {
+    /// The endpoints, and the files their secrets are read from, each once.
+    /// - Throws: `StartFailure`.
+    func targets(logger: Logger) throws(StartFailure) -> ([WebhookTarget], [WebhookSecretFile]) {
+        var files: [String: WebhookSecretFile] = [:]
+        var all: [WebhookSecretFile] = []
+        var targets: [WebhookTarget] = []
+        for endpoint in endpoints {
+            var path: String?
+            if case .file(let named) = endpoint.secrets { path = named }
+            let secrets: WebhookSecretFile
+            if let path, let known = files[path] {
+                secrets = known
+            } else {
+                secrets = try WebhookSecretFile(endpoint.secrets, logger: logger)
+                all.append(secrets)
+                if let path { files[path] = secrets }
+            }
+            targets.append(
+                WebhookTarget(url: endpoint.url, kinds: endpoint.events, secrets: { secrets.current }))
+        }
+        return (targets, all)
+    }
+}
+
 extension WebhookSecrets.Flaw {
     /// The end of a sentence about the place they stand in; holds nothing of it.
     var fault: String {

@@ -2,6 +2,7 @@ package import Coding
 internal import HTTP
 internal import HTTPTypes
 internal import RelyingParty
+internal import Sockets
 
 /// Webhooks over HTTP: one POST, a status, nothing else of the answer.
 struct WebhookTransport: WebhookSender {
@@ -14,6 +15,17 @@ struct WebhookTransport: WebhookSender {
     let clock: any WallClock
     /// Whether this process is ending: what it breaks off then is nobody's failure.
     let isEnding: @Sendable () -> Bool
+
+    init(
+        _ configuration: Configuration, _ group: EventLoopGroup, clock: any WallClock,
+        isEnding: @escaping @Sendable () -> Bool
+    ) throws {
+        transport = HTTPClient(
+            group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)",
+            proxy: configuration.wayOut)
+        self.clock = clock
+        self.isEnding = isEnding
+    }
 
     func send(_ request: WebhookRequest) async -> WebhookAnswer {
         guard let url = ClientURL(request.url) else { return .failure("no address") }

@@ -32,12 +32,15 @@ struct ConfigurationDraft {
         }
     }
 
-    /// The configuration file: groups and keys in the order of the table.
-    var document: JSONObject {
+    /// The configuration file: groups and keys in the order of the table. Answers name files as the shell does, from the
+    /// working directory; the file says them from its own folder.
+    func document(at path: String) -> JSONObject {
+        let folder = ConfigurationFolder(of: path)
         let values = ConfigurationLoader.judge(flags: flags).values
         var root: JSONObject = [ConfigurationTable.schemaMember: .string(ConfigurationSchema.fileName)]
         for key in ConfigurationTable.keys {
-            guard let value = values[key.name] else { continue }
+            guard let given = values[key.name] else { continue }
+            let value = key.isPath ? folder.relative(given) : given
             Self.insert(JSONValue(value), at: key.components[...], into: &root)
         }
         return root
@@ -66,6 +69,13 @@ struct ConfigurationDraft {
 
     var host: String? { address?.host }
     var isSecure: Bool { address?.scheme == "https" }
+    /// Whether the host has a parent that could share a cookie with it.
+    var hasParentDomain: Bool {
+        guard isSecure, let address, !address.isIPAddress, let dot = address.host.firstIndex(of: ".") else {
+            return false
+        }
+        return !PublicSuffix.contains(String(address.host[address.host.index(after: dot)...]))
+    }
     /// Whether Bramley is to hold the certificate itself.
     var hasCertificate: Bool { texts["server.certificateFile"]?.isEmpty == false }
 

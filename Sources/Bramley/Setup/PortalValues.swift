@@ -1,3 +1,5 @@
+internal import Web
+
 /// What Apple's portal has to be told about this server, and where: the same words for `bramley init` and `bramley check`.
 struct PortalValues {
     let lines: [String]

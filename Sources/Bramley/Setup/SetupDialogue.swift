@@ -23,49 +23,47 @@ struct SetupDialogue {
     /// Text for the person, which may end in the middle of a line.
     let write: (String) -> Void
 
+    /// Of the terminal, in columns.
+    let width: Int
+
     func complete(_ draft: inout ConfigurationDraft) throws(SetupFailure) {
         let open = SetupQuestion.all.filter { draft[$0.key] == nil }
         guard !open.isEmpty else { return }
-        write(
-            """
-            Each answer is checked at once. Enter takes what stands in brackets. Ctrl-C ends this, and nothing is written.
-
-            """)
+        say(
+            "Each answer is checked at once. Enter takes what stands in brackets. Ctrl-C ends this, and nothing is written."
+        )
         for question in open where question.isAsked(draft) { try ask(question, &draft) }
     }
 
     private func ask(_ question: SetupQuestion, _ draft: inout ConfigurationDraft) throws(SetupFailure) {
         let key = question.key
-        write("\n" + Self.wrapped(key.meaning.replacing("`", with: "")) + "\n")
-        if case .choice(let words) = key.type { write("One of \(words.joined(separator: ", ")).\n") }
-        if key.type == .list { write("Separate several by commas; write none for none.\n") }
+        write("\n")
+        say(key.plainMeaning)
+        if case .choice(let words) = key.type { say("One of \(words.joined(separator: ", ")).") }
+        if key.type == .list { say("Separate several by commas; write none for none.") }
         while true {
             let offer = question.offer(draft, surroundings)
             write("\(key.name)\(offer.map { " [\($0.shown)]" } ?? ""): ")
             guard let line = readLine() else { throw .ended }
             let answer = line.trimmed
+            if answer.isEmpty, offer == nil, let need = question.need {
+                say(need)
+                continue
+            }
             if answer.isEmpty, let offer {
                 draft[key] = offer.text
             } else {
-                draft[key] = answer.isEmpty ? nil : question.text(ofAnswer: answer)
+                draft[key] = answer.isEmpty ? nil : question.text(ofAnswer: answer, offer: offer)
             }
             let problems = draft.problems(of: key)
-            for problem in problems { write(problem.description + "\n") }
+            for problem in problems { say(problem.description) }
             if !problems.contains(where: { $0.severity == .error }) { return }
         }
     }
 
-    /// Lines of at most 80 columns.
-    static func wrapped(_ text: String) -> String {
-        var lines: [String] = []
-        for word in text.split(separator: " ") {
-            if let last = lines.last, last.count + 1 + word.count <= 80 {
-                lines[lines.count - 1] = "\(last) \(word)"
-            } else {
-                lines.append(String(word))
-            }
-        }
-        return lines.joined(separator: "\n")
+    /// Whole lines, as wide as the terminal.
+    private func say(_ text: String) {
+        write(TerminalText.wrapped(text.replacing("`", with: ""), to: width) + "\n")
     }
 }
 

@@ -6,6 +6,8 @@ struct SetupQuestion: Sendable {
     private let offer: @Sendable (ConfigurationDraft, Surroundings) -> Offer
     /// Whether what was answered so far makes it a question at all.
     let isAsked: @Sendable (ConfigurationDraft) -> Bool
+    /// Why Enter alone is no answer, though the configuration could do without; nil when it may be left out.
+    let need: String?
 
     /// What Enter stands for.
     struct Offer {
@@ -28,13 +30,14 @@ struct SetupQuestion: Sendable {
     }
 
     private init?(
-        _ name: String, _ flag: String,
+        _ name: String, _ flag: String, need: String? = nil,
         offer: @escaping @Sendable (ConfigurationDraft, Surroundings) -> Offer = { _, _ in Offer(shown: "") },
         isAsked: @escaping @Sendable (ConfigurationDraft) -> Bool = { _ in true }
     ) {
         guard let key = ConfigurationTable.byName[name] else { return nil }
         self.key = key
         self.flag = flag
+        self.need = need
         self.isAsked = isAsked
         self.offer = offer
     }
@@ -53,7 +56,13 @@ struct SetupQuestion: Sendable {
             let named = draft.keyIDOfFile
             return Offer(shown: named ?? "", text: named)
         },
-        SetupQuestion("apple.bundleIDs", "--bundle-ids") { _, _ in Offer(shown: "none", text: nil) },
+        SetupQuestion(
+            "apple.bundleIDs", "--bundle-ids",
+            need: """
+                It is needed. In Apple's portal: Identifiers, Services IDs, yours, Sign in with Apple, Configure shows the \
+                primary App ID, and Identifiers, App IDs its bundle ID. Without it, people who stop using your site at \
+                Apple stay signed in. To go on without, write none.
+                """),
         SetupQuestion("apple.scopes", "--scopes") { _, _ in Offer(shown: "name, email", text: "name,email") },
         SetupQuestion("access.signUp", "--sign-up"),
         SetupQuestion("site.name", "--site-name") { draft, _ in
@@ -70,11 +79,21 @@ struct SetupQuestion: Sendable {
             draft.isSecure && !draft.hasCertificate
                 ? Offer(shown: "127.0.0.1", text: "127.0.0.1") : Offer(shown: "none", text: nil)
         },
+        SetupQuestion("sessions.cookieDomain", "--cookie-domain") { draft, _ in
+            Offer(shown: "none: \(draft.host ?? "publicURL's host") only", text: nil)
+        } isAsked: {
+            $0.hasParentDomain
+        },
+        SetupQuestion("login.allowedReturnOrigins", "--return-origins") { _, _ in Offer(shown: "none", text: nil) },
     ].compactMap { $0 }
 
-    /// What a person typed as the text of the key: lists by commas or blanks, `none` for the empty one.
-    func text(ofAnswer answer: String) -> String {
-        guard key.type == .list else { return answer }
+    /// What a person typed as the text of the key: lists by commas or blanks, `none` for the empty one; nil leaves the key
+    /// out, as Enter would.
+    func text(ofAnswer answer: String, offer: Offer?) -> String? {
+        guard key.type == .list else {
+            if let offer, offer.text == nil, answer == "none" { return nil }
+            return answer
+        }
         let entries = answer.split { $0 == "," || $0.isWhitespace }
         return entries == ["none"] ? "" : entries.joined(separator: ",")
     }

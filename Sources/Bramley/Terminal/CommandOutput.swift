@@ -41,7 +41,7 @@ enum CommandOutput {
         try write(writer.bytes + [UInt8(ascii: "\n")])
     }
 
-    /// A list as the API has it: `items`, and in `next` what `--cursor` takes, or null.
+    /// A list as the API has it: `items`, and in `next` what `--after` takes, or null.
     static func jsonList<Item>(
         _ items: [Item], next: String?, _ write: (Item, inout JSONWriter) -> Void
     ) throws {

@@ -81,4 +81,22 @@ package enum TerminalText {
         default: false
         }
     }
+
+    /// The text with its lines broken between words so that they fit; further lines begin below the first word. A word that
+    /// is wider, such as an address, stays whole.
+    package static func wrapped(_ text: String, to columns: Int) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            guard width(String(line)) > columns else { return String(line) }
+            let indent = String(line.prefix { $0 == " " })
+            var lines: [String] = []
+            for word in line.split(separator: " ") {
+                if let last = lines.last, width(last) + 1 + width(String(word)) <= columns {
+                    lines[lines.count - 1] = "\(last) \(word)"
+                } else {
+                    lines.append(indent + word)
+                }
+            }
+            return lines.joined(separator: "\n")
+        }.joined(separator: "\n")
+    }
 }

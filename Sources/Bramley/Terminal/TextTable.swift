@@ -4,8 +4,7 @@ package struct TextTable: Sendable {
         package var title: String
         /// Whether it may be cut where the terminal is too narrow; ids and times never are.
         package var isFlexible: Bool
-        /// Whether it is left out where the columns beside it would have to be cut for it; the last such column goes
-        /// first.
+        /// Whether it is cut too, before the flexible ones lose what is worth reading.
         package var isOptional: Bool
 
         package init(_ title: String, flexible: Bool = false, optional: Bool = false) {
@@ -24,9 +23,8 @@ package struct TextTable: Sendable {
 
     /// A flexible column is not cut below this.
     static let narrowest = 8
-    /// A flexible column that shows this many columns of the terminal counts as whole: one endless name does not cost
-    /// everybody else's groups.
-    static let ample = 40
+    /// Where that is not enough, no column that may be cut goes below this: a letter or two, and the sign that it was cut.
+    static let least = 4
     private static let gap = 2
 
     package var columns: [Column]
@@ -56,34 +54,38 @@ package struct TextTable: Sendable {
         let natural = columns.indices.map { index in
             ([columns[index].title] + cells.map { $0[index] }).map(TerminalText.width).max() ?? 0
         }
-        let (shown, widths) = fit(natural, into: width)
+        let widths = fit(natural, into: width)
         var text = ""
         if columns.contains(where: { !$0.title.isEmpty }) {
-            let title = line(shown.map { columns[$0].title }, widths)
+            let title = line(columns.map(\.title), widths)
             text += bold ? "\u{1B}[1m\(title)\u{1B}[0m\n" : title + "\n"
         }
-        for row in cells { text += line(shown.map { row[$0] }, widths) + "\n" }
+        for row in cells { text += line(row, widths) + "\n" }
         return text
     }
 
-    /// Leaves out optional columns and cuts flexible ones, the widest first, until the line fits or no more can be done.
-    /// - Returns: the columns that are shown, and their widths.
-    private func fit(_ natural: [Int], into width: Int) -> (shown: [Int], widths: [Int]) {
-        func whole(_ index: Int) -> Int {
-            columns[index].isFlexible ? min(natural[index], Self.ample) : natural[index]
+    /// Cuts columns, the widest first, until the line fits or no more can be done: optional ones before the others, and
+    /// each kind in steps, so that names stay readable for as long as they can. None is left out.
+    private func fit(_ natural: [Int], into width: Int) -> [Int] {
+        var widths = natural
+        var excess = max(0, widths.reduce(0, +) + Self.gap * max(0, widths.count - 1) - width)
+        let steps: [(isOptional: Bool, bound: Int)] = [
+            (true, Self.narrowest), (false, 2 * Self.narrowest), (true, Self.least), (false, Self.narrowest),
+            (false, Self.least),
+        ]
+        for step in steps {
+            while excess > 0 {
+                let candidates = widths.indices.filter { index in
+                    let column = columns[index]
+                    let mayBeCut = step.isOptional ? column.isOptional : column.isFlexible && !column.isOptional
+                    return mayBeCut && widths[index] > step.bound
+                }
+                guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
+                widths[widest] -= 1
+                excess -= 1
+            }
         }
-        func line(_ widths: [Int]) -> Int { widths.reduce(0, +) + Self.gap * max(0, widths.count - 1) }
-        var shown = Array(columns.indices)
-        while line(shown.map(whole)) > width, let dropped = shown.lastIndex(where: { columns[$0].isOptional }) {
-            shown.remove(at: dropped)
-        }
-        var widths = shown.map { natural[$0] }
-        for _ in 0..<max(0, line(widths) - width) {
-            let candidates = shown.indices.filter { columns[shown[$0]].isFlexible && widths[$0] > Self.narrowest }
-            guard let widest = candidates.max(by: { widths[$0] < widths[$1] }) else { break }
-            widths[widest] -= 1
-        }
-        return (shown, widths)
+        return widths
     }
 
     private func line(_ cells: [String], _ widths: [Int]) -> String {

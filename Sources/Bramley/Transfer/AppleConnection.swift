@@ -5,11 +5,14 @@ internal import Sockets
 /// Apple, as a command reaches it: a loop of its own for as long as it takes.
 enum AppleConnection {
     static func with<Value: Sendable>(
-        _ place: OperatorDatabase, _ body: @escaping @Sendable (AppleIdentityProvider) async throws -> Value
+        _ place: OperatorDatabase, _ input: ConfigurationInput,
+        _ body: @escaping @Sendable (AppleIdentityProvider) async throws -> Value
     ) async throws -> Value {
+        // Apple's key and the way out belong to the whole of it.
+        let configuration = try ConfigurationLoader.load(input).configuration
         let group = try EventLoopGroup(count: 1)
         let provider = try ServerParts.provider(
-            place.configuration, group, place.database, place.clock,
+            configuration, group, place.database, place.clock,
             Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
         async let running: Void = group.run { loop in await loop.runRoot { $0.close() } }
         let result: Result<Value, any Error>

@@ -25,8 +25,18 @@ int bramley_accept4(int fd, struct sockaddr *address, socklen_t *length, int fla
 /// The cores this process may run on, by sched_getaffinity(2); at least 1.
 int bramley_available_cores(void);
 
-/// The bytes of a socket's output that its peer has not acknowledged (SIOCOUTQ); 0 when that cannot be told.
+/// The bytes of a TCP socket's output that its peer may still acknowledge (SIOCOUTQ): none once the connection is dead.
+/// 0 when that cannot be told.
 int bramley_unsent_bytes(int fd);
+
+/// malloc_trim(3): gives the pages of free memory back to the system, those of all threads.
+void bramley_trim_memory(void);
+
+/// From now on SIGTERM and SIGINT do not end the process but are remembered, until something else handles them.
+void bramley_remember_stop_signals(void);
+
+/// Whether one of them came since then and before something else handled them.
+int bramley_stop_was_asked(void);
 
 /// The commit the program was built from, or "unknown".
 const char *bramley_source_commit(void);

@@ -36,7 +36,8 @@ final class ConnectionPool: @unchecked Sendable {
         loop.assertOnLoop()
         while let stream = idle[origin]?.popLast() {
             stream.isIdle = false
-            if stream.isUsableAfterIdling() { return stream }
+            // Bytes nobody asked for would be taken for the answer to the next request.
+            if stream.isQuiet() { return stream }
             stream.close()
         }
         return nil
@@ -49,18 +50,5 @@ final class ConnectionPool: @unchecked Sendable {
         stream.isIdle = true
         stream.setDeadline(loop.now.adding(milliseconds: Self.idleTime))
         idle[origin, default: []].append(stream)
-    }
-}
-
-extension SocketStream {
-    /// Whether nothing has happened since the last response. Bytes nobody asked for, or a close, mean it is stale.
-    /// Under TLS only a close is looked for: session tickets may be waiting.
-    fileprivate func isUsableAfterIdling() -> Bool {
-        guard !hasEnded, !peerHasClosed else { return false }
-        guard !isSecure else { return true }
-        var scratch = [UInt8](repeating: 0, count: 1)
-        guard let count = try? tryReading(into: &scratch, at: 0) else { return !peerHasClosed && !hasEnded }
-        _ = count
-        return false
     }
 }

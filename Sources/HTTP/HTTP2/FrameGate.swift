@@ -60,6 +60,14 @@ struct FrameGate: Sendable {
     private var continuations = 0
     /// Nonzero while CONTINUATION frames of that stream are to come.
     private(set) var openBlock: UInt32 = 0
+    /// How much has come of a block of fields that has no end yet, as it was sent; 0 outside of one.
+    var openBlockBytes: Int {
+        if openBlock != 0 { return blockBytes }
+        guard case .payload = place else { return 0 }
+        return current.kind == FrameHeader.Kind.headers || current.kind == FrameHeader.Kind.continuation
+            ? blockBytes : 0
+    }
+    private var blockBytes = 0
     /// The highest stream of the client so far.
     private(set) var highest: UInt32 = 0
     /// Streams above it are no longer taken: we have said GOAWAY.
@@ -156,6 +164,7 @@ struct FrameGate: Sendable {
     private mutating func payload(available: Int) -> Int {
         guard case .payload(let remaining) = place else { return 0 }
         let count = min(remaining, available)
+        blockBytes += count
         if count == remaining {
             place = .header
             if current.kind == FrameHeader.Kind.settings { isStarted = true }
@@ -212,6 +221,7 @@ struct FrameGate: Sendable {
             }
         }
         continuations = 0
+        blockBytes = 0
         openBlock = current.has(FrameHeader.endHeaders) ? 0 : current.stream
     }
 

@@ -17,12 +17,16 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     private static let requestsPerTurn = 16
-    private static let bytesPerTurn = 65_536
 
     let stream: SocketStream
     let server: HTTPLoop
     let session: HTTP2Session
     let limits: HTTP2Limits
+    /// What the peer makes us keep.
+    let account: MemoryAccount
+    /// Of that, for a block of fields that has no end yet, and for frames that wait for the socket.
+    private var keptBlock = 0
+    private var keptQueue = 0
     var streams: [Int32: HTTP2Stream] = [:]
     /// Handlers at work, those of streams that are gone included.
     var running = 0
@@ -30,8 +34,6 @@ final class HTTP2Connection: @unchecked Sendable {
     var output: [UInt8] = []
     private(set) var isWriting = false
     private var turn = 0
-    /// Bytes read without a wait.
-    private var turnBytes = 0
     /// Storage for events between two calls.
     private var spare: [HTTP2Session.Event] = []
     /// The peer sends nothing more: what waits for a window waits in vain, what waits for the socket does not.
@@ -53,6 +55,7 @@ final class HTTP2Connection: @unchecked Sendable {
         self.stream = stream
         self.server = server
         self.session = session
+        account = server.makeAccount(of: stream)
         workspace = server.http2
         idleSince = stream.loop.now
     }
@@ -94,9 +97,7 @@ final class HTTP2Connection: @unchecked Sendable {
         while true {
             try send(&group)
             if isFinished { return end() }
-            if isWriting, session.queuedFrames > limits.queuedFrames {
-                session.fail(HTTP2Failure(.enhanceYourCalm, "answers that nobody reads"))
-            }
+            countQueue()
             guard let count = try await read(&group) else { continue }
             if count == 0 { return .close }
         }
@@ -110,16 +111,13 @@ final class HTTP2Connection: @unchecked Sendable {
             stream.loop.buffers.give(input)
             input = []
             giveStorageBack()
-            turnBytes = 0
             try await wait()
             return nil
         }
         try await work(through: &input, count, &group)
-        turnBytes += count
-        if turnBytes >= Self.bytesPerTurn {
-            turnBytes = 0
+        if stream.isTurnOver {
             try send(&group)
-            await Task.yield()
+            await stream.endTurn()
             // Who never lets us wait is not exempt from the clock.
             if nearest <= stream.loop.now { expire() }
         }
@@ -157,12 +155,37 @@ final class HTTP2Connection: @unchecked Sendable {
             if turn >= Self.requestsPerTurn {
                 turn = 0
                 try send(&group)
-                await Task.yield()
+                await stream.endTurn()
             }
         }
         noteFrame()
+        countBlock()
         // A buffer goes from connection to connection, and content may be a password.
         if hasContent { input.replaceSubrange(0..<count, with: repeatElement(0, count: count)) }
+    }
+
+    /// What of a block of fields is here when its end is not: what was assembled of it, and nghttp2's half of a field.
+    private func countBlock() {
+        let size = session.gate.openBlockBytes
+        let kept = size > 0 ? session.assembler.capacity + 2 * size : 0
+        guard kept != keptBlock else { return }
+        guard account.keep(kept, insteadOf: keptBlock) else {
+            return session.fail(HTTP2Failure(.enhanceYourCalm, "too much to keep of fields that do not end"))
+        }
+        keptBlock = kept
+    }
+
+    /// Answers that wait for the socket, whose requests are done. They are not taken back; the next request finds the
+    /// less room.
+    private func countQueue() {
+        let frames = isWriting ? session.queuedFrames : 0
+        if frames > limits.queuedFrames {
+            session.fail(HTTP2Failure(.enhanceYourCalm, "answers that nobody reads"))
+        }
+        let kept = isWriting ? output.capacity + frames * 1024 : 0
+        guard kept != keptQueue else { return }
+        account.keep(kept, insteadOf: keptQueue, isForced: true)
+        keptQueue = kept
     }
 
     /// A frame that has begun, or a block of fields, must end in time; content has the time of its stream.
@@ -223,7 +246,7 @@ final class HTTP2Connection: @unchecked Sendable {
             idleSince = stream.loop.now
             if let stream = streams.removeValue(forKey: id) { close(stream) }
         case .answeredEarly(let id):
-            discardRest(of: streams[id] ?? HTTP2Stream(id: id, request: nil, contents: server.configuration.contents))
+            discardRest(of: streams[id] ?? HTTP2Stream(id: id, request: nil))
         case .drained(let id):
             streams[id]?.wake()
         case .pingAcknowledged:
@@ -236,9 +259,19 @@ final class HTTP2Connection: @unchecked Sendable {
         stream.isClosed = true
         stream.deadline = .never
         stream.request = nil
-        if !stream.isAnswered { stream.body.wipe() }
+        // A handler's request is its own until it has answered.
+        if !stream.isAnswered { giveBack(stream) }
+        account.release(stream.keptAnswer)
+        stream.keptAnswer = 0
         releaseWindow(of: stream)
         stream.wake()
+    }
+
+    /// Its request is no longer kept.
+    func giveBack(_ stream: HTTP2Stream) {
+        stream.body.wipe()
+        account.release(stream.kept)
+        stream.kept = 0
     }
 
     func releaseWindow(of stream: HTTP2Stream) {
@@ -296,6 +329,7 @@ final class HTTP2Connection: @unchecked Sendable {
     private func write() async {
         defer {
             isWriting = false
+            countQueue()
             if peerHasEnded { endWaiting() }
         }
         while !isDead {

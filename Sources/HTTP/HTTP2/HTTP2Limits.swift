@@ -4,6 +4,9 @@ internal import Sockets
 struct HTTP2Limits: Hashable, Sendable {
     /// Requests in the works at a time, streams that the client has reset meanwhile included; one more is refused.
     var concurrentStreams = 128
+    /// Requests of them whose content has not come whole; one more is refused. A client sends the contents it has one
+    /// after the other, and retries what is refused.
+    var awaitedContents = 16
     /// `SETTINGS_INITIAL_WINDOW_SIZE`: bytes of content a client may send before it hears from us.
     var streamWindow: Int
     /// Bytes of content of all requests together that one connection holds; credit comes back when they are answered.
@@ -15,9 +18,9 @@ struct HTTP2Limits: Hashable, Sendable {
     /// Entries of one SETTINGS frame.
     var settings = 32
     /// Bytes of serialised frames that wait for the socket.
-    var output = 65_536
+    var output = 16_384
     /// Frames that wait behind those bytes: answers, acknowledgements, resets.
-    var queuedFrames = 512
+    var queuedFrames = 256
     /// Bytes of a streamed response that wait for the peer's windows.
     var pendingContent = 65_536
 

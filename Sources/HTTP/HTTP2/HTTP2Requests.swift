@@ -43,21 +43,25 @@ extension HTTP2Connection {
                 malformed(id, "Content-Length without content")
                 return nil
             }
-            if answerAtOnce(id, head) { return nil }
+            // While answers wait for the socket, a further one is counted first, as that of any request.
+            if !isWriting, answerAtOnce(id, head) { return nil }
         }
+        let size = MemoryAccount.size(ofHead: head.count, fields: workspace.parser.head.fields.count)
+        let unanswered = self.unanswered
         // A client that resets what it asked for has handlers at work all the same.
-        guard running + unanswered < limits.concurrentStreams else {
+        guard running + unanswered < limits.concurrentStreams, ends || unanswered < limits.awaitedContents,
+            account.keep(size)
+        else {
             session.resetFaulty(id, .refusedStream)
             return nil
         }
         let request = server.makeRequest(workspace.parser.head, in: head, from: stream, version: .http2)
-        let stream = HTTP2Stream(
-            id: id, request: request, expected: expected, contents: server.configuration.contents)
+        let stream = HTTP2Stream(id: id, request: request, expected: expected)
+        stream.kept = size
         streams[id] = stream
         guard !ends else { return stream }
         // RFC 9110 §10.1.1: the parser lets no other expectation pass.
         if workspace.parser.head.first(.expect) != nil { sendContinue(id) }
-        stream.body.reserveCapacity(min(expected ?? Self.reservedContent, Self.reservedContent))
         stream.deadline = deadline(after: timeouts.body)
         note(stream.deadline)
         return nil
@@ -66,7 +70,7 @@ extension HTTP2Connection {
     /// Requests whose content is still to come.
     private var unanswered: Int { streams.values.reduce(0) { $0 + ($1.isAnswered ? 0 : 1) } }
 
-    /// As much is set aside for content before it comes, in bytes; what is short is never copied by growing.
+    /// As much is set aside for content with its first bytes; what is short is never copied by growing.
     private static let reservedContent = 8192
 
     /// The fast path of HTTP/1.1, from the same bytes.
@@ -108,7 +112,6 @@ extension HTTP2Connection {
         let total = stream.body.count + range.count
         guard total <= server.configuration.limits.body else {
             session.creditConnection(range.count)
-            stream.body.wipe()
             return refuse(stream, .bodyTooLarge)
         }
         // RFC 9113 §8.1.1.
@@ -116,16 +119,27 @@ extension HTTP2Connection {
             session.creditConnection(range.count)
             return malformed(id, "more content than announced")
         }
-        stream.body.append(contentsOf: input[range])
-        guard stream.reservation.cover(stream.body.capacity) else {
+        guard append(input[range], to: stream) else {
             session.creditConnection(range.count)
-            stream.body.wipe()
-            stream.reservation.give()
-            return refuse(stream, status: .serviceUnavailable, reason: "too many contents at once")
+            return refuse(stream, status: .serviceUnavailable, reason: "too many requests that are not whole")
         }
         stream.held += range.count
         // What a body may be is bounded, and the connection's window bounds them all.
         if server.configuration.limits.body >= limits.streamWindow { session.creditStream(id, range.count) }
+    }
+
+    /// False when there is no room for it.
+    private func append(_ content: ArraySlice<UInt8>, to stream: HTTP2Stream) -> Bool {
+        let before = stream.body.capacity
+        if before == 0 {
+            let expected = stream.expected ?? Self.reservedContent
+            stream.body.reserveCapacity(max(content.count, min(expected, Self.reservedContent)))
+        }
+        stream.body.append(contentsOf: content)
+        let more = stream.body.capacity - before
+        guard account.keep(more) else { return false }
+        stream.kept += more
+        return true
     }
 
     func takeTrailers(_ id: Int32, ends: Bool, _ group: inout DiscardingTaskGroup) {
@@ -140,7 +154,13 @@ extension HTTP2Connection {
         }
         // RFC 9113 §8.1: fields behind the content end the request.
         guard ends else { return malformed(id, "trailer section that does not end the request") }
-        stream.request?.trailers = session.assembler.trailers
+        let trailers = session.assembler.trailers
+        let size = MemoryAccount.size(ofHead: session.assembler.trailerBytes, fields: trailers.count)
+        guard account.keep(size) else {
+            return refuse(stream, status: .serviceUnavailable, reason: "too many requests that are not whole")
+        }
+        stream.kept += size
+        stream.request?.trailers = trailers
         finishRequest(stream, &group)
     }
 

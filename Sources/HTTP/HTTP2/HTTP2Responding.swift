@@ -24,6 +24,7 @@ extension HTTP2Connection {
         answer.request.body = []
         let response = await handed.answer(by: server.handler)
         running -= 1
+        giveBack(stream)
         releaseWindow(of: stream)
         if !stream.isClosed { await send(response, on: stream) }
         await flush()
@@ -50,8 +51,17 @@ extension HTTP2Connection {
 
     private func begin(_ stream: HTTP2Stream, _ content: OutgoingContent?) {
         stream.content = content
+        countAnswer(of: stream)
         session.respond(to: stream.id, workspace.list, content: content)
         expectProgress(of: stream)
+    }
+
+    /// What is here of a response is not taken back; the next request finds the less room.
+    private func countAnswer(of stream: HTTP2Stream) {
+        guard !stream.isClosed else { return }
+        let size = 512 + (stream.content?.pending ?? 0)
+        account.keep(size, insteadOf: stream.keptAnswer, isForced: true)
+        stream.keptAnswer = size
     }
 
     /// Together the streams of a connection must move as much as one connection of HTTP/1.1 must: whoever asks for a
@@ -83,6 +93,7 @@ extension HTTP2Connection {
         guard !bytes.isEmpty else { return }
         let wasEmpty = content.pending == 0
         content.append(bytes)
+        countAnswer(of: stream)
         session.resume(stream.id)
         if wasEmpty { expectProgress(of: stream) }
         await flush()
@@ -122,8 +133,7 @@ extension HTTP2Connection {
 
     /// Of what has no stream yet: it gets one, since its answer too may have to wait for the peer.
     func refuse(_ id: Int32, _ error: WireError) {
-        let stream = HTTP2Stream(
-            id: id, request: nil, isHead: session.assembler.isHead, contents: server.configuration.contents)
+        let stream = HTTP2Stream(id: id, request: nil, isHead: session.assembler.isHead)
         streams[id] = stream
         refuse(stream, error)
     }
@@ -136,6 +146,7 @@ extension HTTP2Connection {
     func refuse(_ stream: HTTP2Stream, status: HTTPResponse.Status, reason: String) {
         stream.request = nil
         stream.isAnswered = true
+        giveBack(stream)
         releaseWindow(of: stream)
         server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
         server.metrics?.countRefusal(status)

@@ -8,8 +8,10 @@ final class HTTP2Stream {
     /// Until a handler has it.
     var request: ServerRequest?
     var body: [UInt8] = []
-    /// Of what the contents of all requests may have together.
-    let reservation: ContentReservation
+    /// Bytes the connection's account counts for its head and its content, until it is answered.
+    var kept = 0
+    /// Bytes the account counts for its response, until the peer has taken all of it.
+    var keptAnswer = 0
     /// What `Content-Length` announced (RFC 9113 §8.1.1).
     let expected: Int?
     /// Bytes of content the connection's window is short of for it.
@@ -31,11 +33,8 @@ final class HTTP2Stream {
     var leftToDiscard: Int?
 
     /// - Parameter isHead: for what is refused before it is a request.
-    init(
-        id: Int32, request: ServerRequest?, expected: Int? = nil, isHead: Bool = false, contents: ContentBudget
-    ) {
+    init(id: Int32, request: ServerRequest?, expected: Int? = nil, isHead: Bool = false) {
         self.id = id
-        reservation = ContentReservation(contents)
         self.request = request
         self.expected = expected
         self.isHead = request.map { $0.method == .head } ?? isHead

@@ -30,7 +30,8 @@ struct RequestAssembler: Sendable {
     private var hasHost = false
     private var cookies: [UInt8] = []
     private var count = 0
-    private var trailerBytes = 2
+    /// Bytes of the trailer section, as HTTP/1.1 has it.
+    private(set) var trailerBytes = 2
 
     init(limits: WireLimits) {
         self.limits = limits
@@ -70,6 +71,9 @@ struct RequestAssembler: Sendable {
     }
 
     private(set) var hasStorage = false
+
+    /// Bytes set aside for what is assembled.
+    var capacity: Int { head.capacity + pseudo.capacity + cookies.capacity + trailerBytes }
 
     mutating func adopt(_ storage: consuming Storage) {
         head = storage.head

@@ -13,6 +13,13 @@ package struct EntityTag: Hashable, Sendable {
         self.isWeak = isWeak
     }
 
+    /// Strong, of the digest of a representation.
+    package init(digest: [UInt8]) {
+        let digits = Array("0123456789abcdef".utf8)
+        opaque = String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        isWeak = false
+    }
+
     /// As the `ETag` field has it.
     package var fieldValue: String { (isWeak ? "W/\"" : "\"") + opaque + "\"" }
 
@@ -71,22 +78,23 @@ package enum ConditionalRequest {
     }
 
     /// - Parameters:
-    ///   - lastModified: seconds since 1970.
+    ///   - lastModified: seconds since 1970; nil where nobody knows, so that conditions by date are ignored (RFC 9110
+    ///     §13.1.3, §13.1.4).
     ///   - now: seconds since 1970, for the two-digit years of one date form.
     package static func evaluate(
-        method: HTTPRequest.Method, fields: HTTPFields, eTag: EntityTag, lastModified: Int64, now: Int64
+        method: HTTPRequest.Method, fields: HTTPFields, eTag: EntityTag, lastModified: Int64? = nil, now: Int64 = 0
     ) -> Outcome {
         let isRead = method == .get || method == .head
         if let value = fields[.ifMatch] {
             let matches = EntityTagCondition(value)?.contains { $0.matchesStrongly(eTag) } ?? false
             if !matches { return .preconditionFailed }
-        } else if let date = date(.ifUnmodifiedSince, fields, now), lastModified > date {
+        } else if let lastModified, let date = date(.ifUnmodifiedSince, fields, now), lastModified > date {
             return .preconditionFailed
         }
         if let value = fields[.ifNoneMatch] {
             let matches = EntityTagCondition(value)?.contains { $0.matchesWeakly(eTag) } ?? false
             if matches { return isRead ? .notModified : .preconditionFailed }
-        } else if isRead, let date = date(.ifModifiedSince, fields, now), lastModified <= date {
+        } else if isRead, let lastModified, let date = date(.ifModifiedSince, fields, now), lastModified <= date {
             return .notModified
         }
         return .proceed

@@ -51,15 +51,15 @@ package struct HTTPServerConfiguration: Sendable {
     /// What every connection begins with; nil for plain HTTP.
     package var tls: TLSAcceptor?
     /// Shared by all loops that are given this configuration.
-    package var contents: ContentBudget
+    package var memory: MemoryBudget
 
     package init(
         limits: WireLimits = WireLimits(), timeouts: ServerTimeouts = ServerTimeouts(),
         trustedProxies: TrustedProxies = TrustedProxies(), proxyProtocol: Bool = false, waitingTasks: Int = 256,
-        refusalFields: HTTPFields = HTTPFields(), tls: TLSAcceptor? = nil, contents: ContentBudget = ContentBudget()
+        refusalFields: HTTPFields = HTTPFields(), tls: TLSAcceptor? = nil, memory: MemoryBudget = MemoryBudget()
     ) {
         self.tls = tls
-        self.contents = contents
+        self.memory = memory
         self.limits = limits
         self.timeouts = timeouts
         self.trustedProxies = trustedProxies
@@ -177,6 +177,13 @@ package final class HTTPLoop: @unchecked Sendable {
             client: proxies.clientAddress(peer: peer, fields: request.headerFields),
             isFromTrustedProxy: proxies.contains(peer),
             version: version ?? (head.minorVersion == 0 ? .http10 : .http11))
+    }
+
+    /// What a connection keeps is counted here, as that of its address: a proxy's is that of many.
+    func makeAccount(of stream: SocketStream) -> MemoryAccount {
+        let address = stream.peer.ip.normalized
+        return MemoryAccount(
+            configuration.memory, address: configuration.trustedProxies.contains(address) ? nil : address)
     }
 
     /// Once a minute.

@@ -2,12 +2,12 @@ package import HTTPTypes
 
 /// The request a reverse proxy asks about, as it described it in fields (`auth_request`, `forward_auth`).
 package struct OriginalRequest: Hashable, Sendable {
-    /// Which family of fields describes the request; configured, never guessed.
-    package enum Style: Hashable, Sendable {
-        /// `X-Forwarded-Proto`, `-Host`, `-Uri` and `-Method`.
+    /// `forwardAuth.style`: which family of fields describes the request; configured, never guessed.
+    package enum Style: String, Sendable, CaseIterable {
+        /// `X-Forwarded-Proto`, `-Host`, `-Uri` and `-Method`: Caddy, Traefik.
         case forwarded
         /// `X-Original-URL` (absolute, or a path and query alone), or `X-Original-URI` in its place, and
-        /// `X-Original-Method`.
+        /// `X-Original-Method`: nginx.
         case original
     }
 
@@ -18,6 +18,8 @@ package struct OriginalRequest: Hashable, Sendable {
         case notCanonical
         /// What has to be known was not said, or not by a trusted proxy.
         case incomplete
+        /// The site's name is none that is configured, so that no rule can be held against it.
+        case unknownSite
     }
 
     /// `http` or `https`.

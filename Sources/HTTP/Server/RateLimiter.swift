@@ -33,24 +33,16 @@ package final class RateLimiter: Sendable {
     /// Takes a token if there is one.
     /// - Parameter now: milliseconds of a clock that never goes back.
     package func take(_ client: IPAddress, now: Int64) -> RateDecision {
-        table.withLock { $0.take(Self.key(client), now: now) }
+        table.withLock { $0.take(client.subscriber, now: now) }
     }
 
     /// Whether there is a token, without taking it: for routes where only failures are charged.
     package func check(_ client: IPAddress, now: Int64) -> RateDecision {
-        table.withLock { $0.check(Self.key(client), now: now) }
+        table.withLock { $0.check(client.subscriber, now: now) }
     }
 
     /// Clients remembered now.
     package var count: Int { table.withLock { $0.count } }
-
-    /// IPv6 clients own a /64 each, and could use every address of it.
-    private static func key(_ client: IPAddress) -> IPAddress {
-        switch client.normalized {
-        case .v4(let value): .v4(value)
-        case .v6(let high, _): .v6(high, 0)
-        }
-    }
 }
 
 /// The buckets, in the order of their last use: a dictionary to find them, a doubly linked list through an array to

@@ -19,9 +19,10 @@ final class ServerConnection {
         case linger
     }
 
-    /// At most this many requests or bytes are answered before the other connections have their turn.
+    /// At most this many requests are answered before the other connections have their turn, …
     private static let requestsPerTurn = 16
-    private static let bytesPerTurn = 65_536
+    /// … and with so many bytes of answers they are sent, so that no more wait for who does not read.
+    private static let outputPerTurn = 16_384
 
     let stream: SocketStream
     let server: HTTPLoop
@@ -29,6 +30,13 @@ final class ServerConnection {
     var output: [UInt8]
     private var parser: RequestParser
     private var headDeadline = Deadline.never
+    /// What the peer makes us keep beyond a head of the usual size, once it does.
+    private lazy var account = server.makeAccount(of: stream)
+    /// Of that, for a head that does not fit into a buffer of the usual size.
+    private var keptInput = 0
+    /// The stream's turn in which `requests` were answered.
+    private var turn = 0
+    private var requestsOfTurn = 0
 
     init(_ stream: SocketStream, on server: HTTPLoop) {
         self.stream = stream
@@ -65,6 +73,10 @@ final class ServerConnection {
     /// A connection that waits for its next request holds no buffers: ten thousand of them share a few.
     private func giveBuffersBack() {
         stream.loop.buffers.give(input.release())
+        if keptInput > 0 {
+            account.release(keptInput)
+            keptInput = 0
+        }
         // Exchanged, not copied: with a second reference here the pool would have to allocate another.
         var taken: [UInt8] = []
         swap(&taken, &output)
@@ -78,7 +90,6 @@ final class ServerConnection {
     // MARK: Requests
 
     private func serveRequests() async throws(StreamError) -> Ending {
-        var turn = 0
         while true {
             let headLength: Int?
             do throws(WireError) {
@@ -89,7 +100,7 @@ final class ServerConnection {
             guard let headLength else {
                 try await flush()
                 if let ending = try await readHeadBytes() { return ending }
-                turn = 0
+                guard countInput() else { return try await refuse(status: .serviceUnavailable, reason: Self.noRoom) }
                 continue
             }
             guard try await answer(headLength: headLength) else {
@@ -99,11 +110,14 @@ final class ServerConnection {
             parser.reset()
             headDeadline = .never
             stream.isReused = true
-            turn += 1
-            if turn >= Self.requestsPerTurn || output.count >= Self.bytesPerTurn {
+            if turn != stream.turn {
+                turn = stream.turn
+                requestsOfTurn = 0
+            }
+            requestsOfTurn += 1
+            if requestsOfTurn >= Self.requestsPerTurn || output.count >= Self.outputPerTurn {
                 try await flush()
-                await Task.yield()
-                turn = 0
+                await stream.endTurn()
             }
         }
     }
@@ -129,17 +143,24 @@ final class ServerConnection {
         }
         var request = server.makeRequest(parser.head, in: input.storage, input.range, from: stream)
         let framing = parser.head.framing
+        // Until the handler has answered, however long the peer takes to read that.
+        var kept = 0
+        defer { if kept > 0 { account.release(kept) } }
         let version = parser.head.minorVersion
         let expectsContinue = parser.head.expectsContinue
         input.consume(headLength)
         if framing != .none {
+            let size = MemoryAccount.size(ofHead: headLength, fields: parser.head.fields.count)
             do throws(BodyFailure) {
-                (request.body, request.trailers) = try await readBody(framing, expectsContinue: expectsContinue)
+                guard account.keep(size) else { throw .noRoom }
+                kept = size
+                (request.body, request.trailers) = try await readBody(
+                    framing, expectsContinue: expectsContinue, counting: &kept)
             } catch {
                 switch error {
                 case .wire(let error): _ = try await refuse(error)
                 case .late: _ = try await refuse(status: .requestTimeout, reason: "the content came too slowly")
-                case .noRoom: _ = try await refuse(status: .serviceUnavailable, reason: "too many contents at once")
+                case .noRoom: _ = try await refuse(status: .serviceUnavailable, reason: Self.noRoom)
                 case .stream(let error): throw error
                 }
                 return false
@@ -159,6 +180,10 @@ final class ServerConnection {
             request.body = []
             async let answer = handed.answer(by: handler)
             response = await answer
+        }
+        if kept > 0 {
+            account.release(kept)
+            kept = 0
         }
         let stays = mayStay && !stream.loop.isEnding
         return try await send(response, isHead: isHead, version: version, mayStay: stays)
@@ -198,6 +223,17 @@ final class ServerConnection {
         }
     }
 
+    /// False when there is no room for a head that needs more than a buffer of the usual size.
+    private func countInput() -> Bool {
+        let beyond = input.storage.count - BufferPool.size
+        guard beyond > keptInput else { return true }
+        guard account.keep(beyond, insteadOf: keptInput) else { return false }
+        keptInput = beyond
+        return true
+    }
+
+    private static let noRoom = "too many requests that are not whole"
+
     /// Of a connection that waited without a task for its first byte: the head's time runs from the accept.
     private var firstHeadDeadline: Deadline? {
         stream.isReused || stream.isSecure || stream.deadline == .never ? nil : stream.deadline
@@ -232,7 +268,7 @@ final class ServerConnection {
     private enum BodyFailure: Error {
         case wire(WireError)
         case late
-        /// The contents that are coming in have all the memory there is for them.
+        /// What is coming in has all the memory there is for it.
         case noRoom
         case stream(StreamError)
     }
@@ -241,13 +277,13 @@ final class ServerConnection {
     private static var reservedContent: Int { 8192 }
 
     private func readBody(
-        _ framing: BodyFraming, expectsContinue: Bool
+        _ framing: BodyFraming, expectsContinue: Bool, counting kept: inout Int
     ) async throws(BodyFailure) -> (content: [UInt8], trailers: HTTPFields) {
         let limits = server.configuration.limits
         // RFC 9110 §10.1.1: refused by its length before the client has sent it.
         if case .length(let count) = framing, count > limits.body { throw .wire(.bodyTooLarge) }
         var decoder = BodyDecoder(framing: framing, limits: limits)
-        let reservation = ContentReservation(server.configuration.contents)
+        let head = kept
         var body: [UInt8] = []
         // What is short is never copied by growing: a copy that is left behind may be of a password.
         if case .length(let count) = framing {
@@ -263,7 +299,8 @@ final class ServerConnection {
             } catch {
                 throw .wire(error)
             }
-            guard reservation.cover(body.capacity) else { throw .noRoom }
+            guard account.keep(head + body.capacity, insteadOf: kept) else { throw .noRoom }
+            kept = head + body.capacity
             if decoder.isComplete { return (body, decoder.makeTrailers()) }
             try await fillBody(until: until)
         }
@@ -291,7 +328,14 @@ final class ServerConnection {
     fileprivate func flush(within milliseconds: Int64) async throws(StreamError) {
         guard !output.isEmpty else { return }
         stream.setDeadline(deadline(after: milliseconds))
-        try await stream.write(output)
+        let sent = try stream.tryWriting(output)
+        if sent < output.count {
+            // Who does not read its answers when there is no room for them is not waited for.
+            let size = output.capacity
+            guard account.keep(size) else { throw .deadline }
+            defer { account.release(size) }
+            try await stream.write(output, from: sent)
+        }
         output.removeAll(keepingCapacity: output.capacity <= 65_536)
     }
 

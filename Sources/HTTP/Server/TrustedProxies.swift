@@ -18,11 +18,13 @@ package struct TrustedProxies: Hashable, Sendable {
 
     /// Who the client is: the peer, unless that is a trusted proxy; then the rightmost hop of `X-Forwarded-For` that is
     /// no trusted proxy itself. Hops left of it are the client's own invention. A hop that is no address ends the
-    /// search: the proxy that reported it is the last one known.
+    /// search: the proxy that reported it is the last one known. `X-Real-IP` counts where `X-Forwarded-For` is not sent at
+    /// all, as in the configurations that oauth2-proxy documents for nginx.
     package func clientAddress(peer: IPAddress, fields: HTTPFields) -> IPAddress {
         var client = peer.normalized
         guard contains(client) else { return client }
-        let hops = fields[values: KnownField.xForwardedFor.name].flatMap {
+        let forwarded = fields[values: KnownField.xForwardedFor.name]
+        let hops = (forwarded.isEmpty ? fields[values: KnownField.xRealIP.name] : forwarded).flatMap {
             $0.split(separator: ",", omittingEmptySubsequences: false)
         }
         for hop in hops.reversed() {

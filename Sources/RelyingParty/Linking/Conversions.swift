@@ -13,16 +13,16 @@ package final class Conversions: Sendable {
     /// The most of one round.
     static let batch = 50
 
-    private let signIn: SignIn
+    private let linking: Linking
     private let lease: LeaseHold
     private let clock: any WallClock
     private let logger: Logger
     private let hasWarned = Mutex(false)
 
     package init(
-        signIn: SignIn, leases: any LeaseStore, clock: any WallClock, random: any RandomSource, logger: Logger
+        linking: Linking, leases: any LeaseStore, clock: any WallClock, random: any RandomSource, logger: Logger
     ) {
-        self.signIn = signIn
+        self.linking = linking
         self.clock = clock
         self.logger = logger
         lease = LeaseHold(.conversions, in: leases, seconds: Self.leaseTime, random: random)
@@ -31,14 +31,13 @@ package final class Conversions: Sendable {
     /// Does what is due, unless another process does; returns when it is done or the store does not answer.
     /// - Parameter goesOn: asked before each request; false ends the round.
     package func round(while goesOn: () -> Bool = { true }) async {
-        guard let links = signIn.links else { return }
         do throws(StoreError) {
-            guard signIn.verifier != nil else { return try await warn(links) }
-            let due = try await links.dueConversions(at: clock.now(), limit: Self.batch)
+            guard linking.passwords != nil else { return try await warn() }
+            let due = try await linking.links.dueConversions(at: clock.now(), limit: Self.batch)
             if due.isEmpty { return }
             for link in due where goesOn() {
                 guard try await lease.take(at: clock.now()) else { return }
-                _ = try await signIn.convert(link.key, onlyIfDue: true)
+                _ = try await linking.convert(link.key, onlyIfDue: true)
             }
         } catch {
             logger.error("the queue of conversions does not answer", metadata: ["cause": "\(error.text)"])
@@ -46,9 +45,9 @@ package final class Conversions: Sendable {
     }
 
     /// Once: without a verifier none is added.
-    private func warn(_ links: any LinkStore) async throws(StoreError) {
+    private func warn() async throws(StoreError) {
         guard !hasWarned.withLock({ $0 }) else { return }
-        let waiting = try await links.dueConversions(at: Timestamp(milliseconds: .max), limit: 1)
+        let waiting = try await linking.links.dueConversions(at: Timestamp(milliseconds: .max), limit: 1)
         hasWarned.withLock { $0 = true }
         if waiting.isEmpty { return }
         logger.warning("conversions wait, and there is nobody to ask: upgrade.verifierURL is not set")

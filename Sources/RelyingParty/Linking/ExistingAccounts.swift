@@ -22,34 +22,33 @@ package enum ExistingAccountAnswer: Sendable {
 }
 
 // Point of the question: no second account by accident. The identity waits sealed, for its browser alone.
-extension SignIn {
+extension Linking {
     /// Lets the identity of a browser's sign-in wait when nobody has it; nil when it is known, or nobody asks.
     func keepWaiting(
         _ identity: VerifiedIdentity, name: PersonName?, attempt: SignInAttempt, _ opened: OpenedState,
-        _ device: Device
+        _ browser: BrowserBinding, _ device: Device
     ) async throws(SignInFailure) -> WaitingPerson? {
-        guard configuration.asksExisting, let links else { return nil }
+        guard configuration.asksExisting else { return nil }
         let now = clock.now()
-        let id: WaitingID = RandomIdentifier(random: random).make()
+        let id: WaitingID = identifiers.make()
         let linked = LinkedIdentity(
             identity: identity, name: name, attempt: attempt, kind: .browser, device: device,
             returnTo: opened.returnTo.location)
         let waiting = WaitingIdentity(
-            id: id, attempt: attempt.id, bindingHash: attempt.bindingHash, ticketHash: tickets(of: id)[0].hash,
+            id: id, attempt: attempt.id, bindingHash: attempt.bindingHash,
+            ticketHash: tickets(of: id, in: browser)[0].hash,
             sealedIdentity: linked.seal(for: id, with: keyring), team: provider.team,
             subject: identity.claims.subject, transferSubject: identity.claims.transferSubject,
             expiresAt: now.adding(seconds: LinkLifetime.seconds))
-        let kept = try await storing { () throws(StoreError) in try await links.keepWaiting(waiting, at: now) }
+        let kept = try await SignInFailure.mapping(await links.keepWaiting(waiting, at: now))
         return kept.flatMap(person)
     }
 
     /// Who waits from an earlier post of this attempt.
     func waitingPerson(of opened: OpenedState) async throws(SignInFailure) -> WaitingPerson? {
-        guard configuration.asksExisting, let links else { return nil }
+        guard configuration.asksExisting else { return nil }
         let now = clock.now()
-        let found = try await storing { () throws(StoreError) in
-            try await links.waiting(attempt: opened.id, at: now)
-        }
+        let found = try await SignInFailure.mapping(await links.waiting(attempt: opened.id, at: now))
         return found.flatMap(person)
     }
 
@@ -60,20 +59,81 @@ extension SignIn {
         return WaitingPerson(id: waiting.id, name: linked.name, email: linked.identity.claims.email)
     }
 
+    /// The identity that waits in this browser for this link; nil in every other browser, and when there is none.
+    package func waitingPerson(
+        for link: Link, binding: BindingCookie
+    ) async throws(LinkFailure) -> WaitingPerson? {
+        guard let id = link.waiting else { return nil }
+        do throws(LinkFailure) {
+            let waiting = try await waiting(id, binding: binding)
+            // Another link has it, even if that one came to nothing: Apple's button leads on.
+            guard waiting.link == nil || waiting.link == link.key else { return nil }
+            if case .value(let browser) = binding { try requireOpened(link, in: browser) }
+            return person(waiting)
+        } catch .unknown {
+            return nil
+        } catch .expired {
+            return nil
+        }
+    }
+
+    /// Authorizes a link with the identity that waits in this browser, without a second trip to Apple.
+    /// - Returns: where the browser goes with the code.
+    /// - Throws: `.unknown` in a browser in which nothing waits for this link.
+    package func connectWaiting(_ id: LinkID, binding: BindingCookie) async throws(LinkFailure) -> String {
+        let link = try await found(id)
+        guard let waitingID = link.waiting, case .value(let browser) = binding else { throw .unknown }
+        let waiting = try await waiting(waitingID, binding: binding)
+        guard waiting.link == nil || waiting.link == link.key else { throw .unknown }
+        let content = waitingContent(waitingID, in: browser)
+        if let before = try authorized(link, by: content.digest) { return try location(of: before, content) }
+        guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: waitingID, with: keyring) else {
+            throw .expired
+        }
+        try requireOpened(link, in: browser)
+        let after = try await authorize(link, linked, content: content, waiting: waitingID)
+        return try location(of: after, content)
+    }
+
+    func waiting(_ id: WaitingID, binding: BindingCookie) async throws(LinkFailure) -> WaitingIdentity {
+        let now = clock.now()
+        guard case .value(let browser) = binding else { throw .unknown }
+        let found = try await LinkFailure.mapping(await links.waiting(id, at: now))
+        guard let found else { throw .expired }
+        guard constantTimeEquals(found.bindingHash, browser.hash) else { throw .unknown }
+        // Of the team before a restart: Apple has another subject for the person here.
+        guard found.team == provider.team else { throw .expired }
+        return found
+    }
+
+    /// The binding is the secret of it, which the browser alone has.
+    private func waitingContent(_ id: WaitingID, in browser: BrowserBinding) -> RequestContent {
+        RequestContent([id.rawValue, browser.cookieValue])
+    }
+
+    /// Derived, so that who asks twice is given the same one.
+    func tickets(of id: WaitingID, in browser: BrowserBinding) -> [LinkTicket] {
+        waitingContent(id, in: browser).tokens(
+            for: SHA256.hash(utf8: id.rawValue), purpose: "waiting-ticket", with: keyring)
+    }
+}
+
+extension SignIn {
     /// What the person answered. Only in the browser that brought the identity.
     /// - Throws: `.unknown` in another one, `.expired` when too late.
     package func answerExisting(
         _ id: WaitingID, _ choice: ExistingAccountChoice, binding: BindingCookie, device: Device
     ) async throws(LinkFailure) -> ExistingAccountAnswer {
-        let waiting = try await waiting(id, binding: binding)
+        guard let linking else { throw .notConfigured }
+        let waiting = try await linking.waiting(id, binding: binding)
         guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: id, with: keyring) else {
             throw .expired
         }
         switch choice {
         case .connect:
-            guard let ticket = tickets(of: id).first(where: { $0.hash == waiting.ticketHash }) else {
-                throw .expired
-            }
+            guard case .value(let browser) = binding,
+                let ticket = linking.tickets(of: id, in: browser).first(where: { $0.hash == waiting.ticketHash })
+            else { throw .expired }
             return .connect(ticket)
         case .new:
             let key = SHA256.hash(utf8: "existing|\(id)")
@@ -110,63 +170,6 @@ extension SignIn {
             return try outcome(of: result, token: token, opened: opened)
         } catch {
             return .failed(error, retry: opened.returnTo)
-        }
-    }
-
-    // MARK: Connecting
-
-    /// The identity that waits in this browser for this link; nil in every other browser, and when there is none.
-    package func waitingPerson(
-        for link: Link, binding: BindingCookie
-    ) async throws(LinkFailure) -> WaitingPerson? {
-        guard let id = link.waiting else { return nil }
-        do throws(LinkFailure) {
-            let waiting = try await waiting(id, binding: binding)
-            // Another link has it, even if that one came to nothing: Apple's button leads on.
-            guard waiting.link == nil || waiting.link == link.key else { return nil }
-            if case .value(let browser) = binding { try await claim(link, for: browser) }
-            return person(waiting)
-        } catch .unknown {
-            return nil
-        } catch .expired {
-            return nil
-        }
-    }
-
-    /// Authorizes a link with the identity that waits in this browser, without a second trip to Apple.
-    /// - Returns: where the browser goes with the code.
-    /// - Throws: `.unknown` in a browser in which nothing waits for this link.
-    package func connectWaiting(_ id: LinkID, binding: BindingCookie) async throws(LinkFailure) -> String {
-        let link = try await found(id)
-        guard let waitingID = link.waiting else { throw .unknown }
-        let waiting = try await waiting(waitingID, binding: binding)
-        guard waiting.link == nil || waiting.link == link.key else { throw .unknown }
-        let request = SHA256.hash(utf8: "waiting|\(waitingID)")
-        if let before = try authorized(link, by: request) { return try location(of: before) }
-        guard let linked = LinkedIdentity.open(waiting.sealedIdentity, for: waitingID, with: keyring) else {
-            throw .expired
-        }
-        if case .value(let browser) = binding { try await claim(link, for: browser) }
-        let after = try await authorize(link, linked, request: request, waiting: waitingID)
-        return try location(of: after)
-    }
-
-    private func waiting(_ id: WaitingID, binding: BindingCookie) async throws(LinkFailure) -> WaitingIdentity {
-        let links = try linkStore()
-        let now = clock.now()
-        guard case .value(let browser) = binding else { throw .unknown }
-        let found = try await keeping { () throws(StoreError) in try await links.waiting(id, at: now) }
-        guard let found else { throw .expired }
-        guard constantTimeEquals(found.bindingHash, browser.hash) else { throw .unknown }
-        // Of the team before a restart: Apple has another subject for the person here.
-        guard found.team == provider.team else { throw .expired }
-        return found
-    }
-
-    /// Derived, so that who asks twice is given the same one.
-    private func tickets(of id: WaitingID) -> [LinkTicket] {
-        keyring.keyedHashes(of: Array(id.rawValue.utf8), purpose: .other("waiting-ticket")).map {
-            LinkTicket(unchecked: LinkTicket.prefix + Base64URL.encode($0))
         }
     }
 }

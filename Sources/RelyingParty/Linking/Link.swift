@@ -35,6 +35,8 @@ package struct Link: Hashable, Sendable {
     package var state: LinkState
     /// Of the ticket, or of the upgrade token.
     package var tokenHash: Digest256
+    /// Of the token in the address; nil for an upgrade.
+    package var addressHash: Digest256?
     /// The application's account. Nil while the second factor is outstanding, and once the link has ended.
     package var externalID: String?
     /// What the application calls the account, for the page.
@@ -64,6 +66,8 @@ package struct Link: Hashable, Sendable {
     package var subject: AppleSubject?
     /// The identity that waits with the browser that asked to be connected.
     package var waiting: WaitingID?
+    /// Who began it by ticket, and alone may complete it. Nil for upgrades, and for what a release began that did not note it.
+    package var apiKey: APIKeyID?
     /// From the commit on.
     package var user: UserID?
     /// Made at `done`, in the password style.
@@ -76,15 +80,17 @@ package struct Link: Hashable, Sendable {
     package var endedAt: Timestamp?
 
     package init(
-        key: LinkKey, style: LinkStyle, kind: LinkKind, state: LinkState, tokenHash: Digest256, externalID: String?,
-        displayName: String? = nil, returnTo: String? = nil, mayReplace: Bool = false, nonce: String,
-        createdAt: Timestamp, sealedChallenge: [UInt8]? = nil, methods: [String] = [], waiting: WaitingID? = nil
+        key: LinkKey, style: LinkStyle, kind: LinkKind, state: LinkState, tokenHash: Digest256,
+        addressHash: Digest256? = nil, externalID: String?, displayName: String? = nil, returnTo: String? = nil,
+        mayReplace: Bool = false, nonce: String, createdAt: Timestamp, sealedChallenge: [UInt8]? = nil,
+        methods: [String] = [], waiting: WaitingID? = nil, apiKey: APIKeyID? = nil
     ) {
         self.key = key
         self.style = style
         self.kind = kind
         self.state = state
         self.tokenHash = tokenHash
+        self.addressHash = addressHash
         self.externalID = externalID
         self.displayName = displayName
         self.returnTo = returnTo
@@ -96,6 +102,7 @@ package struct Link: Hashable, Sendable {
         self.methods = methods
         tries = 0
         self.waiting = waiting
+        self.apiKey = apiKey
         attempts = 0
     }
 

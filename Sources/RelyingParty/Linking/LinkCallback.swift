@@ -1,16 +1,15 @@
-import Coding
-import Crypto
-
 // Apple's answer to a browser's attempt that carries a link.
-extension SignIn {
-    func linkWork(
+extension Linking {
+    func complete(
         _ key: LinkKey, form: CallbackForm, opened: OpenedState, device: Device, keptName: String?
     ) async -> SignInOutcome {
         do throws(LinkFailure) {
             let link = try await found(key)
-            let request = Self.digest(of: form, opened)
+            // The state says so as well; but whoever has the sealing key makes states.
+            guard link.browser == opened.attempt.bindingHash else { throw .signIn(.wrongBrowser) }
+            let content = RequestContent([form.state, form.code, form.identityToken])
             let after: Link
-            if let before = try authorized(link, by: request) {
+            if let before = try authorized(link, by: content.digest) {
                 after = before
             } else {
                 let callback: ValidatedCallback
@@ -23,25 +22,18 @@ extension SignIn {
                     id: opened.id, issuedAt: opened.attempt.issuedAt, bindingHash: opened.attempt.bindingHash,
                     replacing: opened.attempt.replacing)
                 after = try await authorize(
-                    link, callback, request: request, attempt: attempt, kind: .browser, device: device,
+                    link, callback, content: content, attempt: attempt, kind: .browser, device: device,
                     kept: keptName)
             }
             switch after.style {
-            case .ticket: return .linkAuthorized(location: try location(of: after))
+            case .ticket: return .linkAuthorized(location: try location(of: after, content))
             case .password:
                 let done = try await settle(try await commit(after))
-                let (token, signedIn) = try await session(of: done)
+                let (token, signedIn) = try await session(of: done, content)
                 return .signedIn(token: token, session: signedIn.session, returnTo: opened.returnTo)
             }
         } catch {
             return .linkFailed(error, link: key, returnTo: opened.returnTo)
         }
-    }
-
-    /// The attempt, and Apple's answer to it.
-    private static func digest(of form: CallbackForm, _ opened: OpenedState) -> Digest256 {
-        SHA256.hash(
-            opened.id.bytes + SHA256.hash(utf8: form.code ?? "").bytes
-                + SHA256.hash(utf8: form.identityToken ?? "").bytes)
     }
 }

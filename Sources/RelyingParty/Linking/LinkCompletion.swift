@@ -14,13 +14,12 @@ enum ConversionOutcome: Sendable {
 }
 
 // From the identity that waits to the link that stands: commit, convert, done.
-extension SignIn {
+extension Linking {
     /// How long one call of `convert` may be under way, in seconds: longer than the HTTP client lets it.
     static var conversionFlightTime: Int64 { 30 }
 
     /// The committed link; at once when it was committed before.
     func commit(_ link: Link) async throws(LinkFailure) -> Link {
-        let links = try linkStore()
         switch link.state {
         case .converting, .done: return link
         case .failed: throw LinkFailure(stored: link.failure)
@@ -30,7 +29,7 @@ extension SignIn {
         let now = clock.now()
         if link.isOver(at: now) { throw .expired }
         // Nobody would ask the application.
-        if link.kind == .upgrade, verifier == nil { throw .notConfigured }
+        if link.kind == .upgrade, passwords == nil { throw .notConfigured }
         // Apple calls the person something else for every team: under this one they would be somebody new.
         guard link.team == provider.team else { throw try await fail(link, "team_changed", at: now) }
         guard let identity = LinkedIdentity.open(link.sealedIdentity, for: link.key, with: keyring) else {
@@ -40,7 +39,7 @@ extension SignIn {
         let commit = LinkCommit(
             key: link.key, record: record(of: identity, link, at: now),
             conversionDueAt: now.adding(seconds: Self.conversionFlightTime))
-        let result = try await keeping { () throws(StoreError) in try await links.commitLink(commit) }
+        let result = try await LinkFailure.mapping(await links.commitLink(commit))
         switch result {
         case .committed(let link):
             log(link)
@@ -57,10 +56,7 @@ extension SignIn {
 
     /// Ends a link that cannot be committed by this configuration.
     private func fail(_ link: Link, _ reason: String, at now: Timestamp) async throws(LinkFailure) -> LinkFailure {
-        let links = try linkStore()
-        try await keeping { () throws(StoreError) in
-            try await links.failLink(link.key, reason: reason, at: now)
-        }
+        try await LinkFailure.mapping(await links.failLink(link.key, reason: reason, at: now))
         logger.notice("link refused", metadata: ["link": "\(link.key)", "reason": "\(reason)"])
         return .ended
     }
@@ -68,7 +64,7 @@ extension SignIn {
     /// The link when it is `done`, after the application was asked if need be.
     func settle(_ link: Link) async throws(LinkFailure) -> Link {
         guard link.state == .converting else { return link }
-        let outcome = try await keeping { () throws(StoreError) in try await convert(link.key, onlyIfDue: false) }
+        let outcome = try await LinkFailure.mapping(await convert(link.key, onlyIfDue: false))
         switch outcome {
         case .done(let link): return link
         case .refused: throw .conversionFailed(retryAfter: nil)
@@ -79,7 +75,7 @@ extension SignIn {
 
     /// Asks the application to convert, and does what its answer asks for. The job calls it too.
     func convert(_ key: LinkKey, onlyIfDue: Bool) async throws(StoreError) -> ConversionOutcome {
-        guard let links, let verifier else { return .waiting(retryAfter: Conversions.pauses[0]) }
+        guard let passwords else { return .waiting(retryAfter: Conversions.pauses[0]) }
         let now = clock.now()
         let begun = try await links.beginConversion(
             key, at: now, until: now.adding(seconds: Self.conversionFlightTime), onlyIfDue: onlyIfDue)
@@ -102,7 +98,7 @@ extension SignIn {
         guard let conversion = link.conversion else { return .gone }
         let answer: ConversionAnswer
         do throws(VerifierFailure) {
-            answer = try await verifier.convert(conversion)
+            answer = try await passwords.verifier.convert(conversion)
         } catch {
             let next = Conversions.next(for: link, at: clock.now(), counts: onlyIfDue)
             try await links.postponeConversion(
@@ -148,37 +144,29 @@ extension SignIn {
         let identity = LinkedIdentity.open(link.sealedIdentity, for: link.key, with: keyring)
         return LinkFinish(
             key: link.key, record: identity.map { record(of: $0, link, at: now) },
-            makesSession: link.style == .password && !link.isOver(at: now), now: now)
+            makesSession: identity?.session != nil && !link.isOver(at: now), now: now)
     }
 
-    /// As a sign-in of this identity would be stored.
+    /// As a sign-in of this identity would be stored. The application vouches for its user.
     private func record(of linked: LinkedIdentity, _ link: Link, at now: Timestamp) -> SignInRecord {
-        let identifiers = RandomIdentifier(random: random)
-        let (identity, attempt) = (linked.identity, linked.attempt)
-        let token = sessionTokens(of: link)[0]
-        return SignInRecord(
-            attempt: attempt.id, bindingHash: attempt.bindingHash, attemptIssuedAt: attempt.issuedAt,
-            attemptExpiresAt: rowEnd(of: attempt), team: link.team ?? provider.team, claims: identity.claims,
-            sealedRefreshToken: seal(identity.refreshToken, claims: identity.claims),
-            // The application vouches for its user.
-            policy: .open, newUser: identifiers.make(),
-            session: NewSession(
-                id: identifiers.make(at: now), tokenHash: token.hash, kind: linked.kind, device: linked.device,
-                expiresAt: now.adding(seconds: configuration.sessionLimits.lifetime)),
-            replacing: attempt.replacing, now: now,
-            firstCheckAt: CheckSchedule(random: random).afterSignIn(at: now))
+        record(
+            of: linked.identity, attempt: linked.attempt, kind: linked.kind,
+            // Of a link that makes no session: nobody's token.
+            token: linked.session ?? SessionToken.make(random: random).hash, device: linked.device,
+            team: link.team ?? provider.team, policy: .open, at: now)
     }
 
     // MARK: The session of an upgrade
 
     /// The session that an upgrade has made, for whoever sent the request that authorized it.
-    func session(of link: Link) async throws(LinkFailure) -> (SessionToken, SignedIn) {
-        let links = try linkStore()
+    func session(
+        of link: Link, _ content: RequestContent
+    ) async throws(LinkFailure) -> (SessionToken, SignedIn) {
         let now = clock.now()
         // After it the token is given to nobody again.
         if link.isOver(at: now) { throw .completed }
         guard let session = link.session else {
-            let user = try await keeping { () throws(StoreError) in try await links.user(of: link.key) }
+            let user = try await LinkFailure.mapping(await links.user(of: link.key))
             switch user?.state {
             case nil: throw .unknown
             case .disabled: throw .userDisabled
@@ -187,22 +175,17 @@ extension SignIn {
             case .active: throw .signIn(.revoked)
             }
         }
-        for token in sessionTokens(of: link) {
-            let found = try await keeping { () throws(StoreError) in
-                try await store.signedIn(token: token.hash, at: now)
-            }
+        for token in sessionTokens(of: link.key, content) {
+            let found = try await LinkFailure.mapping(await store.signedIn(token: token.hash, at: now))
             if let found, found.session.id == session { return (token, found) }
         }
         throw .ended
     }
 
     /// The token of the session an upgrade makes: derived from the request, so that a retry is given the very token whose
-    /// SHA-256 the database holds. Under the current key first, then under each older one.
-    private func sessionTokens(of link: Link) -> [SessionToken] {
-        let request = link.request ?? SHA256.hash([])
-        return keyring.keyedHashes(of: joint(link.key, request).bytes, purpose: .other("upgrade-session-token")).map {
-            SessionToken(unchecked: SessionToken.prefix + Base64URL.encode($0))
-        }
+    /// SHA-256 the database holds.
+    func sessionTokens(of key: LinkKey, _ content: RequestContent) -> [SessionToken] {
+        content.tokens(for: SHA256.hash(utf8: key.rawValue), purpose: "upgrade-session", with: keyring)
     }
 
     private func log(_ link: Link) {

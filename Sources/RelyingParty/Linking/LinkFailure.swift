@@ -1,5 +1,5 @@
 /// Why a step of a link did not succeed. `reason` is the code of the answer and of the operator's log line.
-package enum LinkFailure: Error, Hashable, Sendable {
+package enum LinkFailure: StoreFailure, Hashable, Sendable {
     /// What the application or the app sent cannot be; the text is for its developer.
     case invalid(String)
     /// No such link, or not this ticket's: one answer for both.
@@ -34,6 +34,8 @@ package enum LinkFailure: Error, Hashable, Sendable {
     /// Apple's part failed, as it does at a sign-in.
     case signIn(SignInFailure)
     case storage(String)
+
+    package init(store error: StoreError) { self = .storage(error.text) }
 
     package var reason: String { reasonCode.rawValue }
 

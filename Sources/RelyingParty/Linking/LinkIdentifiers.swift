@@ -1,6 +1,7 @@
 package import Crypto
 
-/// A link begun by ticket, as applications name it: `lnk_` and 26 characters. Public; nothing is proven by knowing one.
+/// A link begun by ticket, as applications name it: `lnk_` and 26 characters. Public
+/// and logged: nothing is proven and nothing is opened by knowing one.
 package struct LinkID: PrefixedIdentifier {
     package static var prefix: String { "lnk_" }
     package let rawValue: String
@@ -50,6 +51,13 @@ package struct WaitingID: PrefixedIdentifier {
 /// The ticket of a link, `brt_…`: an app authorizes its link by it, and an application ties a link to a waiting identity.
 package struct LinkTicket: SecretToken {
     package static var prefix: String { "brt_" }
+    package let text: String
+    package init(unchecked text: String) { self.text = text }
+}
+
+/// The secret in a link's address, `bra_…`: the browser that brings it first is the link's.
+package struct LinkAddressToken: SecretToken {
+    package static var prefix: String { "bra_" }
     package let text: String
     package init(unchecked text: String) { self.text = text }
 }

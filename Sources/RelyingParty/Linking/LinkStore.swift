@@ -96,9 +96,10 @@ package protocol LinkStore: Sendable {
     /// The user of a committed link.
     func user(of key: LinkKey) async throws(StoreError) -> User?
 
-    /// Ties an open link to the browser that opens it first.
+    /// Ties an open link to the browser that opens it.
+    /// - Parameter takesOver: also when it is another browser's; else the first one stays.
     /// - Returns: false when it is another browser's, or not open.
-    func claimLink(_ key: LinkKey, for browser: Digest256) async throws(StoreError) -> Bool
+    func claimLink(_ key: LinkKey, for browser: Digest256, takesOver: Bool) async throws(StoreError) -> Bool
 
     /// Counts a try at the second factor before it is made.
     /// - Returns: the link; nil when it is not `challenged`, or when the tries are used up: then it is over.
@@ -150,16 +151,4 @@ package protocol LinkStore: Sendable {
     func waiting(_ id: WaitingID, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?
     func waiting(ticket: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?
     func waiting(attempt: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?
-}
-
-/// Links as the operator sees and hurries them.
-package protocol LinkReports: Sendable {
-    /// At most `limit` links, in the order they were begun, after the one named.
-    /// - Parameter states: empty means all.
-    func links(
-        in states: Set<LinkState>, after place: (createdAt: Timestamp, key: LinkKey)?, limit: Int
-    ) async throws(StoreError) -> [Link]
-    /// Makes a conversion due now, or all that wait, unless the application is being asked already.
-    /// - Returns: how many.
-    func retryConversions(_ key: LinkKey?, at now: Timestamp) async throws(StoreError) -> Int
 }

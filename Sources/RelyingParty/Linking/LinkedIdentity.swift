@@ -21,6 +21,9 @@ struct LinkedIdentity: Sendable {
     var device: Device
     /// Of a waiting identity: where the sign-in leads.
     var returnTo: String?
+    /// The hash of the token that an upgrade's session will have. The token is derived from the request that brought the
+    /// identity; the job that may make the session does not have that.
+    var session: Digest256?
 
     /// Sealed for one link alone.
     func seal(for key: LinkKey, with keyring: SealingKeyring) -> [UInt8] {
@@ -77,6 +80,7 @@ extension LinkedIdentity {
         writer.member("userAgent", device.userAgent)
         writer.member("address", device.address)
         writer.member("returnTo", returnTo)
+        writer.member("session", session?.hexadecimal)
         writer.endObject()
         return writer.bytes
     }
@@ -114,5 +118,6 @@ extension LinkedIdentity {
         self.kind = kind
         device = Device(userAgent: userAgent, address: address)
         returnTo = text("returnTo")
+        session = digest("session")
     }
 }

@@ -29,43 +29,81 @@ package struct LinkRequest: Sendable {
 package struct NewLink: Sendable {
     package var id: LinkID
     package var ticket: LinkTicket
+    /// For the query of its address: opens the link's page, in one browser.
+    package var addressToken: LinkAddressToken
     package var nonce: String
     package var expiresAt: Timestamp
 }
 
-// Tying an Apple identity to an account that the application has signed its user in to. The application begins a link,
-// Apple's answer authorizes it, and the application's backend completes it with the code that its own user brought.
-extension SignIn {
+/// Tying an Apple identity to an account that the application has signed its user in to. The application begins a link,
+/// Apple's answer authorizes it, and the application's backend completes it with the code that its own user brought.
+package struct Linking: SignInSteps {
+    package let parts: SignInParts
+    let links: any LinkStore
+    let answers: CallbackAnswers<LinkAnswer>
+    /// nil unless `upgrade.verifierURL` is set.
+    let passwords: Passwords?
+
+    /// The application that has the passwords, and how often somebody may be wrong about one account there.
+    struct Passwords: Sendable {
+        let verifier: any AccountVerifier
+        let limit: UsernameLimit
+    }
+
+    /// - Parameter links: the same store as that of `parts`.
+    package init(_ parts: SignInParts, links: any LinkStore, verifier: (any AccountVerifier)? = nil) {
+        self.parts = parts
+        self.links = links
+        answers = CallbackAnswers(clock: parts.clock)
+        passwords = verifier.map {
+            Passwords(
+                verifier: $0,
+                limit: UsernameLimit(maximum: parts.configuration.upgradesPerAccount, keyring: parts.keyring))
+        }
+    }
+
     /// Begins a link.
     /// - Parameters:
     ///   - returnTo: nil means the default target.
     ///   - mayReplace: the caller may take the external ID from another user.
     ///   - waiting: the ticket `login.passwordURL` was given; without effect when it is none of ours or too old.
+    ///   - apiKey: who begins it: nobody else can complete it.
     package func createLink(
         externalID: String, kind: LinkKind, displayName: String, returnTo: String?, mayReplace: Bool,
-        waiting: LinkTicket? = nil
+        waiting: LinkTicket? = nil, apiKey: APIKeyID
     ) async throws(LinkFailure) -> NewLink {
-        let links = try linkStore()
-        if kind == .upgrade, verifier == nil { throw .notConfigured }
+        if kind == .upgrade, passwords == nil { throw .notConfigured }
         guard UserLimits.accepts(externalID: externalID) else { throw .invalid("externalID") }
         guard LinkLimits.accepts(displayName: displayName) else { throw .invalid("displayName") }
         guard let target = configuration.returnTargets.validate(returnTo) else { throw .invalid("returnTo") }
         let now = clock.now()
-        let id: LinkID = RandomIdentifier(random: random).make()
+        let id: LinkID = identifiers.make()
         let ticket = LinkTicket.make(random: random)
+        let addressToken = LinkAddressToken.make(random: random)
         var identity: WaitingIdentity?
         if let waiting {
-            identity = try await keeping { () throws(StoreError) in
-                try await links.waiting(ticket: waiting.hash, at: now)
-            }
+            identity = try await LinkFailure.mapping(await links.waiting(ticket: waiting.hash, at: now))
         }
         let link = Link(
             key: LinkKey(id), style: .ticket, kind: kind, state: .open, tokenHash: ticket.hash,
-            externalID: externalID, displayName: displayName, returnTo: target.location, mayReplace: mayReplace,
-            nonce: makeNonce(), createdAt: now, waiting: identity?.id)
-        try await keeping { () throws(StoreError) in try await links.createLink(link) }
+            addressHash: addressToken.hash, externalID: externalID, displayName: displayName,
+            returnTo: target.location, mayReplace: mayReplace, nonce: makeNonce(), createdAt: now,
+            waiting: identity?.id, apiKey: apiKey)
+        try await LinkFailure.mapping(await links.createLink(link))
         logger.info("link begun", metadata: ["link": "\(id)", "kind": "\(kind.rawValue)"])
-        return NewLink(id: id, ticket: ticket, nonce: link.nonce, expiresAt: link.expiresAt)
+        return NewLink(
+            id: id, ticket: ticket, addressToken: addressToken, nonce: link.nonce, expiresAt: link.expiresAt)
+    }
+
+    /// Opens a link's address: from now on the link is for this browser, and its id leads there.
+    /// - Parameter claims: false for who only looks: the link is left to who comes next.
+    /// - Throws: `.unknown` for a token that is not this link's, `.signIn(.wrongBrowser)` when another browser was first.
+    package func openLink(
+        _ id: LinkID, token: LinkAddressToken, binding: BrowserBinding, claims: Bool = true
+    ) async throws(LinkFailure) {
+        let link = try await link(id)
+        guard let hash = link.addressHash, constantTimeEquals(hash, token.hash) else { throw .unknown }
+        if claims { try await claim(link, for: binding) }
     }
 
     /// The link for its page, while it waits for Apple's answer.
@@ -77,11 +115,14 @@ extension SignIn {
     }
 
     /// A fresh attempt for the page of a link: Apple's answer to it authorizes the link, in this browser alone.
+    /// - Parameter isOpened: who asks has shown the link's address, for a binding that no browser is given: the attempt opens
+    ///   nothing.
+    /// - Throws: `.signIn(.wrongBrowser)` in a browser that has not opened the link's address.
     package func beginLink(
-        _ id: LinkID, binding: BrowserBinding, language: String? = nil
+        _ id: LinkID, binding: BrowserBinding, language: String? = nil, isOpened: Bool = false
     ) async throws(LinkFailure) -> Attempt {
         let link = try await link(id)
-        try await claim(link, for: binding)
+        if !isOpened { try requireOpened(link, in: binding) }
         return begin(
             binding: binding, returnTo: target(of: link), replacing: nil, language: language, link: link.key)
     }
@@ -93,10 +134,10 @@ extension SignIn {
         let link = try await found(id)
         guard constantTimeEquals(link.tokenHash, ticket.hash) else { throw .unknown }
         let native = request.native(link)
-        let answer = await linkAnswers.answer(for: joint(link.key, native.digest)) {
+        let answer = await answers.answer(for: joint(link.key, native.digest)) {
             await LinkAnswer.code { () throws(LinkFailure) in
                 let after = try await self.authorize(link, native, device: device)
-                return try self.code(of: after)
+                return try self.code(of: after, native.content)
             }
         }.outcome
         guard case .code(let code) = answer else { throw answer.failure }
@@ -105,10 +146,15 @@ extension SignIn {
 
     /// Completes a link with the code that the application's user brought: its backend has seen that it is still that
     /// user. A second time with the right code answers the same.
-    package func completeLink(_ id: LinkID, code: String) async throws(LinkFailure) -> User {
-        let key = try await found(id).key
+    /// - Parameter apiKey: whose link it must be. Another's is as unknown as one that is not there, and no try is counted.
+    package func completeLink(
+        _ id: LinkID, code: String, apiKey: APIKeyID
+    ) async throws(LinkFailure) -> User {
+        let link = try await found(id)
+        guard link.apiKey == nil || link.apiKey == apiKey else { throw .unknown }
+        let key = link.key
         let hash = SHA256.hash(utf8: code)
-        let answer = await linkAnswers.answer(for: joint(key, hash)) {
+        let answer = await answers.answer(for: joint(key, hash)) {
             await LinkAnswer.user { () throws(LinkFailure) in try await self.complete(key, code: hash) }
         }.outcome
         guard case .user(let user) = answer else { throw answer.failure }
@@ -116,9 +162,8 @@ extension SignIn {
     }
 
     private func complete(_ key: LinkKey, code: Digest256) async throws(LinkFailure) -> User {
-        let links = try linkStore()
         let now = clock.now()
-        let result = try await keeping { () throws(StoreError) in try await links.tryCode(code, of: key, at: now) }
+        let result = try await LinkFailure.mapping(await links.tryCode(code, of: key, at: now))
         switch result {
         case .unknown: throw .unknown
         case .wrong:
@@ -126,23 +171,28 @@ extension SignIn {
             throw .codeInvalid
         case .right(let link):
             let done = try await settle(try await commit(link))
-            let user = try await keeping { () throws(StoreError) in try await links.user(of: done.key) }
+            let user = try await LinkFailure.mapping(await links.user(of: done.key))
             guard let user else { throw .unknown }
             return user
         }
     }
 
+    /// The id alone opens nothing: it is logged, and is in the address the application's page gets.
+    func requireOpened(_ link: Link, in browser: BrowserBinding) throws(LinkFailure) {
+        guard let first = link.browser, constantTimeEquals(first, browser.hash) else {
+            throw .signIn(.wrongBrowser)
+        }
+    }
+
     /// A link is for the browser that opens it first: whoever has got hold of its address alone cannot put an Apple Account
     /// of their own into it, and have the application's user bring the code.
-    func claim(_ link: Link, for browser: BrowserBinding) async throws(LinkFailure) {
-        let links = try linkStore()
+    private func claim(_ link: Link, for browser: BrowserBinding) async throws(LinkFailure) {
         if let first = link.browser {
             // Looked at again by the browser that opened it: nothing is written.
             if constantTimeEquals(first, browser.hash) { return }
         } else {
-            let isOurs = try await keeping { () throws(StoreError) in
-                try await links.claimLink(link.key, for: browser.hash)
-            }
+            let isOurs = try await LinkFailure.mapping(
+                await links.claimLink(link.key, for: browser.hash, takesOver: false))
             if isOurs { return }
         }
         // Authorized a moment ago, or another's.
@@ -163,12 +213,12 @@ extension SignIn {
         let attempt = SignInAttempt(
             id: joint(link.key, request.digest), issuedAt: link.createdAt, bindingHash: request.digest)
         return try await authorize(
-            link, callback, request: request.digest, attempt: attempt, kind: .native, device: device, kept: nil)
+            link, callback, content: request.content, attempt: attempt, kind: .native, device: device, kept: nil)
     }
 
     /// - Parameter kept: a name the browser kept, to be trusted for this person only.
     func authorize(
-        _ link: Link, _ callback: consuming ValidatedCallback, request: Digest256, attempt: SignInAttempt,
+        _ link: Link, _ callback: consuming ValidatedCallback, content: RequestContent, attempt: SignInAttempt,
         kind: SessionKind, device: Device, kept: String?
     ) async throws(LinkFailure) -> Link {
         let claims: IdentityClaims
@@ -178,7 +228,7 @@ extension SignIn {
             claims = try await verify(callback)
             name = callback.name ?? self.name(keptAs: kept, for: claims.subject)
             let consent = consent(of: callback, claims, kept: name)
-            guard try await claimCode(request, attempt, consent: consent) else {
+            guard try await claimCode(content.digest, attempt, consent: consent) else {
                 throw .providerUnavailable("the code is being exchanged, or was when a process ended")
             }
             do throws(SignInFailure) {
@@ -190,18 +240,20 @@ extension SignIn {
             throw .signIn(error)
         }
         let linked = LinkedIdentity(identity: identity, name: name, attempt: attempt, kind: kind, device: device)
-        return try await authorize(link, linked, request: request, waiting: nil)
+        return try await authorize(link, linked, content: content, waiting: nil)
     }
 
     func authorize(
-        _ link: Link, _ identity: LinkedIdentity, request: Digest256, waiting: WaitingID?
+        _ link: Link, _ identity: LinkedIdentity, content: RequestContent, waiting: WaitingID?
     ) async throws(LinkFailure) -> Link {
-        let links = try linkStore()
+        let request = content.digest
+        var identity = identity
+        if link.style == .password { identity.session = sessionTokens(of: link.key, content)[0].hash }
         let authorization = LinkAuthorization(
-            key: link.key, request: request, codeHash: codes(of: link.key, request)[0].hash,
+            key: link.key, request: request, codeHash: codes(of: link.key, content)[0].hash,
             sealedIdentity: identity.seal(for: link.key, with: keyring), team: provider.team,
             subject: identity.identity.claims.subject, waiting: waiting, now: clock.now())
-        let after = try await keeping { () throws(StoreError) in try await links.authorizeLink(authorization) }
+        let after = try await LinkFailure.mapping(await links.authorizeLink(authorization))
         guard let after else { throw .unknown }
         guard let ours = try authorized(after, by: request) else { throw .expired }
         if after.endedAt == nil {
@@ -238,24 +290,20 @@ extension SignIn {
     // MARK: Codes and look-ups
 
     /// What the link is completed with: derived, so that an identical request is given it again, after a restart too.
-    func code(of link: Link) throws(LinkFailure) -> LinkCode {
-        guard let request = link.request, let hash = link.codeHash,
-            let code = codes(of: link.key, request).first(where: { $0.hash == hash })
+    func code(of link: Link, _ content: RequestContent) throws(LinkFailure) -> LinkCode {
+        guard let hash = link.codeHash, let code = codes(of: link.key, content).first(where: { $0.hash == hash })
         else { throw .ended }
         return code
     }
 
-    /// Under the current key first, then under each older one.
-    private func codes(of key: LinkKey, _ request: Digest256) -> [LinkCode] {
-        keyring.keyedHashes(of: joint(key, request).bytes, purpose: .other("link-code")).map {
-            LinkCode(unchecked: LinkCode.prefix + Base64URL.encode($0))
-        }
+    private func codes(of key: LinkKey, _ content: RequestContent) -> [LinkCode] {
+        content.tokens(for: SHA256.hash(utf8: key.rawValue), purpose: "link-code", with: keyring)
     }
 
     /// `returnTo?link=…&code=…`, its own query and fragment kept.
-    func location(of link: Link) throws(LinkFailure) -> String {
+    func location(of link: Link, _ content: RequestContent) throws(LinkFailure) -> String {
         AddressQuery.append(
-            "link=\(link.key)&code=\(try code(of: link).reveal())", to: target(of: link).location)
+            "link=\(link.key)&code=\(try code(of: link, content).reveal())", to: target(of: link).location)
     }
 
     func target(of link: Link) -> ReturnTarget {
@@ -263,8 +311,7 @@ extension SignIn {
     }
 
     func found(_ key: LinkKey) async throws(LinkFailure) -> Link {
-        let links = try linkStore()
-        guard let link = try await keeping({ () throws(StoreError) in try await links.link(key) }) else {
+        guard let link = try await LinkFailure.mapping(await links.link(key)) else {
             throw .unknown
         }
         return link
@@ -282,21 +329,6 @@ extension SignIn {
         let link = try await found(LinkKey(id))
         guard link.style == .password, constantTimeEquals(link.tokenHash, token.hash) else { throw .unknown }
         return link
-    }
-
-    func linkStore() throws(LinkFailure) -> any LinkStore {
-        guard let links else { throw .notConfigured }
-        return links
-    }
-
-    func keeping<Value>(
-        _ operation: () async throws(StoreError) -> Value
-    ) async throws(LinkFailure) -> Value {
-        do {
-            return try await operation()
-        } catch {
-            throw .storage(error.text)
-        }
     }
 
     /// A link and a request in one digest.

@@ -27,18 +27,18 @@ package enum UpgradeAnswer: Sendable {
 }
 
 // Replacing the password of an account that the application's verifier knows.
-extension SignIn {
+extension Linking {
     /// Whether there is a verifier to ask.
-    package var offersUpgrades: Bool { links != nil && verifier != nil }
+    package var offersUpgrades: Bool { passwords != nil }
 
     /// Asks the verifier for the account of a password. The same for accounts there are and accounts there are not.
     package func startUpgrade(username: String, password: Password) async throws(LinkFailure) -> UpgradeAnswer {
-        let (links, verifier) = try upgradeParties()
+        guard let passwords else { throw .notConfigured }
         guard LinkLimits.accepts(username: username) else { throw .invalid("username") }
         guard (1...LinkLimits.password).contains(password.bytes.count) else { throw .invalid("password") }
-        let name = usernameLimit.key(of: username)
-        let answer = try await asking(about: name) { () throws(VerifierFailure) in
-            try await verifier.verify(username: username, password: password)
+        let name = passwords.limit.key(of: username)
+        let answer = try await passwords.ask(about: name, at: clock.now()) { () throws(VerifierFailure) in
+            try await passwords.verifier.verify(username: username, password: password)
         }
         switch answer {
         case .failure:
@@ -49,13 +49,13 @@ extension SignIn {
             guard UserLimits.accepts(externalID: externalID) else {
                 throw .verifierUnavailable("success without a usable externalID")
             }
-            return .success(try await insert(externalID: externalID, challenge: nil, methods: [], into: links))
+            return .success(try await insert(externalID: externalID, challenge: nil, methods: []))
         case .twoFactorAuthRequired(let challenge, let methods):
             guard LinkLimits.isPlain(challenge, maximum: LinkLimits.challenge) else {
                 throw .verifierUnavailable("a challenge that is empty or too long")
             }
             let start = try await insert(
-                externalID: nil, challenge: Challenge(text: challenge, name: name), methods: methods, into: links)
+                externalID: nil, challenge: Challenge(text: challenge, name: name), methods: methods)
             return .twoFactorAuthRequired(start, methods: methods)
         }
     }
@@ -64,7 +64,7 @@ extension SignIn {
     package func secondFactor(
         _ id: UpgradeID, token: UpgradeToken, code: String
     ) async throws(LinkFailure) -> UpgradeAnswer {
-        let (links, verifier) = try upgradeParties()
+        guard let passwords else { throw .notConfigured }
         let link = try await found(id, token: token)
         guard LinkLimits.isPlain(code, maximum: LinkLimits.secondFactorCode) else { throw .invalid("code") }
         let start = UpgradeStart(id: id, token: token, nonce: link.nonce, expiresAt: link.expiresAt)
@@ -74,18 +74,16 @@ extension SignIn {
         }
         let now = clock.now()
         if link.isOver(at: now) { throw .expired }
-        let counted = try await keeping { () throws(StoreError) in
-            try await links.takeSecondFactorTry(link.key, at: now)
-        }
+        let counted = try await LinkFailure.mapping(await links.takeSecondFactorTry(link.key, at: now))
         guard counted != nil, let challenge = open(challengeOf: link) else { throw .upgradeEnded }
         let answer: VerifierAnswer
         do throws(LinkFailure) {
-            answer = try await asking(about: challenge.name) { () throws(VerifierFailure) in
-                try await verifier.secondFactor(challenge: challenge.text, code: code)
+            answer = try await passwords.ask(about: challenge.name, at: clock.now()) { () throws(VerifierFailure) in
+                try await passwords.verifier.secondFactor(challenge: challenge.text, code: code)
             }
         } catch {
             // Nobody has said that the code was wrong.
-            try await keeping { () throws(StoreError) in try await links.giveBackSecondFactorTry(link.key) }
+            try await LinkFailure.mapping(await links.giveBackSecondFactorTry(link.key))
             throw error
         }
         switch answer {
@@ -97,9 +95,8 @@ extension SignIn {
                 throw .verifierUnavailable("success without a usable externalID")
             }
             let after = clock.now()
-            let isOpen = try await keeping { () throws(StoreError) in
-                try await links.passSecondFactor(link.key, externalID: externalID, at: after)
-            }
+            let isOpen = try await LinkFailure.mapping(
+                await links.passSecondFactor(link.key, externalID: externalID, at: after))
             // An identical request was first, or the last try ended it meanwhile.
             if !isOpen { try checkOpen(try await found(link.key)) }
             return .success(start)
@@ -108,9 +105,8 @@ extension SignIn {
                 throw .verifierUnavailable("a challenge that is empty or too long")
             }
             let sealed = seal(Challenge(text: next, name: challenge.name), of: link.key)
-            let isRenewed = try await keeping { () throws(StoreError) in
-                try await links.renewChallenge(link.key, sealedChallenge: sealed, methods: methods)
-            }
+            let isRenewed = try await LinkFailure.mapping(
+                await links.renewChallenge(link.key, sealedChallenge: sealed, methods: methods))
             guard isRenewed else { throw .upgradeEnded }
             return .twoFactorAuthRequired(start, methods: methods)
         }
@@ -132,6 +128,12 @@ extension SignIn {
     ) async throws(LinkFailure) -> Attempt {
         let link = try await found(id, token: token)
         try checkOpen(link)
+        if link.browser != binding.hash {
+            let isOurs = try await LinkFailure.mapping(
+                await links.claimLink(link.key, for: binding.hash, takesOver: true))
+            // Authorized a moment ago.
+            if !isOurs { try checkOpen(try await found(link.key)) }
+        }
         return begin(
             binding: binding, returnTo: returnTo, replacing: replacing, language: language, link: link.key)
     }
@@ -142,10 +144,11 @@ extension SignIn {
     ) async throws(LinkFailure) -> (SessionToken, SignedIn) {
         let link = try await found(id, token: token)
         let native = request.native(link)
-        let answer = await linkAnswers.answer(for: joint(link.key, native.digest)) {
+        let answer = await answers.answer(for: joint(link.key, native.digest)) {
             await LinkAnswer.session { () throws(LinkFailure) in
                 let authorized = try await self.authorize(link, native, device: device)
-                return try await self.session(of: try await self.settle(try await self.commit(authorized)))
+                let done = try await self.settle(try await self.commit(authorized))
+                return try await self.session(of: done, native.content)
             }
         }.outcome
         guard case .session(let session, let signedIn) = answer else { throw answer.failure }
@@ -154,33 +157,10 @@ extension SignIn {
 
     // MARK: Steps
 
-    private func upgradeParties() throws(LinkFailure) -> (any LinkStore, any AccountVerifier) {
-        guard let links, let verifier else { throw .notConfigured }
-        return (links, verifier)
-    }
-
-    /// Asks the verifier, with a try counted at the name before. A wrong password or code uses it up; nothing else does,
-    /// and an answer that never came tells nobody anything.
-    private func asking(
-        about name: UsernameLimit.Key, _ question: () async throws(VerifierFailure) -> VerifierAnswer
-    ) async throws(LinkFailure) -> VerifierAnswer {
-        let moment = clock.now()
-        if let seconds = usernameLimit.take(name, at: moment) { throw .tooMany(retryAfter: seconds) }
-        do throws(VerifierFailure) {
-            let answer = try await question()
-            if case .failure = answer { return answer }
-            usernameLimit.giveBack(name, of: moment)
-            return answer
-        } catch {
-            usernameLimit.giveBack(name, of: moment)
-            throw .verifierUnavailable(error.detail)
-        }
-    }
-
     private func insert(
-        externalID: String?, challenge: Challenge?, methods: [String], into links: any LinkStore
+        externalID: String?, challenge: Challenge?, methods: [String]
     ) async throws(LinkFailure) -> UpgradeStart {
-        let id: UpgradeID = RandomIdentifier(random: random).make()
+        let id: UpgradeID = identifiers.make()
         let token = UpgradeToken.make(random: random)
         let key = LinkKey(id)
         let link = Link(
@@ -188,7 +168,7 @@ extension SignIn {
             tokenHash: token.hash, externalID: externalID, nonce: makeNonce(), createdAt: clock.now(),
             sealedChallenge: challenge.map { seal($0, of: key) },
             methods: Array(methods.prefix(LinkLimits.methods)))
-        try await keeping { () throws(StoreError) in try await links.createLink(link) }
+        try await LinkFailure.mapping(await links.createLink(link))
         logger.info("upgrade begun", metadata: ["link": "\(id)"])
         return UpgradeStart(id: id, token: token, nonce: link.nonce, expiresAt: link.expiresAt)
     }
@@ -216,4 +196,24 @@ extension SignIn {
     }
 
     private static var challengePurpose: SealingPurpose { .other("verifier-challenge") }
+}
+
+extension Linking.Passwords {
+    /// Asks the verifier, with a try counted at the name before. A wrong password or code uses it up; nothing else does,
+    /// and an answer that never came tells nobody anything.
+    func ask(
+        about name: UsernameLimit.Key, at moment: Timestamp,
+        _ question: () async throws(VerifierFailure) -> VerifierAnswer
+    ) async throws(LinkFailure) -> VerifierAnswer {
+        if let seconds = limit.take(name, at: moment) { throw .tooMany(retryAfter: seconds) }
+        do throws(VerifierFailure) {
+            let answer = try await question()
+            if case .failure = answer { return answer }
+            limit.giveBack(name, of: moment)
+            return answer
+        } catch {
+            limit.giveBack(name, of: moment)
+            throw .verifierUnavailable(error.detail)
+        }
+    }
 }

@@ -1,7 +1,9 @@
 package import Coding
 
-/// The sending team's people, and what Apple said of each. Every method is one durable transaction.
-package protocol TransferExportStore: Sendable {
+/// People on their way from one team to another. Every method is one durable transaction.
+package protocol TransferStore: Sendable {
+    // MARK: The sending team: people, and what Apple said of each
+
     /// Identities of `team`, by their row, for whom Apple has not yet been asked on behalf of `recipient`, and who have
     /// not moved.
     /// - Parameter again: those whom Apple refused too.
@@ -14,10 +16,9 @@ package protocol TransferExportStore: Sendable {
     func keepExports(
         _ answers: [TransferAnswer<ExportedIdentity, TransferSubject>], to recipient: TeamID, at now: Timestamp
     ) async throws(StoreError) -> Int
-}
 
-/// The receiving team's side: people who are to move, each moved in a transaction of its own.
-package protocol TransferImportStore: Sendable {
+    // MARK: The receiving team: people who are to move, each in a transaction of their own
+
     /// Identities with a `transfer_sub` for `team` who have not moved yet, by their row.
     /// - Parameter again: those whom Apple refused too.
     func peopleToImport(
@@ -42,10 +43,9 @@ package protocol TransferImportStore: Sendable {
     func adopt(
         _ lines: [TransferLine], to team: TeamID, isRehearsal: Bool, at now: Timestamp
     ) async throws(StoreError) -> [AdoptionResult]
-}
 
-/// Both sides, and what there is to see of them.
-package protocol TransferStore: TransferExportStore, TransferImportStore {
+    // MARK: How far it is
+
     func transferCounts(from sender: TeamID?, to recipient: TeamID) async throws(StoreError) -> TransferCounts
     /// From which team to which other people were exported; those with somebody waiting come first.
     func transferRoutes() async throws(StoreError) -> [TransferRoute]

@@ -20,8 +20,7 @@ package final class WebhookDispatcher: Sendable {
 
     private let store: any WebhookStore & LeaseStore
     private let sender: any WebhookSender
-    private let secrets: @Sendable () -> WebhookSecrets
-    private let kinds: Set<JournalEntry.Kind>
+    private let targets: [String: WebhookTarget]
     private let policy: WebhookPolicy
     private let clock: any WallClock
     private let random: any RandomSource
@@ -29,18 +28,16 @@ package final class WebhookDispatcher: Sendable {
     private let lease: LeaseHold
     private let state: Mutex<State>
 
-    /// - Parameters:
-    ///   - secrets: those that are live now; asked for each request.
-    ///   - kinds: what to send.
+    /// - Parameter targets: where to send what. An endpoint of the store that is none of them, as another process may have
+    ///   made it, is left to that process.
     package init(
         store: any WebhookStore & LeaseStore, sender: any WebhookSender,
-        secrets: @escaping @Sendable () -> WebhookSecrets, kinds: Set<JournalEntry.Kind>,
-        policy: WebhookPolicy = .standard, clock: any WallClock, random: any RandomSource, logger: Logger
+        targets: [WebhookTarget], policy: WebhookPolicy = .standard, clock: any WallClock, random: any RandomSource,
+        logger: Logger
     ) {
         self.store = store
         self.sender = sender
-        self.secrets = secrets
-        self.kinds = kinds
+        self.targets = Dictionary(targets.map { ($0.url, $0) }) { first, _ in first }
         self.policy = policy
         self.clock = clock
         self.random = random
@@ -92,7 +89,7 @@ package final class WebhookDispatcher: Sendable {
             var due = work.due
             var hasMore = false
             if work.hasNewEvents {
-                hasMore = try await store.queueWebhooks(of: kinds, limit: policy.batch, at: now)
+                hasMore = try await store.queueWebhooks(of: targets.mapValues(\.kinds), limit: policy.batch, at: now)
                 due = try await store.webhookWork(at: now).due
             }
             for endpoint in due {
@@ -115,11 +112,11 @@ package final class WebhookDispatcher: Sendable {
         defer { state.withLock { $0.lines.finish(delivery) } }
         let now = clock.now()
         // Another process may have taken over from one that was stopped for a while.
-        guard lease.isHeld(at: now) else { return }
+        guard lease.isHeld(at: now), let target = targets[delivery.url] else { return }
         let body = delivery.entry.webhookBody
         let id = delivery.entry.id.rawValue
         let seconds = now.milliseconds / 1000
-        let signature = secrets().signatures(id: id, timestamp: seconds, body: body)
+        let signature = target.secrets().signatures(id: id, timestamp: seconds, body: body)
         let answer = await sender.send(
             WebhookRequest(url: delivery.url, id: id, timestamp: seconds, signature: signature, body: body))
         await record(WebhookVerdict(answer), of: delivery)
@@ -170,7 +167,7 @@ package final class WebhookDispatcher: Sendable {
     private func log(
         _ record: WebhookRecord, _ transition: WebhookTransition, _ delivery: WebhookDelivery, at now: Timestamp
     ) {
-        var metadata: Logger.Metadata = ["endpoint": .string(Self.origin(of: delivery.url))]
+        var metadata: Logger.Metadata = ["endpoint": .string(WebhookRequest.origin(of: delivery.url))]
         switch transition {
         case .none: break
         case .beganFailing:
@@ -189,10 +186,5 @@ package final class WebhookDispatcher: Sendable {
             metadata["cause"] = .string(reason)
             logger.warning("a webhook is a dead letter", metadata: metadata)
         }
-    }
-
-    private static func origin(of url: String) -> String {
-        guard let start = url.firstRange(of: "://")?.upperBound else { return "" }
-        return String(url[..<(url[start...].firstIndex { $0 == "/" || $0 == "?" } ?? url.endIndex)])
     }
 }

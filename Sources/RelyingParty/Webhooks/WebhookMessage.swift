@@ -2,10 +2,12 @@ package import Coding
 package import Crypto
 
 extension JournalEntry {
-    /// What an event is about, as members of an object begun already: `user`, and where they apply `session`, `cause`,
-    /// `into` and `fields`. Ids and names of fields, never values: the one form of the API and of webhooks.
+    /// What an event is about, as members of an object begun already: `user`, and where they apply `externalID`,
+    /// `session`, `cause`, `into` and `fields`. Ids and names of fields, never values: the one form of the API and of
+    /// webhooks.
     package func writeSubject(to writer: inout JSONWriter) {
         writer.member("user", user.rawValue)
+        if let externalID { writer.member("externalID", externalID) }
         if let session { writer.member("session", session.rawValue) }
         if let cause { writer.member("cause", cause.rawValue) }
         if let into { writer.member("into", into.rawValue) }

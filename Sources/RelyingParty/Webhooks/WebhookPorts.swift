@@ -68,9 +68,12 @@ package struct WebhookWork: Hashable, Sendable {
 /// more. The journal keeps an event for as long as it waits.
 package protocol WebhookStore: Sendable {
     func webhookWork(at now: Timestamp) async throws(StoreError) -> WebhookWork
-    /// Queues the next events of the journal for each endpoint, those of `kinds`, and moves the endpoint's cursor.
+    /// Queues the next events of the journal for each endpoint, and moves the endpoint's cursor.
+    /// - Parameter kinds: by address, what is sent there; an endpoint that is not among them stays where it is.
     /// - Returns: whether more are left.
-    func queueWebhooks(of kinds: Set<JournalEntry.Kind>, limit: Int, at now: Timestamp) async throws(StoreError) -> Bool
+    func queueWebhooks(
+        of kinds: [String: Set<JournalEntry.Kind>], limit: Int, at now: Timestamp
+    ) async throws(StoreError) -> Bool
     /// What is due for one endpoint, the longest due first.
     func dueWebhooks(for endpoint: WebhookEndpointID, limit: Int, at now: Timestamp) async throws(StoreError)
         -> [WebhookDelivery]
@@ -116,20 +119,46 @@ package struct WebhookEndpoint: Hashable, Sendable {
     }
 }
 
+/// Where a page of dead letters ended.
+package struct DeadWebhookPlace: Hashable, Sendable {
+    package var diedAt: Timestamp
+    package var sequence: Int64
+    package var endpoint: WebhookEndpointID
+
+    package init(diedAt: Timestamp, sequence: Int64, endpoint: WebhookEndpointID) {
+        self.diedAt = diedAt
+        self.sequence = sequence
+        self.endpoint = endpoint
+    }
+}
+
+extension WebhookEndpoint {
+    /// An endpoint's address as it is shown: without its query, which may hold a secret.
+    package static func name(of url: String) -> String {
+        url.firstIndex(of: "?").map { url[..<$0] + "?..." } ?? url
+    }
+
+    /// Whether `text` names this address: as it is configured, or as it is shown.
+    package static func isNamed(_ url: String, _ text: String) -> Bool {
+        [url, name(of: url)].contains { $0.utf8.elementsEqual(text.utf8) }
+    }
+}
+
 /// An event that was given up for one endpoint.
 package struct DeadWebhook: Hashable, Sendable {
+    package var place: DeadWebhookPlace
     package var url: String
     package var entry: JournalEntry
     package var attempts: Int
     package var failure: String
-    package var diedAt: Timestamp
+    package var diedAt: Timestamp { place.diedAt }
 
-    package init(url: String, entry: JournalEntry, attempts: Int, failure: String, diedAt: Timestamp) {
+    package init(place: DeadWebhookPlace, url: String, entry: JournalEntry, attempts: Int, failure: String) {
+        self.place = place
         self.url = url
         self.entry = entry
         self.attempts = attempts
         self.failure = failure
-        self.diedAt = diedAt
     }
 }
 
@@ -146,8 +175,8 @@ package enum WebhookRetry: Hashable, Sendable {
 package protocol WebhookDirectory: Sendable {
     /// In the order they were added.
     func webhookEndpoints() async throws(StoreError) -> [WebhookEndpoint]
-    /// The newest first.
-    func deadWebhooks(limit: Int) async throws(StoreError) -> [DeadWebhook]
+    /// The newest first, behind `place`.
+    func deadWebhooks(after place: DeadWebhookPlace?, limit: Int) async throws(StoreError) -> [DeadWebhook]
     /// - Returns: how many entries begin anew.
     func retryWebhooks(_ retry: WebhookRetry, at now: Timestamp) async throws(StoreError) -> Int
 }
@@ -171,6 +200,12 @@ package struct WebhookRequest: Hashable, Sendable {
         self.timestamp = timestamp
         self.signature = signature
         self.body = body
+    }
+
+    /// The address without its path and query, which may hold what is nobody's business: for logs.
+    package static func origin(of url: String) -> String {
+        guard let start = url.firstRange(of: "://")?.upperBound else { return "" }
+        return String(url[..<(url[start...].firstIndex { $0 == "/" || $0 == "?" } ?? url.endIndex)])
     }
 
     /// What every request carries that is signed as Standard Webhooks are.

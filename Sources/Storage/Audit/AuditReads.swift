@@ -37,7 +37,8 @@ extension Database {
             let clause = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
             let rows = try connection.rows(
                 """
-                SELECT sequence, time, type, actor, subject, reason, object, api_key, network FROM audit \(clause)
+                SELECT sequence, time, type, actor, subject, reason, object, api_key, network, account FROM audit
+                \(clause)
                 ORDER BY sequence DESC LIMIT ?
                 """, arguments)
             // One more than asked for tells whether there is another page.
@@ -52,6 +53,7 @@ extension AuditEntry {
         self.init(
             sequence: row[0] as Int64? ?? 0, time: try row.moment(1), kind: try row.value(2), actor: try row.value(3),
             subject: row[4] as [UInt8]?, reason: row[5] as String?, object: row[6] as String?,
-            apiKey: (row[7] as String?).map { APIKeyID(unchecked: $0) }, network: row[8] as String?)
+            apiKey: (row[7] as String?).map { APIKeyID(unchecked: $0) }, network: row[8] as String?,
+            account: row[9] as String?)
     }
 }

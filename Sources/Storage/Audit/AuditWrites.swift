@@ -26,10 +26,13 @@ struct AuditContext {
     let subjects: AuditSubjects
     /// For whom it works when no request asks.
     let standing: AuditActor
+    /// Who runs the command, when it works for the operator.
+    let account: String?
     private(set) var actor: AuditActor
 
-    init(subjects: AuditSubjects, standing: AuditActor) {
+    init(subjects: AuditSubjects, standing: AuditActor, account: String? = nil) {
         self.subjects = subjects
+        self.account = account
         self.standing = standing
         actor = standing
     }
@@ -49,20 +52,21 @@ extension SQLiteConnection {
     ) throws {
         guard let context = auditContext else { return }
         let actor = actor ?? context.actor
-        var (apiKey, network): (APIKeyID?, String?)
+        var (apiKey, network, account): (APIKeyID?, String?, String?)
         switch actor {
         case .application(let key): apiKey = key
         case .visitor(let from): network = from
-        case .apple, .operator, .server: break
+        case .operator: account = context.account
+        case .apple, .server: break
         }
         try run(
             """
-            INSERT INTO audit (time, type, actor, subject, reason, object, api_key, network)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO audit (time, type, actor, subject, reason, object, api_key, network, account)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 now.milliseconds, kind.rawValue, actor.kind.rawValue, user.map(context.subjects.current), reason,
-                object, apiKey?.rawValue, network,
+                object, apiKey?.rawValue, network, account,
             ])
     }
 

@@ -1,5 +1,3 @@
-import GRDB
-
 /// Copies of a whole database: what a backup is made of, and what a restore puts in place.
 package enum DatabaseCopy {
     /// How far it is.
@@ -28,28 +26,20 @@ package enum DatabaseCopy {
     private static func copy(_ source: String, to destination: String, _ progress: (Progress) throws -> Void) throws {
         do {
             let from = try open(source, isReadOnly: true)
-            defer { try? from.close() }
+            defer { from.close() }
             let to = try open(destination)
-            defer { try? to.close() }
-            try from.writeWithoutTransaction { from in
-                // One snapshot for all steps. Otherwise the first write that comes between two begins the copy anew, and
-                // a busy server might never let it end.
-                try from.execute(sql: "BEGIN DEFERRED")
-                defer { try? from.execute(sql: "ROLLBACK") }
-                _ = try Int.fetchOne(from, sql: "SELECT count(*) FROM sqlite_schema")
-                try to.writeWithoutTransaction { to in
-                    // A copy that is cut is thrown away whole: its old pages, of which there are none, need no journal.
-                    try to.execute(sql: "PRAGMA journal_mode = MEMORY")
-                    try withoutActuallyEscaping(progress) { progress in
-                        try from.backup(to: to, pagesPerStep: pagesPerStep) { step in
-                            try progress(
-                                Progress(
-                                    pages: step.totalPageCount - step.remainingPageCount, total: step.totalPageCount))
-                        }
-                    }
+            defer { to.close() }
+            // A copy that is cut is thrown away whole: its old pages, of which there are none, need no journal.
+            try to.execute(sql: "PRAGMA journal_mode = MEMORY")
+            // One snapshot for all steps. Otherwise the first write that comes between two begins the copy anew, and a busy
+            // server might never let it end.
+            try from.inTransaction("BEGIN DEFERRED") {
+                _ = try from.firstRow("SELECT count(*) FROM sqlite_schema")
+                try from.copy(to: to, pagesPerStep: pagesPerStep) { pages, total in
+                    try progress(Progress(pages: pages, total: total))
                 }
             }
-        } catch let error as DatabaseError {
+        } catch let error as SQLiteError {
             throw StorageOpenError(error, path: error.isOfDestination ? destination : source)
         }
     }
@@ -58,38 +48,19 @@ package enum DatabaseCopy {
     /// - Throws: `StorageOpenError.locked` when another process has it open.
     package static func settle(_ path: String) throws(StorageOpenError) {
         do {
-            let queue = try open(path)
-            defer { try? queue.close() }
-            try queue.writeWithoutTransaction { connection in
-                let mode = try String.fetchOne(connection, sql: "PRAGMA journal_mode = DELETE")
-                guard mode == "delete" else { throw StorageOpenError.locked(path) }
+            let connection = try open(path)
+            defer { connection.close() }
+            guard try connection.pragma("journal_mode = DELETE") == "delete" else {
+                throw StorageOpenError.locked(path)
             }
         } catch {
             throw StorageOpenError(error, path: path)
         }
     }
 
-    static func open(_ path: String, isReadOnly: Bool = false) throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.readonly = isReadOnly
-        configuration.busyMode = .timeout(5)
-        // The snapshot that is read for as long as the copy takes.
-        configuration.allowsUnsafeTransactions = true
-        configuration.prepareDatabase { connection in
-            if !isReadOnly { try connection.execute(sql: "PRAGMA synchronous = FULL") }
-        }
-        return try DatabaseQueue(path: path, configuration: configuration)
-    }
-}
-
-extension DatabaseError {
-    /// Whether a copy failed where it was written to, not where it was read.
-    fileprivate var isOfDestination: Bool {
-        switch resultCode {
-        case .SQLITE_FULL: true
-        case .SQLITE_IOERR:
-            [.SQLITE_IOERR_WRITE, .SQLITE_IOERR_FSYNC, .SQLITE_IOERR_TRUNCATE].contains(extendedResultCode)
-        default: false
-        }
+    static func open(_ path: String, isReadOnly: Bool = false) throws -> SQLiteConnection {
+        let connection = try SQLiteConnection(path: path, isReadOnly: isReadOnly, busyTimeout: 5_000)
+        if !isReadOnly { try connection.execute(sql: "PRAGMA synchronous = FULL") }
+        return connection
     }
 }

@@ -1,6 +1,5 @@
 package import Coding
 package import Crypto
-import GRDB
 
 /// What a database file that nobody writes to holds, once it was read from its first page to its last.
 package struct DatabaseExamination: Hashable, Sendable {
@@ -24,8 +23,9 @@ package struct DatabaseExamination: Hashable, Sendable {
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
     ) throws(StorageOpenError) -> DatabaseExamination {
         do {
-            return try examine(
-                try DatabaseCopy.open(path, isReadOnly: true), path, keyring: keyring, origin: origin, at: now)
+            let connection = try DatabaseCopy.open(path, isReadOnly: true)
+            defer { connection.close() }
+            return try examine(connection, path, keyring: keyring, origin: origin, at: now)
         } catch {
             throw StorageOpenError(error, path: path)
         }
@@ -37,12 +37,14 @@ package struct DatabaseExamination: Hashable, Sendable {
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
     ) async throws -> DatabaseExamination {
         do {
-            let database = try DatabaseCopy.open(path, isReadOnly: true)
+            let connection = try DatabaseCopy.open(path, isReadOnly: true)
+            // After the handler, which is not called once the body has returned.
+            defer { connection.close() }
             return try await withTaskCancellationHandler {
                 try Task.checkCancellation()
-                return try examine(database, path, keyring: keyring, origin: origin, at: now)
+                return try examine(connection, path, keyring: keyring, origin: origin, at: now)
             } onCancel: {
-                database.interrupt()
+                connection.interrupt()
             }
         } catch {
             // The statement it came in says only that it was interrupted.
@@ -52,28 +54,25 @@ package struct DatabaseExamination: Hashable, Sendable {
     }
 
     private static func examine(
-        _ database: DatabaseQueue, _ path: String, keyring: SealingKeyring?, origin: DatabaseOrigin?, at now: Timestamp
+        _ connection: SQLiteConnection, _ path: String, keyring: SealingKeyring?, origin: DatabaseOrigin?,
+        at now: Timestamp
     ) throws -> DatabaseExamination {
-        let queue = try SQLiteQueue(database)
-        defer { try? queue.close() }
-        return try queue.sync { connection in
-            let schema = SchemaCheck(path: path, steps: Schema.steps)
-            guard try schema.isOurs(connection) else { throw StorageOpenError.foreign(path) }
-            if let keyring, let origin {
-                try Migrations(path: path, steps: Schema.steps, origin: origin, keyring: keyring).inspect(connection)
-            }
-            let pending = try schema.pendingSteps(connection)
-            try checkWhole(connection, path)
-            return DatabaseExamination(
-                bytes: try connection.size(),
-                schema: try connection.firstRow("SELECT max(name) FROM migration")?[0] as String? ?? "",
-                isOlder: !pending.isEmpty, users: try connection.count("SELECT count(*) FROM user"),
-                sessions: try connection.count(
-                    "SELECT count(*) FROM session WHERE expires_at > ?", [now.milliseconds]),
-                sealingKeyID: try connection.firstRow(
-                    "SELECT value FROM meta WHERE key = ?", [Migrations.sealingKeyID]
-                ).map { String(decoding: try $0.bytes(0), as: UTF8.self) })
+        let schema = SchemaCheck(path: path, steps: Schema.steps)
+        guard try schema.isOurs(connection) else { throw StorageOpenError.foreign(path) }
+        if let keyring, let origin {
+            try Migrations(path: path, steps: Schema.steps, origin: origin, keyring: keyring).inspect(connection)
         }
+        let pending = try schema.pendingSteps(connection)
+        try checkWhole(connection, path)
+        return DatabaseExamination(
+            bytes: try connection.size(),
+            schema: try connection.firstRow("SELECT max(name) FROM migration")?[0] as String? ?? "",
+            isOlder: !pending.isEmpty, users: try connection.count("SELECT count(*) FROM user"),
+            sessions: try connection.count(
+                "SELECT count(*) FROM session WHERE expires_at > ?", [now.milliseconds]),
+            sealingKeyID: try connection.firstRow(
+                "SELECT value FROM meta WHERE key = ?", [Migrations.sealingKeyID]
+            ).map { String(decoding: try $0.bytes(0), as: UTF8.self) })
     }
 
     private static func checkWhole(_ connection: SQLiteConnection, _ path: String) throws {
@@ -98,16 +97,13 @@ extension Database {
         let path = files.databasePath
         do {
             // Opened for writing, though nothing is written: who only reads leaves an empty log behind.
-            let queue = try SQLiteQueue(try DatabaseCopy.open(path))
-            defer { try? queue.close() }
-            return try queue.sync { connection in
-                let migrations = Migrations(path: path, steps: Schema.steps, origin: options.origin, keyring: keyring)
-                // Nothing in it but its header: a server that was killed while it made it.
-                guard try migrations.inspect(connection),
-                    let step = try migrations.schema.pendingSteps(connection).first
-                else { return nil }
-                return (step.name, try connection.size())
-            }
+            let connection = try DatabaseCopy.open(path)
+            defer { connection.close() }
+            let migrations = Migrations(path: path, steps: Schema.steps, origin: options.origin, keyring: keyring)
+            // Nothing in it but its header: a server that was killed while it made it.
+            guard try migrations.inspect(connection), let step = try migrations.schema.pendingSteps(connection).first
+            else { return nil }
+            return (step.name, try connection.size())
         } catch {
             throw StorageOpenError(error, path: path)
         }
@@ -128,11 +124,8 @@ extension SQLiteConnection {
 extension DatabaseExamination {
     /// Whether a file is a database of Bramley, of whatever version.
     package static func isDatabase(_ path: String) -> Bool {
-        guard let queue = try? DatabaseCopy.open(path, isReadOnly: true) else { return false }
-        defer { try? queue.close() }
-        let application = try? queue.writeWithoutTransaction { connection in
-            try Int.fetchOne(connection, sql: "PRAGMA application_id")
-        }
-        return application == Schema.applicationID
+        guard let connection = try? DatabaseCopy.open(path, isReadOnly: true) else { return false }
+        defer { connection.close() }
+        return (try? connection.integer("PRAGMA application_id")) == Int64(Schema.applicationID)
     }
 }

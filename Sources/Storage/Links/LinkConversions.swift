@@ -71,7 +71,10 @@ extension SQLiteConnection {
     }
 }
 
-extension Database: LinkReports {
+// Links as the operator sees and hurries them.
+extension Database {
+    /// At most `limit` links, in the order they were begun, after the one named.
+    /// - Parameter states: empty means all.
     package func links(
         in states: Set<LinkState>, after place: (createdAt: Timestamp, key: LinkKey)?, limit: Int
     ) async throws(StoreError) -> [Link] {
@@ -89,6 +92,8 @@ extension Database: LinkReports {
         }
     }
 
+    /// Makes a conversion due now, or all that wait, unless the application is being asked already.
+    /// - Returns: how many.
     package func retryConversions(_ key: LinkKey?, at now: Timestamp) async throws(StoreError) -> Int {
         try await commits.write { connection, _ in
             try connection.run(

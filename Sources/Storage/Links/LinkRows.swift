@@ -7,7 +7,7 @@ enum LinkColumns {
         l.id, l.style, l.kind, l.state, l.token_hash, l.external_id, l.display_name, l.return_to, l.may_replace, \
         l.nonce, l.created_at, l.expires_at, l.sealed_challenge, l.methods, l.tries, l.request, l.code_hash, \
         l.sealed_identity, l.waiting, l.user, l.session, l.attempts, l.next_attempt_at, l.failure, l.ended_at, \
-        l.change, l.taken_from, l.consent_saved_at, l.browser, l.team, l.subject
+        l.change, l.taken_from, l.consent_saved_at, l.browser, l.team, l.subject, l.address_hash, l.api_key
         """
 
     /// What goes when a link ends.
@@ -63,6 +63,8 @@ struct StoredLink {
         if !row.hasNull(atIndex: 28) { link.browser = try row.digest(28) }
         link.team = (row[29] as String?).map { TeamID($0) }
         link.subject = (row[30] as String?).map { AppleSubject($0) }
+        if !row.hasNull(atIndex: 31) { link.addressHash = try row.digest(31) }
+        link.apiKey = (row[32] as String?).map { APIKeyID(unchecked: $0) }
     }
 }
 
@@ -76,15 +78,16 @@ extension SQLiteConnection {
     func insert(_ link: Link) throws {
         try run(
             """
-            INSERT INTO account_link (id, style, kind, state, token_hash, external_id, display_name, return_to,
-            may_replace, nonce, created_at, expires_at, sealed_challenge, methods, waiting)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO account_link (id, style, kind, state, token_hash, address_hash, external_id, display_name,
+            return_to, may_replace, nonce, created_at, expires_at, sealed_challenge, methods, waiting, api_key)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 link.key.rawValue, link.style.rawValue, link.kind.rawValue, link.state.rawValue, link.tokenHash,
-                link.externalID, link.displayName, link.returnTo, link.mayReplace, link.nonce,
+                link.addressHash, link.externalID, link.displayName, link.returnTo, link.mayReplace, link.nonce,
                 link.createdAt.milliseconds, link.expiresAt.milliseconds, link.sealedChallenge.map { $0 },
                 StringList.encode(link.methods), link.waiting?.rawValue,
+                link.apiKey?.rawValue,
             ])
     }
 

@@ -12,11 +12,15 @@ extension Database: LinkStore {
         try await read { connection in try connection.storedLink(key)?.link }
     }
 
-    package func claimLink(_ key: LinkKey, for browser: Digest256) async throws(StoreError) -> Bool {
+    package func claimLink(
+        _ key: LinkKey, for browser: Digest256, takesOver: Bool
+    ) async throws(StoreError) -> Bool {
         try await commits.write { connection, _ in
             try connection.run(
-                "UPDATE account_link SET browser = ?1 WHERE id = ?2 AND state = 'open' AND coalesce(browser, ?1) = ?1",
-                [browser, key.rawValue])
+                """
+                UPDATE account_link SET browser = ?1 WHERE id = ?2 AND state = 'open'
+                AND (?3 OR coalesce(browser, ?1) = ?1)
+                """, [browser, key.rawValue, takesOver])
             return connection.changesCount > 0
         }
     }

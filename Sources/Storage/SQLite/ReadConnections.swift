@@ -1,17 +1,11 @@
-import GRDB
 import RelyingParty
 import Synchronization
 
 /// Read-only connections for look-ups that take microseconds: made on the thread that asks, without a way to another
 /// queue and back. As many as threads have ever asked at once.
 final class ReadConnections: Sendable {
-    private struct Reader: Sendable {
-        let queue: DatabaseQueue
-        let connection: SQLiteConnection
-    }
-
     private struct State {
-        var idle: [Reader] = []
+        var idle: [SQLiteConnection] = []
         var isClosed = false
     }
 
@@ -27,41 +21,35 @@ final class ReadConnections: Sendable {
         do {
             let reader = try take()
             defer { give(reader) }
-            return try body(reader.connection)
+            return try body(reader)
         } catch {
             throw StoreError(error)
         }
     }
 
-    private func take() throws -> Reader {
+    private func take() throws -> SQLiteConnection {
         let idle = try state.withLock { state in
             guard !state.isClosed else { throw StoreError.unavailable("the database is closed") }
             return state.idle.popLast()
         }
-        if let idle { return idle }
-        let queue = try connections.makeReader(label: "look-up")
-        return Reader(queue: queue, connection: try queue.unsafeRead { try SQLiteConnection($0) })
+        return try idle ?? connections.openReader()
     }
 
-    private func give(_ reader: Reader) {
+    private func give(_ reader: SQLiteConnection) {
         let mustClose = state.withLock { state in
             if !state.isClosed { state.idle.append(reader) }
             return state.isClosed
         }
-        if mustClose { close(reader) }
+        if mustClose { reader.close() }
     }
 
-    private func close(_ reader: Reader) {
-        reader.connection.close()
-        try? reader.queue.close()
-    }
-
+    /// Closes those nobody uses now; the others close once their look-up has ended.
     func close() {
         let idle = state.withLock { state in
             state.isClosed = true
             defer { state.idle = [] }
             return state.idle
         }
-        for reader in idle { close(reader) }
+        for reader in idle { reader.close() }
     }
 }

@@ -1,40 +1,59 @@
-import GRDB
-import GRDBSQLite
+import CSQLite
 
-/// One connection and the statements it has prepared. GRDB opens, configures and closes it; statements go to SQLite's own
-/// interface, which costs half.
+/// One connection and the statements it has prepared.
 ///
 /// Proof for `@unchecked Sendable`: a connection is used by one thread at a time. `SQLiteQueue` lends its own on its
 /// serial queue alone; a reader of `ReadConnections` is taken out of the list by whoever uses it, and a loop's
 /// `SessionLookUpReader` is not Sendable.
 @safe final class SQLiteConnection: @unchecked Sendable {
-    // Safe: open until `GRDB.DatabaseQueue` closes it; whoever does that calls `close` first, and then it is nil.
+    // Safe: open from `init` until `close`, and nil from then on.
     private var database: OpaquePointer?
     private var statements: [StatementText: SQLiteStatement] = [:]
     /// Present on the connection that writes.
     var auditContext: AuditContext?
 
-    /// - Throws: when the connection is closed.
-    init(_ connection: GRDB.Database) throws {
-        guard let database = unsafe connection.sqliteConnection else {
-            throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "the connection is closed")
-        }
+    /// Opens the file at `path`, which is made when it is missing and may be written to. References between tables are
+    /// enforced.
+    /// - Parameter busyTimeout: how long a statement waits for another connection's lock, in milliseconds.
+    /// - Throws: also when the file is no database.
+    init(path: String, isReadOnly: Bool = false, busyTimeout: Int) throws {
+        // One thread at a time uses a connection, so it needs no lock of SQLite's.
+        let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+        var database: OpaquePointer?
+        let code = unsafe sqlite3_open_v2(
+            path, &database, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
+        // SQLite makes a connection even when it cannot open the file; `deinit` closes it.
         unsafe self.database = database
-        // GRDB's observers of transactions have to see every statement, and are never used here.
-        _ = unsafe sqlite3_commit_hook(database, nil, nil)
-        _ = unsafe sqlite3_rollback_hook(database, nil, nil)
+        guard code == SQLITE_OK, let database = unsafe database else {
+            throw unsafe SQLiteError(code: code, of: database)
+        }
+        unsafe sqlite3_busy_timeout(database, Int32(clamping: busyTimeout))
+        unsafe bramley_refuse_quoted_strings(database)
+        try execute(sql: "PRAGMA foreign_keys = ON")
+        // The first read: SQLite has not looked at the file yet.
+        _ = try firstRow("SELECT * FROM sqlite_schema LIMIT 1")
     }
 
-    /// Drops what was prepared: before the connection closes.
+    deinit {
+        close()
+    }
+
+    /// Drops what was prepared and closes the connection; an open transaction is rolled back. Later statements fail.
     func close() {
         statements.removeAll()
+        unsafe sqlite3_close_v2(database)
         unsafe database = nil
     }
 
-    private func opened() throws -> OpaquePointer {
-        guard let database = unsafe database else {
-            throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "the connection is closed")
-        }
+    /// Makes the statement that runs now fail with SQLITE_INTERRUPT. From any thread, as long as nobody closes the
+    /// connection meanwhile.
+    func interrupt() {
+        guard let database = unsafe database else { return }
+        unsafe sqlite3_interrupt(database)
+    }
+
+    func opened() throws -> OpaquePointer {
+        guard let database = unsafe database else { throw SQLiteError.closed }
         return unsafe database
     }
 
@@ -88,7 +107,7 @@ import GRDBSQLite
     func execute(sql: String) throws {
         let database = unsafe try opened()
         let code = unsafe sqlite3_exec(database, sql, nil, nil, nil)
-        guard code == SQLITE_OK else { throw unsafe DatabaseError(code: code, of: database) }
+        guard code == SQLITE_OK else { throw unsafe SQLiteError(code: code, of: database) }
     }
 
     private func prepared(_ sql: String) throws -> SQLiteStatement {
@@ -109,10 +128,16 @@ import GRDBSQLite
     /// Rows that the last INSERT, UPDATE or DELETE changed.
     var changesCount: Int { Int(unsafe sqlite3_changes(database)) }
 
+    /// Begins a transaction. Another is still open only when its ROLLBACK had failed: then it is rolled back first.
+    func begin(_ statement: String = "BEGIN IMMEDIATE") throws {
+        if isInsideTransaction { try run("ROLLBACK") }
+        try run(statement)
+    }
+
     /// Runs `body` in a transaction of its own, committed unless it throws.
-    /// - Parameter begin: the statement that begins it.
-    func inTransaction<Value>(_ begin: String = "BEGIN IMMEDIATE", _ body: () throws -> Value) throws -> Value {
-        try run(begin)
+    /// - Parameter statement: the one that begins it.
+    func inTransaction<Value>(_ statement: String = "BEGIN IMMEDIATE", _ body: () throws -> Value) throws -> Value {
+        try begin(statement)
         do {
             let value = try body()
             try run("COMMIT")

@@ -1,5 +1,4 @@
-import GRDB
-import GRDBSQLite
+import CSQLite
 
 /// One prepared statement of one connection. Not Sendable: it is used where its connection is.
 @safe final class SQLiteStatement {
@@ -15,7 +14,7 @@ import GRDBSQLite
         let code = unsafe sqlite3_prepare_v3(
             database, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, nil)
         guard code == SQLITE_OK, let pointer = unsafe pointer else {
-            throw unsafe DatabaseError(code: code, of: database)
+            throw unsafe SQLiteError(code: code, of: database)
         }
         unsafe self.pointer = pointer
         unsafe self.database = database
@@ -34,7 +33,7 @@ import GRDBSQLite
         switch code {
         case SQLITE_ROW: return true
         case SQLITE_DONE: return false
-        default: throw unsafe DatabaseError(code: code, of: database)
+        default: throw unsafe SQLiteError(code: code, of: database)
         }
     }
 
@@ -48,14 +47,13 @@ import GRDBSQLite
     /// All of them, before the first step.
     func bind(_ arguments: StatementArguments) throws {
         guard arguments.values.count == parameterCount else {
-            throw DatabaseError(
-                resultCode: .SQLITE_MISUSE,
-                message: "\(arguments.values.count) values for a statement of \(parameterCount)")
+            throw SQLiteError(
+                extendedCode: SQLITE_MISUSE, message: "\(arguments.values.count) values for a statement of \(parameterCount)")
         }
         var index: Int32 = 1
         for value in arguments.values {
             let code = unsafe value?.bind(to: self, at: index) ?? sqlite3_bind_null(pointer, index)
-            guard code == SQLITE_OK else { throw unsafe DatabaseError(code: code, of: database) }
+            guard code == SQLITE_OK else { throw unsafe SQLiteError(code: code, of: database) }
             index += 1
         }
     }
@@ -120,14 +118,5 @@ import GRDBSQLite
         let start = unsafe sqlite3_column_blob(pointer, column)
         let count = Int(unsafe sqlite3_column_bytes(pointer, column))
         return unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
-    }
-}
-
-extension DatabaseError {
-    /// What SQLite says of the failure a connection has just had.
-    init(code: Int32, of database: OpaquePointer) {
-        let message = unsafe sqlite3_errmsg(database).map { unsafe String(cString: $0) }
-        self.init(
-            resultCode: ResultCode(rawValue: unsafe max(code, sqlite3_extended_errcode(database))), message: message)
     }
 }

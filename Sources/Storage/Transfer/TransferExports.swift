@@ -1,7 +1,7 @@
 package import Coding
 package import RelyingParty
 
-extension Database: TransferExportStore {
+extension Database {
     package func peopleToExport(
         of team: TeamID, to recipient: TeamID, again: Bool, after row: Int64, limit: Int
     ) async throws(StoreError) -> [ExportedIdentity] {

@@ -2,7 +2,7 @@ package import Coding
 import Crypto
 package import RelyingParty
 
-extension Database: TransferImportStore {
+extension Database {
     package func peopleToImport(
         to team: TeamID, again: Bool, after row: Int64, limit: Int
     ) async throws(StoreError) -> [ImportedIdentity] {

@@ -60,8 +60,7 @@ struct TransferMove {
         guard let present, let target = present[UserColumns.count] as Int64? else {
             let target = try insert(identity.subject, name: person.transferSubject, of: origin, on: connection)
             try link(origin, to: target, on: connection)
-            var user = origin.user
-            user.takeRelayAddress(identity.email)
+            let user = try take(identity.email, of: origin, target: target, on: connection)
             try finish(user, before: origin.user, on: connection, effects: &effects)
             return .moved(origin.user.id)
         }
@@ -79,10 +78,19 @@ struct TransferMove {
             try connection.write(status, toIdentity: target)
         }
         try link(origin, to: target, on: connection)
-        var user = origin.user
-        user.takeRelayAddress(identity.email)
+        let user = try take(identity.email, of: origin, target: target, on: connection)
         try finish(user, before: origin.user, on: connection, effects: &effects)
         return .moved(origin.user.id)
+    }
+
+    /// The user with the address that Apple gives them now.
+    private func take(
+        _ address: EmailAddress?, of origin: Origin, target: Int64, on connection: SQLiteConnection
+    ) throws -> User {
+        var user = origin.user
+        user.takeRelayAddress(address)
+        if user.email != origin.user.email { try connection.noteTold(email: now, ofIdentity: target) }
+        return user
     }
 
     // MARK: Two accounts of one person
@@ -100,6 +108,8 @@ struct TransferMove {
             try connection.noteTransferFailure(TransferFailure.secondAccount, of: origin.row, at: now)
             return .secondAccount(of: first.id, second.id)
         }
+        var told = try connection.lastTold(of: first.id)
+        let secondTold = try connection.lastTold(of: second.id)
         try connection.run(
             "UPDATE apple_identity SET user = ? WHERE user = ?", [first.id.rawValue, second.id.rawValue])
         try connection.run("UPDATE session SET user = ? WHERE user = ?", [first.id.rawValue, second.id.rawValue])
@@ -110,7 +120,9 @@ struct TransferMove {
         try connection.run("DELETE FROM user WHERE id = ?", [second.id.rawValue])
         try link(origin, to: target, on: connection)
         var user = first
-        user.absorb(second)
+        user.absorb(second, told: &told, secondTold)
+        try connection.run(
+            "UPDATE user SET email_event_at = ? WHERE id = ?", [told.forwarding?.milliseconds, first.id.rawValue])
         try finish(user, before: first, on: connection, effects: &effects)
         // Whoever was shut out under one name is not let in by the other.
         if second.state == .disabled {

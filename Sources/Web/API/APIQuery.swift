@@ -8,30 +8,67 @@ struct APIQuery: Sendable {
     /// Far more than any route has.
     private static let maximum = 32
 
-    private let values: [String: String]
+    private let values: [String: [String]]
 
-    /// - Parameter names: those the route has.
-    init(_ request: ServerRequest, names: [String] = []) throws(WebFailure) {
-        var values: [String: String] = [:]
+    /// - Parameters:
+    ///   - names: those the route has.
+    ///   - lists: those that may be given several times.
+    init(
+        _ request: ServerRequest, names: [String] = [], lists: [String] = []
+    ) throws(WebFailure) {
+        var values: [String: [String]] = [:]
         let pieces = (request.query ?? "").split(separator: "&")
         guard pieces.count <= Self.maximum else { throw .invalidRequest("too many parameters") }
         for piece in pieces {
             let halves = piece.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let given = try Self.decode(halves[0])
-            guard let name = names.first(where: { $0.isExactly(given) }) else {
-                throw .invalidRequest("the query has a parameter this route does not have")
+            guard let name = (names + lists).first(where: { $0.isExactly(given) }) else {
+                throw .invalidRequest(Self.refusal(of: given, names + lists))
             }
-            guard values[name] == nil else { throw .invalidRequest("\(name) is given twice") }
-            values[name] = halves.count == 2 ? try Self.decode(halves[1]) : ""
+            guard values[name] == nil || lists.contains(name) else {
+                throw .invalidRequest("\(name) is given twice")
+            }
+            values[name, default: []].append(halves.count == 2 ? try Self.decode(halves[1]) : "")
         }
         self.values = values
     }
 
-    subscript(name: String) -> String? { values[name] }
+    subscript(name: String) -> String? { values[name]?.first }
+
+    /// The values of a list: each of its parameters holds one or, with commas between them, several.
+    func list(_ name: String) -> [String] {
+        (values[name] ?? []).flatMap { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+    }
+
+    /// `after`, where the last page ended: one name on every list. `cursor` is what it was called before.
+    func cursor() throws(WebFailure) -> String? {
+        guard let older = self["cursor"] else { return self["after"] }
+        guard self["after"] == nil else { throw .invalidRequest("cursor is another name of after: give one of them") }
+        return older
+    }
+
+    /// Names what was refused, and what there is. A name that is long, or no plain word, is not repeated: it may be
+    /// anything, such as a secret that was pasted into the wrong place.
+    private static func refusal(of given: String, _ known: [String]) -> String {
+        let isWord =
+            (1...32).contains(given.utf8.count)
+            && given.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+        let what = isWord ? "the parameter \(given)" : "a parameter of the query"
+        return known.isEmpty
+            ? "\(what) is unknown: this route has none"
+            : "\(what) is unknown: this route has \(known.joined(separator: ", "))"
+    }
 
     /// `limit`: 1 to 200, 50 when it is not given.
     func limit() throws(WebFailure) -> Int {
-        guard let text = values["limit"] else { return 50 }
+        guard let text = self["limit"] else { return 50 }
         let isPlain = !text.hasPrefix("0") && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
         guard isPlain, text.utf8.count <= 3, let limit = Int(text), limit <= UserLimits.pageSize else {
             throw .invalidRequest("limit is no number from 1 to \(UserLimits.pageSize)")

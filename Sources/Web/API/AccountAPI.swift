@@ -36,13 +36,8 @@ struct AccountAPI: Sendable {
         } else {
             guard RecentSignIn.holds(signedIn.session, at: clock.now()) else { throw .freshSignInRequired }
         }
-        let deletion: UserDeletion
-        do {
-            // Unknown when another request was quicker: gone all the same.
-            deletion = try await users.deleteUser(signedIn.user.id, at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        // Unknown when another request was quicker: gone all the same.
+        let deletion = try await WebFailure.mapping(await users.deleteUser(signedIn.user.id, at: clock.now()))
         bounces.forget(signedIn.session, request.fields, cookies)
         var cleared: [String] = []
         if case .cookie = credential { cleared.append(cookies.clearSession) }

@@ -7,7 +7,7 @@ import Synchronization
 /// Lets applications in by API key: reads the credential, looks the key up, holds it to its scopes.
 ///
 /// The key is looked up in the database for every request, so that a revoked one is refused by the next. Unknown, revoked
-/// and malformed keys get one answer.
+/// and malformed keys get one answer; whoever holds one whose time is over is told so.
 struct BackendGate: Sendable {
     let apiKeys: any APIKeyStore
     let clock: any WallClock
@@ -62,22 +62,25 @@ struct BackendGate: Sendable {
         case .malformed(let scheme): throw refusal(request, scheme)
         case .key(let value, let usedScheme): (token, scheme) = (value, usedScheme)
         }
-        let found: APIKey?
-        do {
-            found = try await apiKeys.apiKey(hash: token.hash)
-        } catch {
-            throw .store(error)
-        }
+        let found = try await WebFailure.mapping(await apiKeys.apiKey(hash: token.hash))
         guard let found else { throw refusal(request, scheme) }
+        guard !found.isExpired(at: clock.now()) else {
+            throw limited(request) ?? .apiKeyExpired(scheme)
+        }
         await touch(found)
         return found
     }
 
     private func refusal(_ request: ServerRequest, _ scheme: BackendCredential.Scheme) -> WebFailure {
+        limited(request) ?? .apiKeyRefused(scheme)
+    }
+
+    /// Charges a refusal; the failure when it is one too many.
+    private func limited(_ request: ServerRequest) -> WebFailure? {
         if case .refused(let seconds) = failures.take(request.client, now: stopwatch.milliseconds) {
             return .tooManyRequests(retryAfter: seconds)
         }
-        return .apiKeyRefused(scheme)
+        return nil
     }
 
     /// Notes that the key was used, to the minute. A courtesy to the operator: a store that cannot write refuses nobody.

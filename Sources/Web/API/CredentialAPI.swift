@@ -11,13 +11,9 @@ struct CredentialAPI: Sendable {
         _ = try APIQuery(request)
         // What is no id names nobody.
         guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw .userNotFound }
-        do throws(StoreError) {
-            if let identities = try await users.identities(of: id) {
-                return responses.json(CredentialDocument.encode(identities))
-            }
-        } catch {
-            throw .store(error)
+        guard let identities = try await WebFailure.mapping(await users.identities(of: id)) else {
+            throw .userNotFound
         }
-        throw .userNotFound
+        return responses.json(CredentialDocument.encode(identities))
     }
 }

@@ -8,24 +8,19 @@ struct EventsAPI: Sendable {
     let journal: any EventJournal
 
     func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
-        let query = try APIQuery(request, names: ["after", "limit", "user"])
+        let query = try APIQuery(request, names: ["after", "limit", "user"], lists: ["type"])
         let limit = try query.limit()
         var place: EventPlace?
         if let text = query["after"] {
             place = PageCursor.eventPlace(text)
             if place == nil { throw .invalidRequest("after is neither a cursor nor the id of an event") }
         }
-        var user: UserID?
+        var filter = JournalFilter(kinds: try Self.kinds(query))
         if let text = query["user"] {
-            user = UserID(parsing: text)
-            if user == nil { throw .invalidRequest("user is no user's id") }
+            filter.user = UserID(parsing: text)
+            if filter.user == nil { throw .invalidRequest("user is no user's id") }
         }
-        let page: EventPage?
-        do {
-            page = try await journal.eventPage(after: place, user: user, limit: limit)
-        } catch {
-            throw .store(error)
-        }
+        let page = try await WebFailure.mapping(await journal.eventPage(filter, after: place, limit: limit))
         guard let page else { throw .cursorExpired }
         var writer = JSONWriter(reserving: 256 * (page.items.count + 1))
         writer.beginObject()
@@ -36,5 +31,18 @@ struct EventsAPI: Sendable {
         writer.member("next", page.next.map { PageCursor.encode($0) })
         writer.endObject()
         return responses.json(writer.bytes)
+    }
+
+    /// `type`, as often as wanted; none narrows nothing. A misspelt one is refused: it would hide what its reader waits for.
+    private static func kinds(_ query: APIQuery) throws(WebFailure) -> Set<JournalEntry.Kind> {
+        var kinds: Set<JournalEntry.Kind> = []
+        for text in query.list("type") {
+            guard let kind = JournalEntry.Kind.allCases.first(where: { $0.rawValue.isExactly(text) }) else {
+                throw .invalidRequest(
+                    "type is none of \(JournalEntry.Kind.allCases.map(\.rawValue).joined(separator: ", "))")
+            }
+            kinds.insert(kind)
+        }
+        return kinds
     }
 }

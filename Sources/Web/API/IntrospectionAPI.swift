@@ -20,12 +20,7 @@ struct IntrospectionAPI: Sendable {
         guard let token = SessionToken(parsing: try Self.token(request.body)) else {
             return responses.json(Self.inactive)
         }
-        let found: SignedIn?
-        do {
-            found = try await reader.live(token)
-        } catch {
-            throw .store(error)
-        }
+        let found = try await WebFailure.mapping(await reader.live(token))
         guard let found, found.user.state == .active else { return responses.json(Self.inactive) }
         return responses.json(
             IntrospectionDocument.encode(

@@ -7,7 +7,7 @@ import RelyingParty
 struct LinksAPI: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
-    let signIn: SignIn
+    let linking: Linking
 
     /// Begins a link; for a backend.
     func create(
@@ -17,15 +17,16 @@ struct LinksAPI: Sendable {
         let asked = try LinkBody.creation(request)
         let made: NewLink
         do {
-            made = try await signIn.createLink(
+            made = try await linking.createLink(
                 externalID: asked.externalID, kind: asked.kind, displayName: asked.displayName,
-                returnTo: asked.returnTo, mayReplace: key.scopes.contains(.linksReplace), waiting: asked.ticket)
+                returnTo: asked.returnTo, mayReplace: key.scopes.contains(.linksReplace), waiting: asked.ticket,
+                apiKey: key.id)
         } catch .notConfigured where asked.kind == .upgrade {
             throw .upgradesNotConfigured
         } catch {
             throw WebFailure(program: error)
         }
-        let url = configuration.publicURL.absolute + "/link/\(made.id)"
+        let url = configuration.publicURL.absolute + "/link/\(made.id)?token=\(made.addressToken.reveal())"
         var writer = JSONWriter(reserving: 512)
         writer.beginObject()
         writer.member("id", made.id.rawValue)
@@ -45,7 +46,7 @@ struct LinksAPI: Sendable {
         let id = try parameters.link
         let asked = try LinkBody.authorization(request, maximum: NativeBody.maximum(configuration))
         let code = try await answeringPrograms { () throws(LinkFailure) in
-            try await signIn.authorizeLink(id, ticket: ticket, asked, device: DeviceDescription.device(of: request))
+            try await linking.authorizeLink(id, ticket: ticket, asked, device: DeviceDescription.device(of: request))
         }
         var writer = JSONWriter(reserving: 96)
         writer.beginObject()
@@ -55,12 +56,14 @@ struct LinksAPI: Sendable {
     }
 
     /// Redeems the code that the browser or app brought; for the backend, which has seen whose it is.
-    func complete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    func complete(
+        _ request: ServerRequest, _ parameters: PathParameters, key: APIKey
+    ) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let code = try LinkBody.code(request, maximum: APILimits.body)
         let id = try parameters.link
         let user = try await answeringPrograms { () throws(LinkFailure) in
-            try await signIn.completeLink(id, code: code)
+            try await linking.completeLink(id, code: code, apiKey: key.id)
         }
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()

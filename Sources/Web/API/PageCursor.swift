@@ -6,6 +6,7 @@ import RelyingParty
 enum PageCursor {
     private static let users: UInt8 = 1
     private static let events: UInt8 = 2
+    private static let deadWebhooks: UInt8 = 3
     /// Milliseconds since 1970 in 48 bits: enough until the year 10889.
     private static let timeBytes = 6
 
@@ -36,6 +37,22 @@ enum PageCursor {
             return nil
         }
         return .sequence(bytes[1...].reduce(Int64(0)) { $0 << 8 | Int64($1) })
+    }
+
+    static func encode(_ place: DeadWebhookPlace) -> String {
+        let numbers = [place.diedAt.milliseconds, place.sequence, place.endpoint.rawValue]
+        return Base64URL.encode([deadWebhooks] + numbers.flatMap { bigEndian(UInt64(clamping: $0), count: 8) })
+    }
+
+    static func deadWebhook(_ text: String) -> DeadWebhookPlace? {
+        guard let bytes = Base64URL.decode(text), bytes.first == deadWebhooks, bytes.count == 25 else { return nil }
+        let numbers = stride(from: 1, to: 25, by: 8).map { start in
+            bytes[start..<(start + 8)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        }
+        guard numbers.allSatisfy({ $0 <= UInt64(Int64.max) }) else { return nil }
+        return DeadWebhookPlace(
+            diedAt: Timestamp(milliseconds: Int64(numbers[0])), sequence: Int64(numbers[1]),
+            endpoint: WebhookEndpointID(Int64(numbers[2])))
     }
 
     private static func bigEndian(_ value: UInt64, count: Int) -> [UInt8] {

@@ -7,11 +7,11 @@ import RelyingParty
 struct UpgradesAPI: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
-    let signIn: SignIn
+    let linking: Linking
 
     /// Asks the application whether the password is right.
     func start(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        try signIn.requireUpgrades()
+        try linking.requireUpgrades()
         _ = try APIQuery(request)
         guard let type = MediaType.essence(of: request.fields), type.isExactly("application/json") else {
             throw .unsupportedMediaType
@@ -25,7 +25,7 @@ struct UpgradesAPI: Sendable {
         let username = try NativeBody.needed("username", in: object, maximumSize: APILimits.body)
         guard let password = body.password else { throw .invalidRequest("password is missing") }
         let answer = try await answeringPrograms { () throws(LinkFailure) in
-            try await signIn.startUpgrade(username: username, password: password)
+            try await linking.startUpgrade(username: username, password: password)
         }
         return respond(answer)
     }
@@ -33,27 +33,27 @@ struct UpgradesAPI: Sendable {
     func secondFactor(
         _ request: ServerRequest, _ parameters: PathParameters
     ) async throws(WebFailure) -> ServerResponse {
-        try signIn.requireUpgrades()
+        try linking.requireUpgrades()
         _ = try APIQuery(request)
         let token: UpgradeToken = try LinkCredential.token(request.fields)
         let id = try Self.id(parameters)
         let code = try LinkBody.code(request, maximum: APILimits.body)
         let answer = try await answeringPrograms { () throws(LinkFailure) in
-            try await signIn.secondFactor(id, token: token, code: code)
+            try await linking.secondFactor(id, token: token, code: code)
         }
         return respond(answer)
     }
 
     /// Brings what Apple gave. Success is answered when the application has dropped the password, and not before.
     func complete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        try signIn.requireUpgrades()
+        try linking.requireUpgrades()
         guard !configuration.apple.bundleIDs.isEmpty else { throw .nativeNotConfigured }
         _ = try APIQuery(request)
         let token: UpgradeToken = try LinkCredential.token(request.fields)
         let id = try Self.id(parameters)
         let asked = try LinkBody.authorization(request, maximum: NativeBody.maximum(configuration))
         let (session, signedIn) = try await answeringPrograms { () throws(LinkFailure) in
-            try await signIn.completeUpgrade(
+            try await linking.completeUpgrade(
                 id, token: token, asked, device: DeviceDescription.device(of: request))
         }
         return responses.json(SessionDocument.encode(signedIn, token: session, result: "success"))

@@ -13,7 +13,8 @@ struct UsersAPI: Sendable {
     // MARK: Reading
 
     func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
-        let query = try APIQuery(request, names: ["state", "group", "externalID", "appleSubject", "limit", "cursor"])
+        let query = try APIQuery(
+            request, names: ["state", "group", "email", "externalID", "appleSubject", "limit", "after", "cursor"])
         let limit = try query.limit()
         let filter = try Self.filter(query)
         let cursor = try Self.cursor(query)
@@ -40,7 +41,13 @@ struct UsersAPI: Sendable {
 
     func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
-        return responses.json(UserDocument.encode(try await user(parameters)))
+        let document = UserDocument.encode(try await user(parameters))
+        let tag = UserTag(document)
+        switch ConditionalRequest.evaluate(method: .get, fields: request.fields, eTag: tag.value) {
+        case .proceed: return responses.json(document, fields: tag.field)
+        case .notModified: return responses.empty(.notModified, fields: tag.field)
+        case .preconditionFailed: throw .preconditionFailed
+        }
     }
 
     /// The one user whom both look-ups name, if filter and cursor let them through.
@@ -53,8 +60,7 @@ struct UsersAPI: Sendable {
             let bySubject = try await users.user(team: team, subject: AppleSubject(subject))
             found = query["externalID"] == nil || found?.id == bySubject?.id ? bySubject : nil
         }
-        guard let user = found, filter.state == nil || filter.state == user.state,
-            filter.group.map({ group in user.groups.contains { $0.isExactly(group) } }) ?? true,
+        guard let user = found, filter.accepts(user),
             cursor.map({ ($0.createdAt, $0.id.rawValue) < (user.createdAt, user.id.rawValue) }) ?? true
         else { return [] }
         return [user]
@@ -71,6 +77,13 @@ struct UsersAPI: Sendable {
                 throw .invalidRequest("group is no group's name")
             }
             filter.group = group
+        }
+        if let email = query["email"] {
+            // RFC 5321 §4.5.3.1: no address is longer.
+            guard isText(email, maximum: 254), email.contains("@") else {
+                throw .invalidRequest("email is no address")
+            }
+            filter.email = email
         }
         if let externalID = query["externalID"], !isText(externalID, maximum: UserLimits.externalID) {
             throw .invalidRequest("externalID can be nobody's")
@@ -90,25 +103,28 @@ struct UsersAPI: Sendable {
     }
 
     private static func cursor(_ query: APIQuery) throws(WebFailure) -> UserCursor? {
-        guard let text = query["cursor"] else { return nil }
-        guard let cursor = PageCursor.userCursor(text) else { throw .invalidRequest("cursor is none of ours") }
+        guard let text = try query.cursor() else { return nil }
+        guard let cursor = PageCursor.userCursor(text) else { throw .invalidRequest("after is no cursor of this list") }
         return cursor
     }
 
     // MARK: Changing
 
-    func patch(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+    /// The user as they are now, for a key that may read them; for another one 204.
+    func patch(
+        _ request: ServerRequest, _ parameters: PathParameters, key: APIKey
+    ) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let patch = try UserPatchBody.parse(request)
         let id = try Self.id(parameters)
-        let result: UserPatchResult
-        do {
-            result = try await users.patchUser(id, patch, at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        let result = try await WebFailure.mapping(
+            await users.patchUser(id, patch, if: UserTag.condition(of: request), at: clock.now()))
         switch result {
-        case .patched(let user): return responses.json(UserDocument.encode(user))
+        case .patched(let user):
+            guard key.scopes.contains(.usersRead) else { return responses.empty(.noContent) }
+            let document = UserDocument.encode(user)
+            return responses.json(document, fields: UserTag(document).field)
+        case .conditionFailed: throw .preconditionFailed
         case .unknown: throw .userNotFound
         case .externalIDTaken: throw .externalIDTaken
         }
@@ -118,15 +134,13 @@ struct UsersAPI: Sendable {
     func delete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        do throws(StoreError) {
-            let deletion = try await users.deleteUser(id, at: clock.now())
-            if deletion != .unknown {
-                return responses.json(DeletionDocument.encode(deletion), status: .accepted)
-            }
-        } catch {
-            throw .store(error)
+        let deletion = try await WebFailure.mapping(
+            await users.deleteUser(id, if: UserTag.condition(of: request), at: clock.now()))
+        switch deletion {
+        case .deleted: return responses.json(DeletionDocument.encode(deletion), status: .accepted)
+        case .conditionFailed: throw .preconditionFailed
+        case .unknown: throw .userNotFound
         }
-        throw .userNotFound
     }
 
     // MARK: Their sessions
@@ -134,12 +148,7 @@ struct UsersAPI: Sendable {
     func sessions(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let user = try await user(parameters)
-        let sessions: [Session]
-        do {
-            sessions = try await users.sessions(of: user.id, at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        let sessions = try await WebFailure.mapping(await users.sessions(of: user.id, at: clock.now()))
         var writer = JSONWriter(reserving: 512)
         writer.beginObject()
         writer.name("items")
@@ -156,12 +165,8 @@ struct UsersAPI: Sendable {
     {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
-        let count: Int
-        do {
-            count = try await users.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        let count = try await WebFailure.mapping(
+            await users.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now()))
         // Nothing ended: nobody was signed in, or there is nobody.
         if count == 0 { _ = try await user(parameters) }
         return responses.empty(.noContent)
@@ -171,26 +176,18 @@ struct UsersAPI: Sendable {
         _ = try APIQuery(request)
         let user = try Self.id(parameters)
         guard let id = parameters["session"].flatMap({ SessionID(parsing: $0) }) else { throw .sessionNotFound }
-        do throws(StoreError) {
-            if try await users.endSession(id, of: user, cause: .revokedByOperator, at: clock.now()) {
-                return responses.empty(.noContent)
-            }
-        } catch {
-            throw .store(error)
-        }
-        throw .sessionNotFound
+        let wasThere = try await WebFailure.mapping(
+            await users.endSession(id, of: user, cause: .revokedByOperator, at: clock.now()))
+        guard wasThere else { throw .sessionNotFound }
+        return responses.empty(.noContent)
     }
 
     // MARK: Whom
 
     private func user(_ parameters: PathParameters) async throws(WebFailure) -> User {
         let id = try Self.id(parameters)
-        do throws(StoreError) {
-            if let user = try await users.user(id) { return user }
-        } catch {
-            throw .store(error)
-        }
-        throw .userNotFound
+        guard let user = try await WebFailure.mapping(await users.user(id)) else { throw .userNotFound }
+        return user
     }
 
     /// What is no id names nobody.

@@ -4,8 +4,8 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// The assertion of a plain `/auth/verify?assertion=true`, answered on the loop: kept per session for a minute, so that
-/// a busy visitor costs one signature and one look at the database in that time.
+/// The assertion of a plain `/auth/verify?assertion=…`, answered on the loop: kept per session and audience for a minute,
+/// so that a busy visitor costs one signature and one look at the database in that time.
 ///
 /// One per event loop, not Sendable. It follows a `VerifyFastPath` that has found the session live. What is kept goes
 /// with the session cache's entry, so an ended session or a changed user is never asserted from memory, and with the key
@@ -14,13 +14,18 @@ final class AssertionFastPath {
     /// Seconds an assertion is handed out again: every one received is good for `assertionLifetime` less this.
     static let reuse: Int64 = 60
 
-    /// One session's; nil until signed. A class, so that it is renewed in its place in the cache.
+    private struct Kept {
+        var assertion: Assertion
+        /// The whole field line.
+        var line: [UInt8]
+    }
+
+    /// One session's. A class, so that it is renewed in its place in the cache.
     private final class Entry {
         /// As read when the entry was made; spent on the first assertion.
         var fresh: SignedIn?
-        var assertion: Assertion?
-        /// The whole field line.
-        var line: [UInt8] = []
+        /// By the audience's place in the configuration, once signed.
+        var kept: [Int: Kept] = [:]
 
         init(_ signedIn: SignedIn) { fresh = signedIn }
     }
@@ -30,13 +35,15 @@ final class AssertionFastPath {
     private let cache: SessionCache<Entry>
     private let name: [UInt8]
 
+    /// - Parameter capacity: assertions that are kept, however many audiences share them.
     init(
         issuer: AssertionIssuer, directory: any SessionDirectory, limits: SessionLimits, capacity: Int
     ) throws(StoreError) {
         self.issuer = issuer
         reader = try directory.makeReader()
         cache = SessionCache(
-            reader: reader, invalidations: directory.invalidations, limits: limits, capacity: capacity)
+            reader: reader, invalidations: directory.invalidations, limits: limits,
+            capacity: max(1, capacity / issuer.audiences.count))
         name = Array("\(HTTPField.Name.authRequestAssertion.rawName): ".utf8)
     }
 
@@ -44,33 +51,36 @@ final class AssertionFastPath {
     var emptyLine: [UInt8] { name + Array("\r\n".utf8) }
 
     /// The field's line for a browser's session; nil when the ordinary route has to answer.
-    func line(token: Digest256, now: Timestamp) -> [UInt8]? {
-        guard let signer = issuer.keys.knownSigner(at: now),
+    /// - Parameter audience: its place in the configuration.
+    func line(token: Digest256, audience: Int, now: Timestamp) -> [UInt8]? {
+        guard issuer.audiences.indices.contains(audience),
+            let signer = issuer.keys.knownSigner(issuer.audiences[audience].algorithm, at: now),
             // Whether `lastSeenAt` is due is the affair of the cache that was asked before.
             let found = try? cache.lookUp(token: token, now: now, prepare: { Entry($0) })
         else { return nil }
         let entry = found.value
-        if let assertion = entry.assertion, assertion.keyID.isExactly(signer.keyID), now >= assertion.issuedAt,
-            now < assertion.issuedAt.adding(seconds: Self.reuse), now < assertion.expiresAt
+        if let kept = entry.kept[audience], kept.assertion.keyID.isExactly(signer.keyID),
+            now >= kept.assertion.issuedAt, now < kept.assertion.issuedAt.adding(seconds: Self.reuse),
+            now < kept.assertion.expiresAt
         {
-            return entry.line
+            return kept.line
         }
-        return renew(entry, token, now, signer)
+        return renew(entry, token, audience, now, signer)
     }
 
     /// Signs for the session as the database has it now. The entry is still in the cache's care: whatever is invalidated
     /// after the look-up above takes it out before the next one.
     private func renew(
-        _ entry: Entry, _ token: Digest256, _ now: Timestamp, _ signer: SigningKeys.Signer
+        _ entry: Entry, _ token: Digest256, _ audience: Int, _ now: Timestamp, _ signer: SigningKeys.Signer
     ) -> [UInt8]? {
         var signedIn = entry.fresh
         entry.fresh = nil
         if signedIn == nil { signedIn = (try? reader.signedIn(token: token, at: now)) ?? nil }
         guard let signedIn, signedIn.session.kind == .browser, signedIn.user.state == .active,
-            let assertion = (try? issuer.sign(signedIn, at: now, with: signer)) ?? nil
+            let assertion = (try? issuer.sign(signedIn, for: issuer.audiences[audience], at: now, with: signer)) ?? nil
         else { return nil }
-        entry.assertion = assertion
-        entry.line = name + Array(assertion.token.reveal().utf8) + Array("\r\n".utf8)
-        return entry.line
+        let line = name + Array(assertion.token.reveal().utf8) + Array("\r\n".utf8)
+        entry.kept[audience] = Kept(assertion: assertion, line: line)
+        return line
     }
 }

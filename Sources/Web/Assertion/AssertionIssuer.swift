@@ -12,10 +12,11 @@ struct Assertion: Sendable {
     let expiresAt: Timestamp
 }
 
-/// Makes assertions: ES256 JWTs of five minutes at most, for one audience.
+/// Makes assertions: JWTs of five minutes at most, each for one of the configured audiences and signed by the algorithm
+/// of that one.
 ///
 /// Nothing else is mistaken for one, nor one for anything else (RFC 8725 §3.11, §3.12): the type is its own, the issuer
-/// is this server, the audience is neither a client ID nor Apple, and the key signs nothing but assertions.
+/// is this server, the audience is neither a client ID nor Apple, and the keys sign nothing but assertions.
 package struct AssertionIssuer: Sendable {
     /// `typ` of the header.
     static let type = "bramley-assertion+jwt"
@@ -23,29 +24,40 @@ package struct AssertionIssuer: Sendable {
     private static let identifierCount = 16
 
     private let issuer: String
-    private let audience: String
+    /// At least one; the first is meant where none is named.
+    let audiences: [AssertionAudience]
     private let limits: SessionLimits
     private let random: any RandomSource
     let keys: SigningKeys
 
     /// - Returns: nil when `assertion.audience` is not given.
     package init?(configuration: WebConfiguration, keys: SigningKeys?, random: any RandomSource) {
-        guard let audience = configuration.assertionAudience, let keys else { return nil }
+        guard !configuration.assertionAudiences.isEmpty, let keys else { return nil }
         issuer = configuration.publicURL.absolute
-        self.audience = audience
+        audiences = configuration.assertionAudiences
         limits = configuration.sessions.limits
         self.random = random
         self.keys = keys
     }
 
-    /// - Parameter signedIn: read after the request began; its user is active.
-    /// - Returns: nil when the session ends within the second.
-    func assertion(for signedIn: SignedIn, at now: Timestamp) async throws(StoreError) -> Assertion? {
-        try sign(signedIn, at: now, with: try await keys.signer(at: now))
+    /// The audience of exactly this name; nil when the configuration has none such.
+    func audience(named name: String) -> AssertionAudience? {
+        audiences.first { $0.name.isExactly(name) }
     }
 
+    /// - Parameters:
+    ///   - signedIn: read after the request began; its user is active.
+    ///   - audience: one of `audiences`.
+    /// - Returns: nil when the session ends within the second.
+    func assertion(
+        about signedIn: SignedIn, for audience: AssertionAudience, at now: Timestamp
+    ) async throws(StoreError) -> Assertion? {
+        try sign(signedIn, for: audience, at: now, with: try await keys.signer(audience.algorithm, at: now))
+    }
+
+    /// - Parameter signer: a key of the audience's algorithm.
     func sign(
-        _ signedIn: SignedIn, at now: Timestamp, with signer: SigningKeys.Signer
+        _ signedIn: SignedIn, for audience: AssertionAudience, at now: Timestamp, with signer: SigningKeys.Signer
     ) throws(StoreError) -> Assertion? {
         // Never beyond the session's own end; whole seconds, rounded down.
         let end = min(
@@ -53,9 +65,9 @@ package struct AssertionIssuer: Sendable {
         let expiresAt = Timestamp(seconds: end.seconds)
         guard now < expiresAt else { return nil }
         do {
-            let token = try ES256JWT.sign(
+            let token = try SignedJWT.sign(
                 header: [("kid", .string(signer.keyID)), ("typ", .string(Self.type))],
-                claims: claims(signedIn, issuedAt: now, expiresAt: expiresAt), key: signer.key)
+                claims: claims(signedIn, for: audience, issuedAt: now, expiresAt: expiresAt), key: signer.key)
             return Assertion(
                 token: Secret(token), keyID: signer.keyID, issuedAt: now, expiresAt: expiresAt)
         } catch {
@@ -64,10 +76,12 @@ package struct AssertionIssuer: Sendable {
     }
 
     /// Registered names (RFC 7519 §4.1, OpenID Connect Core §5.1) where there are some. What is not known is left out.
-    private func claims(_ signedIn: SignedIn, issuedAt: Timestamp, expiresAt: Timestamp) -> JSONObject {
+    private func claims(
+        _ signedIn: SignedIn, for audience: AssertionAudience, issuedAt: Timestamp, expiresAt: Timestamp
+    ) -> JSONObject {
         let (user, session) = (signedIn.user, signedIn.session)
         var claims: JSONObject = [
-            "iss": .string(issuer), "sub": .string(user.id.rawValue), "aud": .string(audience),
+            "iss": .string(issuer), "sub": .string(user.id.rawValue), "aud": .string(audience.name),
             "iat": .integer(issuedAt.seconds), "exp": .integer(expiresAt.seconds),
             "jti": .string(Base64URL.encode(random.bytes(Self.identifierCount))),
             "sid": .string(session.id.rawValue), "auth_time": .integer(session.createdAt.seconds),

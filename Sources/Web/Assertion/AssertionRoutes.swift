@@ -11,17 +11,17 @@ struct AssertionRoutes: Sendable {
     let reader: SignedInReader
     let clock: any WallClock
 
+    /// Names the audience.
+    private static let parameter = "audience"
+
     /// Who is signed in, signed: for a page or an app that hands it to a backend. The credential is that of
-    /// `GET /api/v1/session`.
+    /// `GET /api/v1/session`; `audience` names one of the configured ones, the first without it.
     func assertion(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard let issuer else { throw .assertionNotConfigured }
         let signedIn = try await reader.active(reader.credential(in: request.fields))
-        let assertion: Assertion?
-        do {
-            assertion = try await issuer.assertion(for: signedIn, at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        let audience = try audience(of: request, issuer)
+        let assertion = try await WebFailure.mapping(
+            await issuer.assertion(about: signedIn, for: audience, at: clock.now()))
         guard let assertion else { throw .signedOut }
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()
@@ -31,15 +31,27 @@ struct AssertionRoutes: Sendable {
         return responses.json(writer.bytes)
     }
 
+    private func audience(
+        of request: ServerRequest, _ issuer: AssertionIssuer
+    ) throws(WebFailure) -> AssertionAudience {
+        let query = Query(request)
+        // What cannot be read may name another one.
+        guard query.isWhole else { throw .invalidRequest("the query cannot be read") }
+        switch query.value(Self.parameter) {
+        case .absent: return issuer.audiences[0]
+        case .several: throw .invalidRequest("several audience")
+        case .one(let name):
+            guard let audience = issuer.audience(named: name) else {
+                throw .invalidRequest("audience is none of assertion.audience")
+            }
+            return audience
+        }
+    }
+
     /// The public keys, for anyone; kept by caches for less than a key is published before it signs.
     func keys(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard let issuer else { throw .assertionNotConfigured }
-        let document: [UInt8]
-        do {
-            document = try await issuer.keys.document(at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        let document = try await WebFailure.mapping(await issuer.keys.document(at: clock.now()))
         var response = responses.empty(
             .ok,
             fields: [

@@ -16,6 +16,7 @@ package enum APIKeyDocument {
         writer.member("createdAt", key.createdAt)
         writer.member("lastUsedAt", key.lastUsedAt)
         writer.member("revokedAt", key.revokedAt)
+        writer.member("expiresAt", key.expiresAt)
         writer.endObject()
     }
 }

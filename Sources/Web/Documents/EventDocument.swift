@@ -13,7 +13,7 @@ package enum EventDocument {
         writer.endObject()
     }
 
-    /// What an event is about: `user`, and where they apply `session`, `cause`, `into` and `fields`.
+    /// What an event is about: `user`, and where they apply `externalID`, `session`, `cause`, `into` and `fields`.
     package static func writeData(_ entry: JournalEntry, to writer: inout JSONWriter) {
         writer.beginObject()
         entry.writeSubject(to: &writer)

@@ -45,10 +45,14 @@ package enum SessionDocument {
         writer.member("address", session.device.address)
     }
 
-    /// As above with whose it is, in `user`: for the operator.
-    package static func writeWithUser(_ session: Session, to writer: inout JSONWriter) {
+    /// As above with whose it is, in `user`, and how they call themselves: for the operator.
+    package static func writeWithUser(
+        _ session: Session, name: String?, email: String?, to writer: inout JSONWriter
+    ) {
         writer.beginObject()
         writer.member("user", session.user.rawValue)
+        writer.member("name", name)
+        writer.member("email", email)
         writeMembers(session, to: &writer)
         writer.endObject()
     }

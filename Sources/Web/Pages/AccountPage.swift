@@ -51,7 +51,7 @@ enum AccountDeletionPage {
 
         init(_ deletion: UserDeletion) {
             switch deletion {
-            case .unknown: self = .unknown
+            case .unknown, .conditionFailed: self = .unknown
             case .deleted: self = deletion.appleIsTold == true ? .told : .untold
             }
         }

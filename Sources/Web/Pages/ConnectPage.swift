@@ -63,7 +63,7 @@ enum ConnectPage {
             "page": ["nonce": .text(button.scriptNonce)],
             "attempt": [
                 "state": .text(button.state), "nonce": .text(button.nonce),
-                "query": .text(button.query), "notice": false,
+                "query": .text(button.query), "cancelled": false, "notice": false,
             ],
             "links": ["apple": .text(button.address), "attempt": .optional(button.renewal)],
         ])

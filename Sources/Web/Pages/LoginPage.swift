@@ -14,6 +14,8 @@ struct LoginPage: Sendable {
         var scriptNonce: String
         /// `return_to` as it came, once validated; nil when there was none.
         var returnTo: String?
+        /// Where a sign-in that is cancelled at Apple leads.
+        var errorReturn: ReturnTarget?
         var notice: Notice?
     }
 
@@ -28,7 +30,7 @@ struct LoginPage: Sendable {
     }
 
     private enum Gap: String, CaseIterable {
-        case state, nonce, scriptNonce, query, notice
+        case state, nonce, scriptNonce, query, cancelled, notice
         var mark: String { "\u{E000}bramley.\(rawValue)\u{E001}" }
     }
 
@@ -70,8 +72,11 @@ struct LoginPage: Sendable {
             case .gap(.nonce): page.append(contentsOf: HTMLText.escapedBytes(content.nonce))
             case .gap(.scriptNonce): page.append(contentsOf: HTMLText.escapedBytes(content.scriptNonce))
             case .gap(.query):
-                page.append(contentsOf: "return_to=\(PercentEncoding.encodeComponent(content.returnTo ?? ""))".utf8)
+                page.append(
+                    contentsOf: HTMLText.escapedBytes(ReturnWish.query(content.returnTo, content.errorReturn)))
                 if let parameter = locale.parameter { page.append(contentsOf: "&amp;\(parameter)".utf8) }
+            case .gap(.cancelled):
+                page.append(contentsOf: HTMLText.escapedBytes(content.errorReturn?.cancelled ?? ""))
             case .gap(.notice):
                 if let notice = content.notice { page.append(contentsOf: render(notice, locale: locale).utf8) }
             }
@@ -134,6 +139,7 @@ struct LoginPage: Sendable {
             ],
             "attempt": [
                 "state": .html(Gap.state.mark), "nonce": .html(Gap.nonce.mark), "query": .html(Gap.query.mark),
+                "cancelled": .html(Gap.cancelled.mark),
                 "notice": .html(Gap.notice.mark), "renewAfter": .text(String(AttemptAge.renewAfter(lifetime))),
                 "lifetime": .text(String(lifetime)),
             ],

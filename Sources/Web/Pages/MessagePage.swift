@@ -4,10 +4,19 @@ import RelyingParty
 
 /// A page that says what happened, what to do next, and offers it.
 struct MessagePage: Sendable {
-    /// A link that looks like a button.
+    /// A link that looks like a button, or a form of one button.
     struct Action: Sendable {
+        enum Kind: Sendable {
+            case link
+            /// Posts where to return to afterwards.
+            case form(returnTo: String?)
+            /// Leads to Apple.
+            case apple
+        }
+
         var text: String
         var link: String
+        var kind = Kind.link
     }
 
     var title: String
@@ -15,28 +24,38 @@ struct MessagePage: Sendable {
     var next: String
     /// The first one stands out.
     var actions: [Action]
+    /// Who is signed in, where the page is about that.
+    var person: PageValue?
 
     /// The page of a failure.
     init(_ failure: WebFailure, locale: PageLocale, pages: Pages, configuration: WebConfiguration) {
         let strings = pages.strings(locale)
-        let actions = Self.actions(after: failure, strings, locale, configuration.publicURL)
+        let actions =
+            Self.actions(after: failure, strings, locale, configuration)
+            + Self.help(after: failure, strings, configuration)
         if let page = Self.page(of: failure) {
             self.init(page: page, strings, actions)
-            return
+        } else {
+            self.init(code: failure.code, strings, configuration, actions)
         }
-        switch failure {
-        case .notAllowed(_, let target):
-            let query = target.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
-            func action(_ key: String, _ path: String) -> Action {
-                Action(
-                    text: strings?["forbidden.\(key)"] ?? key,
-                    link: locale.link(configuration.publicURL.path(path)))
-            }
-            self.init(
-                code: failure.code, strings, configuration,
-                [action("somebodyElse", "/logout" + query), action("account", "/account")])
-        default: self.init(code: failure.code, strings, configuration, actions)
+        if case .notAllowed(_, _, let person?) = failure {
+            let name = PersonText.accountName(of: person) ?? strings?["account.someone"] ?? person.id.rawValue
+            self.person = strings?.html("logout.lead", ["name": name])
         }
+    }
+
+    /// The login page for an address where Bramley's own cookies and scripts are not at home: a link to Apple.
+    init(
+        signInReturningTo target: ReturnTarget?, locale: PageLocale, strings: Strings?, configuration: WebConfiguration
+    ) {
+        let query = target.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
+        let apple = Action(
+            text: strings?["login.button"] ?? "",
+            link: locale.link(configuration.publicURL.path("/login/apple") + query), kind: .apple)
+        let password = configuration.login.passwordURL.map { Action(text: strings?["login.password"] ?? "", link: $0) }
+        self.init(
+            title: strings?["login.heading"] ?? "", what: strings?["login.lead"] ?? "", next: "",
+            actions: [apple] + (password.map { [$0] } ?? []))
     }
 
     /// The page of a failure that is no error of anybody's, by its key below `pages` in the strings.
@@ -73,24 +92,34 @@ struct MessagePage: Sendable {
     func absolute(_ url: PublicURL) -> MessagePage {
         var page = self
         page.actions = actions.map { action in
-            Action(text: action.text, link: action.link.hasPrefix("/") ? url.origin + action.link : action.link)
+            var action = action
+            if action.link.hasPrefix("/") { action.link = url.origin + action.link }
+            return action
         }
         return page
     }
 
     /// What a visitor does next.
     private static func actions(
-        after failure: WebFailure, _ strings: Strings?, _ locale: PageLocale, _ url: PublicURL
+        after failure: WebFailure, _ strings: Strings?, _ locale: PageLocale, _ configuration: WebConfiguration
     ) -> [Action] {
+        let url = configuration.publicURL
         func action(_ key: String, _ path: String) -> Action {
             Action(text: strings?["message.\(key)"] ?? key, link: locale.link(url.path(path)))
         }
         switch failure {
+        case .notAllowed(_, let target, _):
+            let elsewhere = Action(
+                text: strings?["forbidden.somebodyElse"] ?? "", link: locale.link(url.path("/logout/switch")),
+                kind: .form(returnTo: target?.location))
+            let account = Action(
+                text: strings?["forbidden.account"] ?? "", link: locale.link(url.path("/account")))
+            return [elsewhere, account]
         case .signIn(_, let retry), .tooManyRequests(_, let retry):
-            let target = retry.map { "?return_to=" + PercentEncoding.encodeComponent($0.target.location) } ?? ""
+            let target = retry.map { "?" + ReturnWish.query($0.target.location, $0.errorReturn) } ?? ""
             return [action("tryAgain", "/login" + target)]
-        case .link(let failure, let way): return actions(after: failure, way, strings, locale, url)
-        case .routing(.notFound): return [action("home", "/")]
+        case .link(let failure, let way): return actions(after: failure, way, strings, locale, configuration)
+        case .routing(.notFound): return [home(strings, locale, configuration)]
         case .crossSite, .store: return [action("account", "/account")]
         case .userPending, .userDisabled: return [action("signOut", "/logout")]
         default: return [action("signIn", "/login")]
@@ -100,15 +129,17 @@ struct MessagePage: Sendable {
     /// What somebody does next whose account was not connected: try again where that can help, and go back to where they
     /// came from.
     private static func actions(
-        after failure: LinkFailure, _ way: LinkWay?, _ strings: Strings?, _ locale: PageLocale, _ url: PublicURL
+        after failure: LinkFailure, _ way: LinkWay?, _ strings: Strings?, _ locale: PageLocale,
+        _ configuration: WebConfiguration
     ) -> [Action] {
+        let url = configuration.publicURL
         func action(_ key: String, _ path: String) -> Action {
             Action(text: strings?["message.\(key)"] ?? key, link: locale.link(url.path(path)))
         }
-        guard let way, failure != .notConfigured else { return [action("home", "/")] }
+        let home = home(strings, locale, configuration)
+        guard let way, failure != .notConfigured else { return [home] }
         let query = way.returnTo.map { "?return_to=" + PercentEncoding.encodeComponent($0.location) } ?? ""
         let back = way.returnTo.map { Action(text: strings?["message.goBack"] ?? "", link: $0.location) }
-        let home = action("home", "/")
         if let link = way.link?.link {
             let again = action("tryAgain", "/link/\(link)")
             switch failure {
@@ -124,6 +155,28 @@ struct MessagePage: Sendable {
         case .conversionFailed(.some), .completed, .accountAlreadyLinked: return [action("signIn", "/login" + query)]
         case .conversionFailed, .userPending, .userDisabled: return [back ?? home]
         default: return [action("tryAgain", "/upgrade" + query)] + (back.map { [$0] } ?? [])
+        }
+    }
+
+    /// The site's start page, or ours where none is configured.
+    static func home(_ strings: Strings?, _ locale: PageLocale, _ configuration: WebConfiguration) -> Action {
+        Action(
+            text: strings?["message.home"] ?? "",
+            link: configuration.site.homeURL ?? locale.link(configuration.publicURL.path("/")))
+    }
+
+    /// Where `site.supportURL` leads, for whom a page sends to the people who run the site.
+    static func help(_ strings: Strings?, _ configuration: WebConfiguration) -> [Action] {
+        configuration.site.supportURL.map { [Action(text: strings?["message.help"] ?? "", link: $0)] } ?? []
+    }
+
+    /// A visitor who cancelled, was too quick or mistyped an address needs nobody.
+    private static func help(
+        after failure: WebFailure, _ strings: Strings?, _ configuration: WebConfiguration
+    ) -> [Action] {
+        switch failure {
+        case .signIn(.cancelled, _), .link(.signIn(.cancelled), _), .tooManyRequests, .routing: []
+        default: help(strings, configuration)
         }
     }
 
@@ -147,11 +200,8 @@ struct MessagePage: Sendable {
         [
             "message": [
                 "title": .text(title), "what": .text(what), "next": .optional(next.isEmpty ? nil : next),
-                "errorID": .optional(errorID),
-                "actions": .list(
-                    actions.enumerated().map { index, action in
-                        ["text": .text(action.text), "link": .text(action.link), "primary": .flag(index == 0)]
-                    }),
+                "person": person ?? .optional(nil), "errorID": .optional(errorID),
+                "actions": .list(actions.enumerated().map { index, action in action.values(isFirst: index == 0) }),
             ]
         ]
     }
@@ -161,5 +211,20 @@ struct MessagePage: Sendable {
         let isWhole = seconds % 60 == 0
         let count = String(isWhole ? seconds / 60 : seconds)
         return strings?.text(isWhole ? "units.minutes" : "units.seconds", ["count": count]) ?? ""
+    }
+}
+
+extension MessagePage.Action {
+    fileprivate func values(isFirst: Bool) -> PageValue {
+        var (isForm, isApple, returnTo) = (false, false, String?.none)
+        switch kind {
+        case .link: break
+        case .form(let target): (isForm, returnTo) = (true, target)
+        case .apple: isApple = true
+        }
+        return [
+            "text": .text(text), "link": .text(link), "primary": .flag(isFirst && !isApple), "form": .flag(isForm),
+            "apple": .flag(isApple), "returnTo": .optional(returnTo),
+        ]
     }
 }

@@ -167,20 +167,39 @@ enum PageSamples {
                 return parts.count == 3 && (parts[0] == "errors" || parts[0] == "pages")
                     ? "\(parts[0]).\(parts[1])" : nil
             })
-        return keys.sorted().flatMap { key in
-            let name = String(key.drop { $0 != "." }.dropFirst())
-            let message =
-                key.hasPrefix("errors.")
-                ? MessagePage(code: name, strings, configuration, actions)
-                : MessagePage(page: name, strings, Array(actions.prefix(1)))
-            let errorID = key.hasPrefix("errors.") ? "7F3A9-1C2D0" : nil
-            return [
-                PageSample(template: "message", name: "message (\(key))", values: message.values(errorID: errorID)),
-                PageSample(
-                    template: "standalone", name: "standalone (\(key))",
-                    values: message.absolute(url).values(errorID: errorID)),
-            ]
+        let person = people.map { person -> PageSample in
+            var page = MessagePage(
+                code: "not_allowed", strings, configuration,
+                [
+                    MessagePage.Action(
+                        text: strings["forbidden.somebodyElse"], link: url.path("/logout/switch"),
+                        kind: .form(returnTo: "/a?b=c&d=\"2\""))
+                ] + actions)
+            let name = PersonText.accountName(of: person.user) ?? strings["account.someone"]
+            page.person = strings.html("logout.lead", ["name": name])
+            return PageSample(
+                template: "standalone", name: "standalone (not_allowed, \(person.name))",
+                values: page.absolute(url).values(errorID: "7F3A9-1C2D0"))
         }
+        let signIn = MessagePage(
+            signInReturningTo: nil, locale: locale, strings: strings, configuration: configuration)
+        let elsewhere = PageSample(
+            template: "standalone", name: "standalone (sign in)", values: signIn.absolute(url).values(errorID: nil))
+        return person + [elsewhere]
+            + keys.sorted().flatMap { key in
+                let name = String(key.drop { $0 != "." }.dropFirst())
+                let message =
+                    key.hasPrefix("errors.")
+                    ? MessagePage(code: name, strings, configuration, actions)
+                    : MessagePage(page: name, strings, Array(actions.prefix(1)))
+                let errorID = key.hasPrefix("errors.") ? "7F3A9-1C2D0" : nil
+                return [
+                    PageSample(template: "message", name: "message (\(key))", values: message.values(errorID: errorID)),
+                    PageSample(
+                        template: "standalone", name: "standalone (\(key))",
+                        values: message.absolute(url).values(errorID: errorID)),
+                ]
+            }
     }
 
     // MARK: People

@@ -129,7 +129,10 @@ package struct Pages: Sendable {
                 "name": .text(site.name), "initial": .text(site.name.prefix(1).uppercased()),
                 "logo": .optional(site.logo), "privacyURL": .optional(site.privacyURL),
                 "termsURL": .optional(site.termsURL),
-                "hasLinks": .flag(site.privacyURL != nil || site.termsURL != nil),
+                // Also for pages on another site's address.
+                "supportURL": .optional(site.supportURL.map(configuration.publicURL.absoluteLink)),
+                "homeURL": .optional(site.homeURL.map(configuration.publicURL.absoluteLink)),
+                "hasLinks": .flag(site.privacyURL != nil || site.termsURL != nil || site.supportURL != nil),
             ],
             "assets": assets.values,
             "links": links(locale, configuration),
@@ -141,7 +144,8 @@ package struct Pages: Sendable {
         let url = configuration.publicURL
         func page(_ path: String) -> PageValue { .text(locale.link(url.path(path))) }
         return [
-            "login": page("/login"), "account": page("/account"), "logout": page("/logout"), "home": page("/"),
+            "login": page("/login"), "account": page("/account"), "logout": page("/logout"),
+            "home": configuration.site.homeURL.map { .text($0) } ?? page("/"),
             "endSession": page("/account/sessions/revoke"), "endOthers": page("/account/sessions/revoke-all"),
             "export": .text(url.path("/account/export")), "delete": page("/account/delete"),
             "apple": .text(url.path("/login/apple")), "attempt": .text(url.path("/login/attempt")),

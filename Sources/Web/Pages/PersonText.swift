@@ -8,6 +8,13 @@ enum PersonText {
         fullName(of: user.name) ?? user.email?.address
     }
 
+    /// Name and address: what tells two accounts of one person apart.
+    static func accountName(of user: User) -> String? {
+        guard let name = fullName(of: user.name) else { return displayName(of: user) }
+        guard let address = user.email?.address, !address.isEmpty else { return name }
+        return "\(name) (\(address))"
+    }
+
     /// Given name first, as Apple asks for it; nil when there is neither.
     static func fullName(of name: PersonName) -> String? {
         let parts = [name.given, name.family].compactMap { $0 }.filter { !$0.isEmpty }

@@ -13,11 +13,7 @@ struct AccountAccess: Sendable {
     /// nobody in here.
     func signedIn(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
         guard case .cookie(let token) = reader.credential(in: request.fields) else { return nil }
-        do {
-            return try await reader.signedIn(.cookie(token))
-        } catch {
-            throw .store(error)
-        }
+        return try await WebFailure.mapping(await reader.signedIn(.cookie(token)))
     }
 
     /// The same of somebody who may be here; nil when signed out.
@@ -33,13 +29,23 @@ struct AccountAccess: Sendable {
         return responses.redirect(to: locale.link(configuration.publicURL.path("/login?return_to=\(target)")))
     }
 
+    /// A page of ours, by its path below `publicURL`.
+    func redirect(to path: String, locale: PageLocale) -> ServerResponse {
+        responses.redirect(to: locale.link(configuration.publicURL.path(path)))
+    }
+
     /// The form of a request that changes something.
     /// - Parameter names: the fields it may have, each once; others are not looked at.
     /// - Throws: when it does not come from a page of ours, or is no such form.
     func form(_ request: ServerRequest, _ names: [String]) throws(WebFailure) -> [String: String] {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
+        return try Self.fields(request, names)
+    }
+
+    /// The same, wherever it comes from.
+    static func fields(_ request: ServerRequest, _ names: [String]) throws(WebFailure) -> [String: String] {
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
-        guard request.body.count <= Self.maximumForm else { throw .contentTooLarge }
+        guard request.body.count <= maximumForm else { throw .contentTooLarge }
         let query = Query(request.body)
         guard query.isWhole else { throw .badRequest("too many parameters") }
         var values: [String: String] = [:]

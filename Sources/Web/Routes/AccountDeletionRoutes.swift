@@ -41,11 +41,7 @@ struct AccountDeletionRoutes: Sendable {
 
     /// Whether Apple can be told, as far as is known before: a token may go until then.
     private func holdsToken(_ user: User) async throws(WebFailure) -> Bool {
-        do {
-            return try await users.identities(of: user.id)?.holdToken ?? false
-        } catch {
-            throw .store(error)
-        }
+        return try await WebFailure.mapping(await users.identities(of: user.id)?.holdToken ?? false)
     }
 
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
@@ -59,12 +55,7 @@ struct AccountDeletionRoutes: Sendable {
         guard account == signedIn.user.id else { return again(.otherAccount, locale) }
         guard isFresh(signedIn.session) else { return again(nil, locale) }
         guard form["confirm"].map({ $0.isExactly("yes") }) == true else { return again(.unconfirmed, locale) }
-        let deletion: UserDeletion
-        do {
-            deletion = try await users.deleteUser(signedIn.user.id, at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        let deletion = try await WebFailure.mapping(await users.deleteUser(signedIn.user.id, at: clock.now()))
         bounces.forget(signedIn.session, request.fields, cookies)
         return gone(AccountDeletionPage.Apple(deletion), locale, cookies: [cookies.clearSession])
     }
@@ -102,11 +93,7 @@ struct AccountDeletionRoutes: Sendable {
     /// may sign in.
     private func afterwards(_ account: UserID?, _ locale: PageLocale) async throws(WebFailure) -> ServerResponse {
         guard let account else { return access.login(returningTo: "/account/delete", locale: locale) }
-        do {
-            if try await users.user(account) == nil { return gone(.unknown, locale) }
-        } catch {
-            throw .store(error)
-        }
+        if try await WebFailure.mapping(await users.user(account)) == nil { return gone(.unknown, locale) }
         return access.login(returningTo: "/account/delete", locale: locale)
     }
 }

@@ -4,9 +4,6 @@ import RelyingParty
 
 /// `GET /account/export`: everything kept about the person, as a file.
 struct AccountExportRoute: Sendable {
-    /// For one client address.
-    static let perMinute = 120
-
     let responses: WebResponses
     let access: AccountAccess
     let users: any UserDirectory
@@ -21,23 +18,14 @@ struct AccountExportRoute: Sendable {
         }
         // Another site can lead here, cookie and all: that is not the person's wish, and the log would say it was.
         guard SameOrigin.isOwnOrTyped(request.fields) else {
-            return responses.redirect(to: responses.locale(of: request).link("/account"))
+            return access.redirect(to: "/account", locale: responses.locale(of: request))
         }
         try gate.pass(request)
         let now = clock.now()
-        let record: AccountRecord?
-        do {
-            record = try await users.accountRecord(of: signedIn.user.id, at: now)
-        } catch {
-            throw .store(error)
-        }
+        let record = try await WebFailure.mapping(await users.accountRecord(of: signedIn.user.id, at: now))
         // Deleted between the two look-ups.
         guard let record else { return access.login(returningTo: "/account", locale: responses.locale(of: request)) }
-        do {
-            try await audit?.note(.userExported, user: signedIn.user.id, object: nil, at: now)
-        } catch {
-            throw .store(error)
-        }
+        try await WebFailure.mapping(await audit?.note(.userExported, user: signedIn.user.id, object: nil, at: now))
         var response = responses.json(AccountExport.encode(record, at: now))
         response.fields[.contentDisposition] = "attachment; filename=\"bramley-account.json\""
         return response

@@ -26,12 +26,8 @@ struct AccountRoutes: Sendable {
         guard let signedIn = try await access.active(request) else {
             return access.login(returningTo: "/account", locale: locale)
         }
-        let sessions: [Session]
-        do {
-            sessions = try await reader.sessions.sessions(of: signedIn.user.id, at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        let sessions = try await WebFailure.mapping(
+            await reader.sessions.sessions(of: signedIn.user.id, at: clock.now()))
         let nonce = Base64URL.encode(random.bytes(16))
         let strings = responses.pages.strings(locale)
         let live = sessions.filter { clock.now() < reader.limits.end(of: $0) }
@@ -56,7 +52,8 @@ struct AccountRoutes: Sendable {
         guard let signedIn = try await access.signedIn(request) else {
             let again = MessagePage.Action(
                 text: strings?["message.signIn"] ?? "", link: locale.link(configuration.publicURL.path("/login")))
-            let page = MessagePage(page: "signed_out", strings, [again])
+            let home = configuration.site.homeURL == nil ? [] : [MessagePage.home(strings, locale, configuration)]
+            let page = MessagePage(page: "signed_out", strings, [again] + home)
             return responses.page(page.render(responses.pages, locale: locale), locale: locale)
         }
         let returnTo: String?
@@ -82,15 +79,37 @@ struct AccountRoutes: Sendable {
             guard let target = targets.validate(text) else { throw .returnToRefused }
             location = target.location
         }
+        try await end(request)
+        return responses.redirect(to: location, cookies: [cookies.clearSession])
+    }
+
+    /// `POST /logout/switch`: signs out and opens the login page, with the same page to return to. For the one button of
+    /// the page that turns somebody away, on whichever of our sites it is shown. What comes from elsewhere ends nothing
+    /// and gets the page with the button.
+    func switchAccount(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let form = request.body.isEmpty ? [:] : try AccountAccess.fields(request, ["return_to"])
+        var query = ""
+        if let text = form["return_to"], !text.isEmpty {
+            guard let target = targets.validate(text) else { throw .returnToRefused }
+            query = "?return_to=" + PercentEncoding.encodeComponent(target.location)
+        }
+        let locale = responses.locale(of: request)
+        let origins = configuration.login.allowedReturnOrigins
+        guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL, or: origins) else {
+            return responses.redirect(to: locale.link(configuration.publicURL.path("/logout") + query))
+        }
+        try await end(request)
+        return responses.redirect(
+            to: locale.link(configuration.publicURL.path("/login") + query), cookies: [cookies.clearSession])
+    }
+
+    /// Ends the session, durably, and forgets where its browser was sent.
+    private func end(_ request: ServerRequest) async throws(WebFailure) {
         let signedIn = try await access.signedIn(request)
         if let signedIn {
-            do {
-                _ = try await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
-            } catch {
-                throw .store(error)
-            }
+            try await WebFailure.mapping(
+                await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))
         }
         bounces.forget(signedIn?.session, request.fields, cookies)
-        return responses.redirect(to: location, cookies: [cookies.clearSession])
     }
 }

@@ -27,12 +27,9 @@ struct AccountSessionRoutes: Sendable {
             return access.login(returningTo: "/account", locale: locale)
         }
         let isCurrent = id == signedIn.session.id
-        do {
-            _ = try await users.endSession(
-                id, of: signedIn.user.id, cause: isCurrent ? .signOut : .revokedByUser, at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        try await WebFailure.mapping(
+            await users.endSession(
+                id, of: signedIn.user.id, cause: isCurrent ? .signOut : .revokedByUser, at: clock.now()))
         guard isCurrent else { return done(.sessionEnded, locale) }
         bounces.forget(signedIn.session, request.fields, cookies)
         return responses.redirect(
@@ -46,12 +43,9 @@ struct AccountSessionRoutes: Sendable {
         guard let signedIn = try await access.active(request) else {
             return access.login(returningTo: "/account", locale: locale)
         }
-        do {
-            _ = try await users.endSessions(
-                of: signedIn.user.id, except: signedIn.session.id, cause: .revokedByUser, at: clock.now())
-        } catch {
-            throw .store(error)
-        }
+        try await WebFailure.mapping(
+            await users.endSessions(
+                of: signedIn.user.id, except: signedIn.session.id, cause: .revokedByUser, at: clock.now()))
         return done(.othersEnded, locale)
     }
 

@@ -24,6 +24,9 @@ final class BounceMemory: Sendable {
         self.capacity = capacity
     }
 
+    /// The target of a visit that ended by cancelling a sign-in that was to lead to this one. No location begins so.
+    static func cancelled(_ target: ReturnTarget) -> String { "cancelled \(target.location)" }
+
     /// - Parameter browsers: whatever tells this browser apart: hashes of its binding and of its session's token.
     func sent(_ browsers: [Digest256], to target: String, at now: Timestamp) {
         let visit = Visit(target: SHA256.hash(utf8: target), at: now)

@@ -18,71 +18,64 @@ struct CallbackRoute: Sendable {
         do {
             try gate.noting(request)
         } catch .tooManyRequests(let seconds, _) {
-            throw turnedAway(request, retryAfter: seconds)
+            throw turnedAway(try? received(request), retryAfter: seconds)
         }
-        guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
-        guard request.body.count <= configuration.limits.callbackBody else { throw .contentTooLarge }
-        let binding = cookies.bindingCookie(in: request.fields)
+        let callback = try received(request)
         let outcome = await signIn.complete(
-            body: request.body, binding: binding,
-            sameOrigin: SameOrigin.holds(request.fields, publicURL: configuration.publicURL),
+            callback, sameOrigin: SameOrigin.holds(request.fields, publicURL: configuration.publicURL),
             device: DeviceDescription.device(of: request), keptName: keptName(request))
         switch outcome {
-        case .repost(let form): return repost(form, request)
-        // In no language: what the callback says of one is not read again.
-        case .signedIn(let token, let session, let returnTo):
-            return answers.signedIn(token, session, returnTo, binding: binding, request: request)
-        case .failed(let failure, let retry):
-            let cookies = await keepingName(after: failure, request, binding)
-            throw .signIn(
-                failure,
-                retry: retry.map { target in
-                    SignInRetry(
-                        target: target, language: signIn.chosenLanguage(ofCallback: request.body), cookies: cookies)
-                })
+        case .repost(let form): return repost(form, locale(of: callback, request))
+        case .failed(let failure, let target):
+            let kept = await keepingName(of: callback, after: failure)
+            throw .signIn(failure, retry: target.map { retry(callback, to: $0, cookies: kept) })
         case .linkFailed(let failure, let link, let returnTo):
-            let cookies =
+            let kept =
                 switch failure {
-                case .signIn(let failure): await keepingName(after: failure, request, binding)
-                case .storage(let text): await keepingName(after: .storage(text), request, binding)
+                case .signIn(let failure): await keepingName(of: callback, after: failure)
+                case .storage(let text): await keepingName(of: callback, after: .storage(text))
                 default: [String]()
                 }
             throw WebFailure(
                 visitor: failure,
-                way: LinkWay(
-                    link: link, returnTo: returnTo, language: signIn.chosenLanguage(ofCallback: request.body),
-                    cookies: cookies))
+                way: LinkWay(link: link, returnTo: returnTo, language: callback.language, cookies: kept))
         default:
-            return try answers.answer(outcome, binding: binding, locale: locale(request), request: request)
+            return try answers.answer(
+                outcome, binding: callback.binding, locale: locale(of: callback, request), request: request)
         }
+    }
+
+    /// The sign-in's own language: Apple's post knows nothing of `ui_locales`.
+    private func locale(of callback: ReceivedCallback, _ request: ServerRequest) -> PageLocale {
+        responses.locale(begunIn: callback.language, request: request)
+    }
+
+    private func received(_ request: ServerRequest) throws(WebFailure) -> ReceivedCallback {
+        guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
+        guard request.body.count <= configuration.limits.callbackBody else { throw .contentTooLarge }
+        return signIn.receive(request.body, binding: cookies.bindingCookie(in: request.fields))
     }
 
     /// One callback too many of this address, with what would be lost: the name that Apple sends once, and where the
     /// sign-in was to lead.
-    private func turnedAway(_ request: ServerRequest, retryAfter seconds: Int) -> WebFailure {
-        guard MediaType.isForm(request.fields), request.body.count <= configuration.limits.callbackBody,
-            let lost = signIn.turnedAway(body: request.body, binding: cookies.bindingCookie(in: request.fields))
-        else { return .tooManyRequests(retryAfter: seconds) }
-        let kept = lost.keptName.map { [cookies.setKeptName($0)] } ?? []
-        if let link = lost.link {
-            let way = LinkWay(link: link, returnTo: lost.returnTo, language: lost.language, cookies: kept)
+    private func turnedAway(_ callback: ReceivedCallback?, retryAfter seconds: Int) -> WebFailure {
+        guard let callback, let target = callback.returnTo else { return .tooManyRequests(retryAfter: seconds) }
+        let kept = signIn.nameToKeep(ofTurnedAway: callback).map { [cookies.setKeptName($0)] } ?? []
+        if let link = callback.link {
+            let way = LinkWay(link: link, returnTo: target, language: callback.language, cookies: kept)
             return .link(.tooMany(retryAfter: Int64(seconds)), way: way)
         }
-        return .tooManyRequests(
-            retryAfter: seconds, retry: SignInRetry(target: lost.returnTo, language: lost.language, cookies: kept))
+        return .tooManyRequests(retryAfter: seconds, retry: retry(callback, to: target, cookies: kept))
+    }
+
+    private func retry(_ callback: ReceivedCallback, to target: ReturnTarget, cookies: [String]) -> SignInRetry {
+        SignInRetry(
+            target: target, errorReturn: callback.errorReturn, language: callback.language, cookies: cookies)
     }
 
     /// The cookie with the name that Apple sent, and sends once, when the failure would lose it.
-    private func keepingName(
-        after failure: SignInFailure, _ request: ServerRequest, _ binding: BindingCookie
-    ) async -> [String] {
-        let name = await signIn.nameToKeep(of: failure, body: request.body, binding: binding)
-        return name.map { [cookies.setKeptName($0)] } ?? []
-    }
-
-    /// The sign-in's own language: Apple's post knows nothing of `ui_locales`.
-    private func locale(_ request: ServerRequest) -> PageLocale {
-        responses.locale(begunIn: signIn.chosenLanguage(ofCallback: request.body), request: request)
+    private func keepingName(of callback: ReceivedCallback, after failure: SignInFailure) async -> [String] {
+        await signIn.nameToKeep(of: callback, after: failure).map { [cookies.setKeptName($0)] } ?? []
     }
 
     /// A value that is not ours does not open; several are as good as none.
@@ -92,14 +85,13 @@ struct CallbackRoute: Sendable {
 
     /// The page that posts the form again from our own origin, where the binding cookie is sent. It holds the known
     /// fields and nothing else of what came, and sets no cookie.
-    private func repost(_ form: CallbackForm, _ request: ServerRequest) -> ServerResponse {
+    private func repost(_ form: CallbackForm, _ locale: PageLocale) -> ServerResponse {
         let known: [(String, String?)] = [
             ("state", form.state), ("code", form.code), ("id_token", form.identityToken), ("user", form.rawUser),
             ("error", form.error), ("bramley_repost", "1"),
         ]
         let fields = known.compactMap { name, value in value.map { (name: name, value: $0) } }
         let nonce = Base64URL.encode(random.bytes(16))
-        let locale = locale(request)
         let page = responses.pages.render(
             "repost", locale: locale, RepostPage.values(fields: fields, scriptNonce: nonce))
         return responses.page(

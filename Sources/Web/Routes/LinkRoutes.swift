@@ -11,19 +11,34 @@ struct LinkRoutes: Sendable {
     let responses: WebResponses
     let cookies: Cookies
     let reader: SignedInReader
-    let signIn: SignIn
+    let linking: Linking
     let answers: SignInAnswers
     let random: any RandomSource
 
-    /// Names both accounts. Whoever was asked in this very browser whether they have an account needs no second trip to
-    /// Apple: one button connects.
+    /// A route for those who go there. A browser that fetches ahead drops an answer that is no success, and asks again when
+    /// its visitor comes.
+    func visited(_ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
+        { request, parameters throws(WebFailure) in
+            guard !LookAhead.isPrefetch(request.fields) else { return responses.empty(.serviceUnavailable) }
+            return try await handle(request, parameters)
+        }
+    }
+
+    /// Names both accounts, in the browser that opens the link's address first: `?token=` makes it the link's, and from then
+    /// on the id alone leads there. Whoever was asked in this very browser whether they have an account needs no second
+    /// trip to Apple: one button connects.
+    ///
+    /// Who only looks at the address is shown the same page; its attempt is for a browser there is not, and opens nothing.
     func page(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         let id = try parameters.link
         let locale = responses.locale(of: request)
-        let binding = cookies.bindingCookie(in: request.fields)
+        let token = try Self.token(in: request)
+        let isLook = token != nil && LookAhead.isNoVisit(request.method, request.fields)
+        let browser = isLook ? BrowserBinding.make(random: random) : browser(of: request)
         let (link, person) = try await answeringVisitors { () throws(LinkFailure) in
-            let link = try await signIn.link(id)
-            return (link, try await signIn.waitingPerson(for: link, binding: binding))
+            if let token { try await linking.openLink(id, token: token, binding: browser, claims: !isLook) }
+            let link = try await linking.link(id)
+            return (link, try await linking.waitingPerson(for: link, binding: .value(browser)))
         }
         let signedIn = (try? await reader.signedIn(reader.credential(in: request.fields))) ?? nil
         var content = ConnectPage.Content(
@@ -34,19 +49,21 @@ struct LinkRoutes: Sendable {
             content.waiting = ConnectPage.Waiting(
                 name: ExistingAccountPage.name(of: person), action: locale.link(path),
                 other: locale.link(path + "/apple"))
-            return show(content, locale, cookies: answers.keeping(binding))
+            return show(content, locale, cookies: answers.keeping(.value(browser)))
         }
-        let (attempt, browser) = try await begin(id, request, locale)
+        let attempt = try await begin(id, browser, locale, isOpened: isLook)
         let button = ConnectPage.Button(
             state: attempt.state, nonce: attempt.nonce, address: path + "/apple", query: locale.parameter ?? "",
             renewal: path + "/attempt",
             scriptNonce: Base64URL.encode(random.bytes(16)))
-        return show(content, locale, button: button, cookies: [cookies.setLinkBinding(browser.cookieValue)])
+        return show(
+            content, locale, button: button, cookies: isLook ? [] : [cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// A fresh state and nonce for a page that is open already.
     func attempt(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
-        let (attempt, browser) = try await begin(try parameters.link, request, responses.locale(of: request))
+        let browser = browser(of: request)
+        let attempt = try await begin(try parameters.link, browser, responses.locale(of: request))
         return LoginRoutes.answer(attempt, responses, cookies: [cookies.setLinkBinding(browser.cookieValue)])
     }
 
@@ -59,9 +76,10 @@ struct LinkRoutes: Sendable {
         guard sites.isEmpty || sites == ["same-origin"] else {
             return responses.redirect(to: locale.link(configuration.publicURL.path("/link/\(id)")))
         }
-        let (attempt, browser) = try await begin(id, request, locale)
+        let browser = browser(of: request)
+        let attempt = try await begin(id, browser, locale)
         return responses.redirect(
-            to: signIn.authorizeURL(for: attempt), cookies: [cookies.setLinkBinding(browser.cookieValue)])
+            to: linking.authorizeURL(for: attempt), cookies: [cookies.setLinkBinding(browser.cookieValue)])
     }
 
     /// "Connect", with the identity that waits in this browser.
@@ -71,7 +89,7 @@ struct LinkRoutes: Sendable {
         let binding = cookies.bindingCookie(in: request.fields)
         let location: String
         do {
-            location = try await signIn.connectWaiting(id, binding: binding)
+            location = try await linking.connectWaiting(id, binding: binding)
         } catch .unknown, .expired {
             // Nobody waits here for this link any more: the page has Apple's button, or says what is wrong with the link.
             let page = configuration.publicURL.path("/link/\(id)")
@@ -82,14 +100,27 @@ struct LinkRoutes: Sendable {
         return responses.redirect(to: location)
     }
 
-    private func begin(
-        _ id: LinkID, _ request: ServerRequest, _ locale: PageLocale
-    ) async throws(WebFailure) -> (Attempt, BrowserBinding) {
-        let binding = cookies.browserBinding(in: request.fields) ?? BrowserBinding.make(random: random)
-        let attempt = try await answeringVisitors { () throws(LinkFailure) in
-            try await signIn.beginLink(id, binding: binding, language: locale.chosen)
+    private func browser(of request: ServerRequest) -> BrowserBinding {
+        cookies.browserBinding(in: request.fields) ?? BrowserBinding.make(random: random)
+    }
+
+    /// - Throws: for what cannot be one, as for a wrong one.
+    private static func token(in request: ServerRequest) throws(WebFailure) -> LinkAddressToken? {
+        let value = Query(request).value("token")
+        if case .absent = value { return nil }
+        guard let token = value.text.flatMap({ LinkAddressToken(parsing: $0) }) else {
+            throw .link(.unknown, way: nil)
         }
-        return (attempt, binding)
+        return token
+    }
+
+    /// - Parameter isOpened: the address was shown, for a browser that is given nothing.
+    private func begin(
+        _ id: LinkID, _ browser: BrowserBinding, _ locale: PageLocale, isOpened: Bool = false
+    ) async throws(WebFailure) -> Attempt {
+        try await answeringVisitors { () throws(LinkFailure) in
+            try await linking.beginLink(id, binding: browser, language: locale.chosen, isOpened: isOpened)
+        }
     }
 
     private func show(

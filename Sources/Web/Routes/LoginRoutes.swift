@@ -18,13 +18,12 @@ struct LoginRoutes: Sendable {
 
     /// The login page; a visitor who is signed in and wants to go somewhere is sent on, once.
     func page(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        let wish = try wish(request)
-        let signedIn: SignedIn?
-        do {
-            signedIn = try await reader.signedIn(reader.credential(in: request.fields))
-        } catch {
-            throw .store(error)
-        }
+        try await page(request, wish(request))
+    }
+
+    /// - Parameter wish: where to go afterwards.
+    func page(_ request: ServerRequest, _ wish: ReturnWish) async throws(WebFailure) -> ServerResponse {
+        let signedIn = try await WebFailure.mapping(await reader.signedIn(reader.credential(in: request.fields)))
         if isBounce(request, wish, signedIn) {
             return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
         }
@@ -47,13 +46,14 @@ struct LoginRoutes: Sendable {
         let binding = binding(request) ?? BrowserBinding.make(random: random)
         let locale = responses.locale(of: request)
         let attempt = signIn.begin(
-            binding: binding, returnTo: wish.target, replacing: signedIn?.session.id, language: locale.chosen)
+            binding: binding, returnTo: wish.target, replacing: signedIn?.session.id, language: locale.chosen,
+            errorReturn: wish.errorReturn)
         let scriptNonce = Base64URL.encode(random.bytes(16))
         let page = responses.pages.login(
             locale: locale,
             LoginPage.Content(
                 state: attempt.state, nonce: attempt.nonce, scriptNonce: scriptNonce, returnTo: wish.text,
-                notice: notice))
+                errorReturn: wish.errorReturn, notice: notice))
         let opensWindow = configuration.login.mode == .popup
         return responses.page(
             page, locale: locale, policy: responses.policy.login(nonce: scriptNonce),
@@ -88,6 +88,7 @@ struct LoginRoutes: Sendable {
         if isBounce(request, wish, signedIn) {
             return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
         }
+        if isCancelled(request, wish) { return show(request, wish, signedIn, notice: nil) }
         let (attempt, binding) = await begin(request, wish)
         return responses.redirect(
             to: signIn.authorizeURL(for: attempt), cookies: [cookies.setBinding(binding.cookieValue)])
@@ -107,12 +108,19 @@ struct LoginRoutes: Sendable {
         return bounces.takeBounce([browser], target: wish.target.location, at: clock.now())
     }
 
+    /// Whether the visitor has just cancelled this very sign-in, and was sent back by the application: the page, where they
+    /// choose, ends the circle.
+    private func isCancelled(_ request: ServerRequest, _ wish: ReturnWish) -> Bool {
+        guard let browser = binding(request)?.hash else { return false }
+        return bounces.takeBounce([browser], target: BounceMemory.cancelled(wish.target), at: clock.now())
+    }
+
     private func begin(_ request: ServerRequest, _ wish: ReturnWish) async -> (Attempt, BrowserBinding) {
         let binding = binding(request) ?? BrowserBinding.make(random: random)
         let replacing = await signedInIfKnown(request)?.session.id
         let attempt = signIn.begin(
             binding: binding, returnTo: wish.target, replacing: replacing,
-            language: responses.locale(of: request).chosen)
+            language: responses.locale(of: request).chosen, errorReturn: wish.errorReturn)
         return (attempt, binding)
     }
 

@@ -4,6 +4,8 @@ import RelyingParty
 
 /// Method, pattern and handler of every dynamic route of this server.
 struct RouteTable: Sendable {
+    typealias Handler = @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
+
     struct Entry: Sendable {
         var method: HTTPRequest.Method
         /// Below the base path; also the route's name in logs.
@@ -78,7 +80,8 @@ struct RouteTable: Sendable {
             clock: clock)
         let issuer = AssertionIssuer(configuration: configuration, keys: services.signingKeys, random: random)
         let verify = VerifyRoute(
-            configuration: configuration, responses: responses, reader: reader, targets: services.returnTargets,
+            configuration: configuration, rules: services.accessRules ?? CurrentAccessRules(configuration.accessRules),
+            responses: responses, reader: reader, targets: services.returnTargets,
             assertions: VerifyAssertions(issuer: issuer, clock: clock))
         let assertions = AssertionRoutes(issuer: issuer, responses: responses, reader: reader, clock: clock)
         let assertionRoutes: [Entry] = [
@@ -86,40 +89,27 @@ struct RouteTable: Sendable {
             Entry(method: .get, pattern: "/.well-known/jwks.json", handle: assertions.keys),
         ]
         let oauth2Proxy = OAuth2ProxyRoutes(
-            configuration: configuration, verify: verify, responses: responses, targets: services.returnTargets)
+            configuration: configuration, verify: verify, login: login, responses: responses, reader: reader,
+            site: OAuth2ProxySite(configuration: configuration, targets: services.returnTargets))
         let proxyRoutes = [
             Entry(method: .get, pattern: "/auth/verify", handle: verify.get),
             Entry(method: .get, pattern: "/auth/forbidden", handle: verify.forbidden),
             Entry(method: .get, pattern: "/oauth2/auth", handle: oauth2Proxy.auth),
-            Entry(method: .get, pattern: "/oauth2/sign_in", handle: oauth2Proxy.signIn),
-            Entry(method: .get, pattern: "/oauth2/start", handle: oauth2Proxy.signIn),
+            Entry(method: .get, pattern: "/oauth2/sign_in", handle: signIns.limiting(oauth2Proxy.signIn)),
+            Entry(method: .get, pattern: "/oauth2/start", handle: oauth2Proxy.start),
             Entry(method: .get, pattern: "/oauth2/sign_out", handle: oauth2Proxy.signOut),
+            Entry(method: .get, pattern: "/oauth2/userinfo", handle: oauth2Proxy.userInfo),
         ]
         let api = APIRoutes(
             configuration: configuration, responses: responses, services: services, reader: reader, session: session,
             signIns: signIns, upgrades: upgrades, stopwatch: stopwatch)
-        let links = LinkRoutes(
-            configuration: configuration, responses: responses, cookies: cookies, reader: reader,
-            signIn: services.signIn, answers: answers, random: random)
-        let upgrade = UpgradeRoutes(
-            configuration: configuration, responses: responses, cookies: cookies, reader: reader,
-            signIn: services.signIn, targets: services.returnTargets, gate: upgrades, random: random)
-        let existing = ExistingAccountRoutes(
-            configuration: configuration, responses: responses, cookies: cookies, access: access,
-            signIn: services.signIn, answers: answers)
-        let linkRoutes = [
-            Entry(method: .get, pattern: "/link/{id}", handle: signIns.limiting(links.page)),
-            Entry(method: .post, pattern: "/link/{id}", handle: signIns.limiting(links.connect)),
-            Entry(method: .get, pattern: "/link/{id}/attempt", handle: signIns.limiting(links.attempt)),
-            Entry(method: .get, pattern: "/link/{id}/apple", handle: signIns.limiting(links.apple)),
-            Entry(method: .post, pattern: "/login/existing", handle: signIns.limiting(existing.post)),
-            Entry(method: .get, pattern: "/upgrade", handle: signIns.limiting(upgrade.page)),
-            Entry(method: .post, pattern: "/upgrade", handle: upgrade.password),
-            Entry(method: .post, pattern: "/upgrade/second-factor", handle: upgrade.secondFactor),
-            Entry(method: .get, pattern: "/.well-known/change-password", handle: upgrade.changePassword),
-        ]
+        let linkRoutes = services.signIn.linking.map { linking in
+            Self.linkRoutes(
+                linking, configuration: configuration, responses: responses, services: services, access: access,
+                answers: answers, signIns: signIns, upgrades: upgrades)
+        }
         routes =
-            proxyRoutes + api.entries + assertionRoutes + accountRoutes + linkRoutes + [
+            proxyRoutes + api.entries + assertionRoutes + accountRoutes + (linkRoutes ?? []) + [
                 Entry(method: .get, pattern: "/", handle: account.root),
                 Entry(method: .get, pattern: "/login", handle: signIns.limiting(login.page)),
                 Entry(method: .get, pattern: "/login/attempt", handle: signIns.limiting(login.attempt)),
@@ -129,7 +119,36 @@ struct RouteTable: Sendable {
                 Entry(method: .get, pattern: "/account", handle: account.account),
                 Entry(method: .get, pattern: "/logout", handle: account.logoutPage),
                 Entry(method: .post, pattern: "/logout", handle: account.logout),
+                Entry(method: .post, pattern: "/logout/switch", handle: account.switchAccount),
             ]
+    }
+
+    private static func linkRoutes(
+        _ linking: Linking, configuration: WebConfiguration, responses: WebResponses,
+        services: WebApplication.Services, access: AccountAccess, answers: SignInAnswers, signIns: RateGate,
+        upgrades: RateGate
+    ) -> [Entry] {
+        let links = LinkRoutes(
+            configuration: configuration, responses: responses, cookies: answers.cookies, reader: access.reader,
+            linking: linking, answers: answers, random: services.random)
+        let upgrade = UpgradeRoutes(
+            configuration: configuration, responses: responses, cookies: answers.cookies, reader: access.reader,
+            linking: linking, targets: services.returnTargets, gate: upgrades, random: services.random)
+        let existing = ExistingAccountRoutes(
+            configuration: configuration, responses: responses, cookies: answers.cookies, access: access,
+            signIn: services.signIn, answers: answers)
+        return [
+            Entry(method: .get, pattern: "/link/{id}", handle: signIns.limiting(links.visited(links.page))),
+            Entry(method: .post, pattern: "/link/{id}", handle: signIns.limiting(links.connect)),
+            Entry(
+                method: .get, pattern: "/link/{id}/attempt", handle: signIns.limiting(links.visited(links.attempt))),
+            Entry(method: .get, pattern: "/link/{id}/apple", handle: signIns.limiting(links.visited(links.apple))),
+            Entry(method: .post, pattern: "/login/existing", handle: signIns.limiting(existing.post)),
+            Entry(method: .get, pattern: "/upgrade", handle: signIns.limiting(upgrade.page)),
+            Entry(method: .post, pattern: "/upgrade", handle: upgrade.password),
+            Entry(method: .post, pattern: "/upgrade/second-factor", handle: upgrade.secondFactor),
+            Entry(method: .get, pattern: "/.well-known/change-password", handle: upgrade.changePassword),
+        ]
     }
 
     private static func accountRoutes(
@@ -142,7 +161,7 @@ struct RouteTable: Sendable {
             bounces: bounces, clock: clock)
         let export = AccountExportRoute(
             responses: responses, access: access, users: users, audit: services.audit, clock: clock,
-            gate: RateGate(perMinute: AccountExportRoute.perMinute, stopwatch: Stopwatch()))
+            gate: RateGate(perMinute: configuration.limits.exportsPerMinute, stopwatch: Stopwatch()))
         let deletion = AccountDeletionRoutes(
             configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
             bounces: bounces, clock: clock, random: services.random)

@@ -19,15 +19,12 @@ struct SessionAPI: Sendable {
 
     func delete(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let credential = try reader.changing(request.fields, configuration.publicURL)
-        do {
-            guard let signedIn = try await reader.signedIn(credential) else { throw WebFailure.signedOut }
-            _ = try await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now())
-            bounces.forget(signedIn.session, request.fields, cookies)
-        } catch let error as StoreError {
-            throw .store(error)
-        } catch {
+        guard let signedIn = try await WebFailure.mapping(await reader.signedIn(credential)) else {
             throw .signedOut
         }
+        try await WebFailure.mapping(
+            await reader.sessions.endSession(signedIn.session.id, cause: .signOut, at: clock.now()))
+        bounces.forget(signedIn.session, request.fields, cookies)
         if case .cookie = credential { return responses.empty(.noContent, cookies: [cookies.clearSession]) }
         return responses.empty(.noContent)
     }

@@ -20,6 +20,9 @@ struct SignInAnswers: Sendable {
         case .signedIn(let token, let session, let returnTo):
             return signedIn(token, session, returnTo, binding: binding, request: request)
         case .alreadySignedIn(let returnTo): return responses.redirect(to: returnTo.location)
+        case .cancelled(let errorReturn, let returnTo):
+            remember(binding, cancelled: returnTo)
+            return responses.redirect(to: errorReturn.cancelled)
         case .pending: return message("pending", locale, request)
         case .disabled: return message("disabled", locale, request)
         case .closed: return message("closed", locale, request)
@@ -68,6 +71,12 @@ struct SignInAnswers: Sendable {
         bounces.sent(browsers, to: target.location, at: clock.now())
     }
 
+    /// An application that sends a visitor who has cancelled straight back would lead them to Apple again, and again.
+    private func remember(_ binding: BindingCookie, cancelled target: ReturnTarget) {
+        guard case .value(let value) = binding else { return }
+        bounces.sent([value.hash], to: BounceMemory.cancelled(target), at: clock.now())
+    }
+
     /// A sign-in that came to its end has used the name or needs none.
     private func forgettingName(_ request: ServerRequest) -> [String] {
         cookies.keptName(in: request.fields) == .absent ? [] : [Cookies.clearKeptName]
@@ -75,9 +84,9 @@ struct SignInAnswers: Sendable {
 
     private func message(_ key: String, _ locale: PageLocale, _ request: ServerRequest) -> ServerResponse {
         let strings = responses.pages.strings(locale)
-        let home = MessagePage.Action(
-            text: strings?["message.home"] ?? "", link: locale.link(configuration.publicURL.path("/")))
-        let page = MessagePage(page: key, strings, [home])
+        let page = MessagePage(
+            page: key, strings,
+            [MessagePage.home(strings, locale, configuration)] + MessagePage.help(strings, configuration))
         return responses.page(
             page.render(responses.pages, locale: locale), locale: locale, status: .forbidden,
             cookies: forgettingName(request))

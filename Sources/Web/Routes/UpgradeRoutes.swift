@@ -13,7 +13,7 @@ struct UpgradeRoutes: Sendable {
     let responses: WebResponses
     let cookies: Cookies
     let reader: SignedInReader
-    let signIn: SignIn
+    let linking: Linking
     let targets: ReturnTargets
     /// Passwords and second factors of one address.
     let gate: RateGate
@@ -32,14 +32,14 @@ struct UpgradeRoutes: Sendable {
     }
 
     func page(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        try signIn.requireUpgrades()
+        try linking.requireUpgrades()
         let wish = try ReturnWish(Query(request), among: targets)
         return form(Visit(request: request, locale: responses.locale(of: request), wish: wish))
     }
 
     /// W3C "A Well-Known URL for Changing Passwords".
     func changePassword(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard configuration.linking.changePassword, signIn.offersUpgrades else { throw .routing(.notFound) }
+        guard configuration.linking.changePassword, linking.offersUpgrades else { throw .routing(.notFound) }
         return responses.redirect(to: responses.locale(of: request).link(configuration.publicURL.path("/upgrade")))
     }
 
@@ -59,7 +59,7 @@ struct UpgradeRoutes: Sendable {
             return form(visit, username: username, refusedBy: error)
         }
         do throws(LinkFailure) {
-            switch try await signIn.startUpgrade(username: username, password: password) {
+            switch try await linking.startUpgrade(username: username, password: password) {
             case .failure: return form(visit, username: username, notice: "upgrade.failed", .unprocessableContent)
             case .success(let start): return try await apple(visit, start.id, start.token)
             case .twoFactorAuthRequired(let start, let methods):
@@ -95,7 +95,7 @@ struct UpgradeRoutes: Sendable {
             if code.isEmpty { return try await self.code(again: visit, id, token, notice: "upgrade.codeEmpty") }
             let answer: UpgradeAnswer
             do throws(LinkFailure) {
-                answer = try await signIn.secondFactor(id, token: token, code: code)
+                answer = try await linking.secondFactor(id, token: token, code: code)
             } catch .invalid {
                 answer = .failure
             } catch .verifierUnavailable(let text) {
@@ -154,7 +154,7 @@ struct UpgradeRoutes: Sendable {
     private func code(
         again visit: Visit, _ id: UpgradeID, _ token: UpgradeToken, notice: String
     ) async throws(LinkFailure) -> ServerResponse {
-        let link = try await signIn.upgrade(id, token: token)
+        let link = try await linking.upgrade(id, token: token)
         return code(
             visit, id, token, methods: link.methods, notice: responses.pages.strings(visit.locale)?[notice],
             .unprocessableContent)
@@ -163,7 +163,7 @@ struct UpgradeRoutes: Sendable {
     private func code(
         again visit: Visit, _ id: UpgradeID, _ token: UpgradeToken, refusedBy failure: WebFailure
     ) async throws(LinkFailure) -> ServerResponse {
-        let link = try await signIn.upgrade(id, token: token)
+        let link = try await linking.upgrade(id, token: token)
         responses.note(failure, route: "/upgrade/second-factor")
         let text = responses.pages.strings(visit.locale)?.text(
             Self.notice(of: failure), ["wait": wait(failure, visit.locale)])
@@ -178,10 +178,10 @@ struct UpgradeRoutes: Sendable {
         let request = visit.request
         let binding = cookies.browserBinding(in: request.fields) ?? BrowserBinding.make(random: random)
         let signedIn = (try? await reader.signedIn(reader.credential(in: request.fields))) ?? nil
-        let attempt = try await signIn.beginUpgrade(
+        let attempt = try await linking.beginUpgrade(
             id, token: token, binding: binding, returnTo: visit.wish.target, replacing: signedIn?.session.id,
             language: visit.locale.chosen)
-        let url = signIn.authorizeURL(for: attempt).split(separator: "?", maxSplits: 1)
+        let url = linking.authorizeURL(for: attempt).split(separator: "?", maxSplits: 1)
         let button = ConnectPage.Button(
             state: attempt.state, nonce: attempt.nonce, address: String(url[0]),
             query: url.count == 2 ? String(url[1]) : "", renewal: nil,
@@ -206,13 +206,13 @@ struct UpgradeRoutes: Sendable {
 
     private func requireForm(_ request: ServerRequest) throws(WebFailure) {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
-        try signIn.requireUpgrades()
+        try linking.requireUpgrades()
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
         guard request.body.count <= Self.maximumForm else { throw .contentTooLarge }
     }
 }
 
-extension SignIn {
+extension Linking {
     /// Nothing of upgrades is there without a verifier.
     func requireUpgrades() throws(WebFailure) {
         guard offersUpgrades else { throw .link(.notConfigured, way: nil) }

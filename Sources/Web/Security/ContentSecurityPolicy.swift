@@ -42,9 +42,11 @@ struct ContentSecurityPolicy: Sendable {
     func scripted(nonce: String) -> String { scriptPrefix + nonce + scriptSuffix }
 
     /// A page that is shown on another site's address, with nothing but its own inline style.
-    /// - Parameter styleHash: standard base64 of the SHA-256 of that style.
-    func standalone(styleHash: String) -> String {
-        "default-src 'none'; style-src 'sha256-\(styleHash)'; base-uri 'none'; form-action 'none'; "
+    /// - Parameters:
+    ///   - styleHash: standard base64 of the SHA-256 of that style.
+    ///   - origin: ours, where its form leads.
+    func standalone(styleHash: String, origin: String) -> String {
+        "default-src 'none'; style-src 'sha256-\(styleHash)'; base-uri 'none'; form-action \(origin); "
             + "frame-ancestors 'none'"
     }
 

@@ -12,6 +12,19 @@ enum SameOrigin {
         return origins.count == 1 && origins[0].isExactly(publicURL.origin)
     }
 
+    /// Whether a form was sent by a page of ours or of one of these origins, which the operator vouches for.
+    ///
+    /// A site's own origin counts only where it is of our site, or a browser does not say: from elsewhere it would come
+    /// without the session's cookie.
+    static func holds(_ fields: HTTPFields, publicURL: PublicURL, or allowed: [String]) -> Bool {
+        if holds(fields, publicURL: publicURL) { return true }
+        let (sites, origins) = (fields[values: .secFetchSite], fields[values: .origin])
+        guard sites.isEmpty || (sites.count == 1 && sites[0].isExactly("same-site")), origins.count == 1 else {
+            return false
+        }
+        return allowed.contains { $0.isExactly(origins[0]) }
+    }
+
     /// Whether a navigation may have begun at a page of ours or by the person's own hand: a bookmark, or a browser too old
     /// to say (`Sec-Fetch-Site`).
     static func isOwnOrTyped(_ fields: HTTPFields) -> Bool {

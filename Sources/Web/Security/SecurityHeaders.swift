@@ -6,6 +6,8 @@ enum SecurityHeaders {
     enum ReferrerPolicy: String {
         /// Pages with forms: `no-referrer` would turn their `Origin` into `null`.
         case sameOrigin = "same-origin"
+        /// A page of ours on another site's address, whose form tells us that site's origin and nothing more.
+        case strictOrigin = "strict-origin"
         case noReferrer = "no-referrer"
     }
 
@@ -42,6 +44,10 @@ extension HTTPField.Name {
     static let crossOriginOpenerPolicy = known("Cross-Origin-Opener-Policy")
     static let secFetchSite = known("Sec-Fetch-Site")
     static let secFetchMode = known("Sec-Fetch-Mode")
+    static let secPurpose = known("Sec-Purpose")
+    static let purpose = known("Purpose")
+    static let xPurpose = known("X-Purpose")
+    static let xMoz = known("X-Moz")
     static let requestedWith = known("X-Requested-With")
     static let originalURL = known("X-Original-URL")
     static let originalMethod = known("X-Original-Method")

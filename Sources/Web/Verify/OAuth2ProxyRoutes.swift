@@ -4,12 +4,14 @@ import HTTPTypes
 import RelyingParty
 
 /// The addresses of oauth2-proxy, for configurations that were written for it: `GET /oauth2/auth`, `/oauth2/sign_in`,
-/// `/oauth2/start` and `/oauth2/sign_out`.
+/// `/oauth2/start`, `/oauth2/sign_out` and `/oauth2/userinfo`.
 struct OAuth2ProxyRoutes: Sendable {
     let configuration: WebConfiguration
     let verify: VerifyRoute
+    let login: LoginRoutes
     let responses: WebResponses
-    let targets: ReturnTargets
+    let reader: SignedInReader
+    let site: OAuth2ProxySite
 
     /// As `/auth/verify`, with 202 in place of 204. `allowed_groups`, `allowed_emails` and `allowed_email_domains`
     /// narrow it further, as there: dropping them in silence would open what was closed.
@@ -27,19 +29,53 @@ struct OAuth2ProxyRoutes: Sendable {
         if let domains = try list("allowed_email_domains", query) {
             demands.append(AccessRules.Listed(domains: domains.map { $0.lowercased() }))
         }
-        var response = try await verify.answer(request, demands: demands)
+        let original = try site.complete(
+            verify.original(request), of: request, isJudged: verify.rules.current != nil)
+        var response = try await verify.answer(request, original, demands: demands)
         if response.status == .noContent { response.status = .accepted }
         return response
     }
 
-    /// To the login page, and back to `rd` afterwards.
+    /// The login page itself, not the way to it: nginx shows it with the status of its own choice
+    /// (`error_page 401 =403 /oauth2/sign_in`), with which no browser follows a `Location`.
     func signIn(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let target = try site.target(of: request)
+        if site.isOurs(request) {
+            return try await login.page(
+                request, ReturnWish(text: target?.location, target: target ?? site.targets.defaultTarget))
+        }
+        let locale = responses.locale(of: request)
+        let page = MessagePage(
+            signInReturningTo: target, locale: locale, strings: responses.pages.strings(locale),
+            configuration: configuration)
+        return responses.standalone(page, locale: locale, status: .ok)
+    }
+
+    /// To the login page, and back to `rd` afterwards.
+    func start(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try go(to: "/login", request)
     }
 
     /// To the page with the button: a link on any site could sign people out otherwise.
     func signOut(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try go(to: "/logout", request)
+    }
+
+    /// Who is signed in, in oauth2-proxy's words.
+    func userInfo(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
+        let person = try await reader.active(reader.credential(in: request.fields)).user
+        let described = VerifiedUser(person)
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("user", described.user)
+        writer.member("email", described.email)
+        writer.member("preferredUsername", described.preferredUsername)
+        writer.name("groups")
+        writer.beginArray()
+        for group in person.groups { writer.write(group) }
+        writer.endArray()
+        writer.endObject()
+        return responses.json(writer.bytes)
     }
 
     private func list(_ name: String, _ query: Query) throws(WebFailure) -> [String]? {
@@ -52,30 +88,34 @@ struct OAuth2ProxyRoutes: Sendable {
 
     private func go(to path: String, _ request: ServerRequest) throws(WebFailure) -> ServerResponse {
         var location = configuration.publicURL.absolute + path
-        if let text = try wish(request) {
-            guard let target = targets.validate(text) else { throw .returnToRefused }
+        if let target = try site.target(of: request) {
             location += "?return_to=" + PercentEncoding.encodeComponent(target.location)
         }
         return responses.redirect(to: location)
     }
+}
 
-    /// `rd`, else what a trusted proxy says in `X-Auth-Request-Redirect`. A path is one of the site that the proxy
-    /// serves these addresses on.
-    private func wish(_ request: ServerRequest) throws(WebFailure) -> String? {
-        let text: String
-        switch Query(request).value("rd") {
-        case .several: throw .badRequest("several rd")
-        case .one(let value) where !value.isEmpty: text = value
-        default:
-            guard request.isFromTrustedProxy, let value = request.fields[.authRequestRedirect], !value.isEmpty else {
-                return nil
-            }
-            text = value
+/// Where those addresses are.
+enum OAuth2ProxyPath {
+    private static let prefix = "/oauth2"
+    private static let names = ["auth", "sign_in", "start", "sign_out", "userinfo", "callback"]
+
+    /// The path a route is found by. With a publicURL that ends in `/oauth2`, `/oauth2/auth` is short for
+    /// `/oauth2/oauth2/auth`: so one `location /oauth2/` reaches these addresses and all of Bramley's own.
+    static func full(_ path: String, _ publicURL: PublicURL) -> String {
+        guard publicURL.basePath.hasSuffix(prefix), names.contains(where: { path == publicURL.path("/\($0)") }) else {
+            return path
         }
-        guard text.hasPrefix("/"), request.isFromTrustedProxy else { return text }
-        let original = try? OriginalRequest(fields: request.fields, style: .forwarded, isFromTrustedProxy: true)
-        guard let host = original?.host ?? request.head.authority else { return text }
-        let ownScheme = String(configuration.publicURL.origin.prefix { $0 != ":" })
-        return "\(original?.scheme ?? ownScheme)://\(host)\(text)"
+        return publicURL.path(prefix + path.dropFirst(publicURL.basePath.utf8.count))
+    }
+
+    /// Whether a return target leads to one of them: nobody wants to go there, and some lead round in circles.
+    static func holds(_ target: ReturnTarget, _ publicURL: PublicURL) -> Bool {
+        let origin = PublicURL.origin(of: target.location) ?? ""
+        let path = target.location.dropFirst(origin.utf8.count).prefix { $0 != "?" && $0 != "#" }
+        return names.contains { name in
+            let address = "\(prefix)/\(name)"
+            return path == address || path == publicURL.path(address) || full(String(path), publicURL) != path
+        }
     }
 }

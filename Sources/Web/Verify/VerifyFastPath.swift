@@ -12,8 +12,11 @@ package import RelyingParty
 package final class VerifyFastPath {
     private let path: [UInt8]
     private let cookieName: [UInt8]
-    private let style: WebConfiguration.ForwardAuthStyle
-    private let rules: AccessRules?
+    private let style: OriginalRequest.Style
+    private let currentRules: CurrentAccessRules
+    /// A copy of those in force, and which it is.
+    private var rules: AccessRules?
+    private var generation: UInt64
     private let cache: SessionCache<[UInt8]>
     private let hasher = SHA256Hasher()
     /// Status line and security fields, the same in every answer.
@@ -23,19 +26,23 @@ package final class VerifyFastPath {
     /// Present when `assertion.audience` is given; then `plainPrefix` says in addition that no assertion was asked for.
     private let assertions: AssertionFastPath?
     private let plainPrefix: [UInt8]
+    /// How a proxy may ask for each audience.
+    private let audiences: [[[UInt8]]]
 
     /// - Parameters:
+    ///   - rules: those in force; nil takes those of `configuration` for good.
     ///   - issuer: makes the assertions a proxy may ask for.
     ///   - capacity: sessions whose answers are kept.
     /// - Throws: when the store gives this loop no reader.
     package init(
-        configuration: WebConfiguration, directory: any SessionDirectory, issuer: AssertionIssuer? = nil,
-        capacity: Int = 16_384
+        configuration: WebConfiguration, directory: any SessionDirectory, rules: CurrentAccessRules? = nil,
+        issuer: AssertionIssuer? = nil, capacity: Int = 16_384
     ) throws(StoreError) {
         path = Array(configuration.publicURL.path("/auth/verify").utf8)
         cookieName = Array(Cookies(configuration).sessionName.utf8)
         style = configuration.forwardAuth
-        rules = configuration.accessRules
+        currentRules = rules ?? CurrentAccessRules(configuration.accessRules)
+        (self.rules, generation) = currentRules.read()
         cache = SessionCache(
             reader: try directory.makeReader(), invalidations: directory.invalidations,
             limits: configuration.sessions.limits, capacity: capacity)
@@ -47,6 +54,7 @@ package final class VerifyFastPath {
             assertions = nil
         }
         plainPrefix = prefix + (assertions?.emptyLine ?? [])
+        audiences = PlainVerifyQuery.words(asking: issuer?.audiences ?? [])
     }
 
     /// Appends the whole response to `output` and returns true, or leaves it untouched and returns false.
@@ -60,10 +68,11 @@ package final class VerifyFastPath {
         guard head.method == .get, head.minorVersion == 1, head.keepAlive, case .none = head.framing,
             equals(bytes, head.path, path)
         else { return false }
+        if currentRules.generation != generation { (rules, generation) = currentRules.read() }
         var plain = PlainFields()
-        guard read(head, bytes, peerIsTrusted, into: &plain), let query = PlainVerifyQuery(head.query, bytes) else {
-            return false
-        }
+        guard read(head, bytes, peerIsTrusted, into: &plain),
+            let query = PlainVerifyQuery(head.query, bytes, audiences: audiences)
+        else { return false }
         let access = rules.map { decide($0, plain, bytes) } ?? .signedIn
         let answer: [UInt8]
         var (start, assertion) = (plainPrefix, [UInt8]())
@@ -72,8 +81,8 @@ package final class VerifyFastPath {
             let token = hasher.hash(bytes.extracting(place.range))
             guard let found = look(up: token, now) else { return false }
             answer = found
-            if query.wantsAssertion, let assertions {
-                guard let line = assertions.line(token: token, now: now) else { return false }
+            if let audience = query.audience, let assertions {
+                guard let line = assertions.line(token: token, audience: audience, now: now) else { return false }
                 (start, assertion) = (prefix, line)
             }
         } else {

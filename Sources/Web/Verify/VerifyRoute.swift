@@ -12,6 +12,7 @@ struct VerifyRoute: Sendable {
     static let patterns: Set<String> = ["/auth/verify", "/auth/forbidden", "/oauth2/auth"]
 
     let configuration: WebConfiguration
+    let rules: CurrentAccessRules
     let responses: WebResponses
     let reader: SignedInReader
     let targets: ReturnTargets
@@ -19,7 +20,7 @@ struct VerifyRoute: Sendable {
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try VerifyQuery.checkNothingNarrows(Query(request))
-        return try await answer(request, demands: [])
+        return try await answer(request, original(request), demands: [])
     }
 
     /// `GET /auth/forbidden`: why the person was turned away, as a page, for proxies that drop the content of what
@@ -27,17 +28,22 @@ struct VerifyRoute: Sendable {
     func forbidden(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try VerifyQuery.checkNothingNarrows(Query(request))
         let original = try original(request)
-        _ = try await answer(request, demands: [])
-        throw .notAllowed(rule: nil, target: target(original))
+        _ = try await answer(request, original, demands: [])
+        let signedIn = (try? await reader.signedIn(reader.credential(in: request.fields))) ?? nil
+        throw .notAllowed(rule: nil, target: target(original), person: signedIn?.user)
     }
 
-    /// - Parameter demands: further lists of people; who comes in is on each of them.
+    /// - Parameters:
+    ///   - original: what is asked about.
+    ///   - demands: further lists of people; who comes in is on each of them.
     func answer(
-        _ request: ServerRequest, demands: [AccessRules.Listed]
+        _ request: ServerRequest, _ original: OriginalRequest, demands: [AccessRules.Listed]
     ) async throws(WebFailure) -> ServerResponse {
         try VerifyQuery.checkFlags(Query(request))
-        let original = try original(request)
-        let (access, rule) = try access(original)
+        // Refused whoever asks: a misspelt name is found by the first request and not by the first visitor signed in.
+        _ = try assertions.audience(in: Query(request))
+        let rules = rules.current
+        let (access, rule) = try access(original, rules)
         let signedIn: SignedIn?
         do {
             signedIn = try await reader.signedIn(reader.credential(in: request.fields))
@@ -58,7 +64,7 @@ struct VerifyRoute: Sendable {
             }
         case nil:
             // Where rules are, they alone decide; the proxy's own `optional` opens nothing they close.
-            let isOptional = configuration.accessRules == nil && Query(request).isTrue("optional")
+            let isOptional = rules == nil && Query(request).isTrue("optional")
             let isOpen = access == .everyone || access == .optional || isOptional
             return isOpen && demands.isEmpty ? answer(.nobody) : signedOut(request, original)
         case _ where access == .everyone && demands.isEmpty: return answer(.nobody)
@@ -67,10 +73,10 @@ struct VerifyRoute: Sendable {
         }
     }
 
-    private func original(_ request: ServerRequest) throws(WebFailure) -> OriginalRequest {
+    func original(_ request: ServerRequest) throws(WebFailure) -> OriginalRequest {
         do throws(OriginalRequest.Refusal) {
             return try OriginalRequest(
-                fields: request.fields, style: configuration.forwardAuth.fieldFamily,
+                fields: request.fields, style: configuration.forwardAuth,
                 isFromTrustedProxy: request.isFromTrustedProxy)
         } catch {
             throw .originalRequest(error)
@@ -79,8 +85,10 @@ struct VerifyRoute: Sendable {
 
     /// Whom the rules let in, and the number of the rule that says so. A request that cannot be judged is refused:
     /// nobody can tell which rule it would slip past.
-    private func access(_ original: OriginalRequest) throws(WebFailure) -> (AccessRules.Access, rule: Int?) {
-        guard let rules = configuration.accessRules else { return (.signedIn, nil) }
+    private func access(
+        _ original: OriginalRequest, _ rules: AccessRules?
+    ) throws(WebFailure) -> (AccessRules.Access, rule: Int?) {
+        guard let rules else { return (.signedIn, nil) }
         guard let authority = original.host, let target = original.target else { throw .originalRequest(.incomplete) }
         let host = RulePath.host(of: authority)
         guard let path = RulePath.decode(target), AccessRules.isCanonicalHost(host.span) else {
@@ -100,7 +108,9 @@ struct VerifyRoute: Sendable {
         guard let user = signedIn?.user else { return answer(.nobody) }
         var lists = demands
         if case .listed(let listed) = access { lists.append(listed) }
-        guard lists.allSatisfy({ $0.admits(user) }) else { throw .notAllowed(rule: rule, target: target(original)) }
+        guard lists.allSatisfy({ $0.admits(user) }) else {
+            throw .notAllowed(rule: rule, target: target(original), person: user)
+        }
         return answer(VerifiedUser(user))
     }
 
@@ -152,14 +162,5 @@ enum Navigation {
     /// Whether a page is what its sender can show: it loads one and takes HTML.
     static func wantsPage(_ fields: HTTPFields) -> Bool {
         holds(fields) && (fields[.accept] ?? "").lowercased().contains("text/html")
-    }
-}
-
-extension WebConfiguration.ForwardAuthStyle {
-    var fieldFamily: OriginalRequest.Style {
-        switch self {
-        case .forwarded: .forwarded
-        case .original: .original
-        }
     }
 }

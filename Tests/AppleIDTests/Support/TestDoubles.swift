@@ -14,6 +14,7 @@ final class TestClock: WallClock {
 
     func now() -> Timestamp { current.withLock { $0 } }
     func advance(seconds: Int64) { current.withLock { $0 = $0.adding(seconds: seconds) } }
+    func advance(milliseconds: Int64) { current.withLock { $0 = $0.adding(milliseconds: milliseconds) } }
 }
 
 /// The network, scripted: an answer per target, every request kept.

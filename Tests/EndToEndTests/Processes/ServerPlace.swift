@@ -57,7 +57,8 @@ final class ServerPlace: Sendable {
                 },
                 "admin": { "host": "\(host)", "port": 9090 },
                 "apple": {
-                    "servicesID": "\(Self.servicesID)", "teamID": "\(Self.teamID)", "keyID": "\(Self.keyID)",
+                    "servicesID": "\(Self.servicesID)", "bundleIDs": ["com.example.app"],
+                    "teamID": "\(Self.teamID)", "keyID": "\(Self.keyID)",
                     "privateKeyFile": "\(keyPath)", "scopes": ["name", "email"], "endpoint": "\(apple)",
                     "scriptURL": "http://127.0.0.1:9/appleid.auth.js"
                 },

@@ -10,7 +10,8 @@ extension FuzzTarget {
         } catch {
             try hold((0...input.count).contains(error.offset), "a fault at \(error.offset) of \(input.count)")
             switch error.reason {
-            case .unexpectedEnd, .unexpectedByte, .trailingData, .invalidNumber, .invalidEscape, .controlCharacter:
+            case .unexpectedEnd, .unexpectedByte, .trailingComma, .trailingData, .invalidNumber, .invalidEscape,
+                .controlCharacter:
                 try hold(!PlainJSON.isText(input), "refused (\(error)), though it is JSON: \(shown(input))")
             case .tooLarge, .tooDeep, .byteOrderMark, .loneSurrogate, .invalidUTF8, .duplicateMember: break
             }

@@ -22,7 +22,7 @@ extension FuzzTarget {
         guard let length = try? parser.parse(bytes.span) else { return nil }
         let head = Array(bytes[..<length])
         var isAnswered = false
-        for style in WebConfiguration.ForwardAuthStyle.allCases {
+        for style in OriginalRequest.Style.allCases {
             guard let answer = try ask(parser.head, head, style: style) else { continue }
             try check(parser.head, head, style: style, answer: answer)
             isAnswered = true
@@ -31,7 +31,7 @@ extension FuzzTarget {
     }
 
     private static func ask(
-        _ head: RequestHead, _ bytes: [UInt8], style: WebConfiguration.ForwardAuthStyle
+        _ head: RequestHead, _ bytes: [UInt8], style: OriginalRequest.Style
     ) throws(Finding) -> String? {
         guard let configuration = configuration(style) else { throw Finding("no configuration") }
         let path: VerifyFastPath
@@ -49,7 +49,7 @@ extension FuzzTarget {
     }
 
     private static func check(
-        _ head: RequestHead, _ bytes: [UInt8], style: WebConfiguration.ForwardAuthStyle, answer: String
+        _ head: RequestHead, _ bytes: [UInt8], style: OriginalRequest.Style, answer: String
     ) throws(Finding) {
         let request = head.makeRequest(bytes.span)
         guard let configuration = configuration(style),
@@ -74,7 +74,7 @@ extension FuzzTarget {
         }
     }
 
-    private static func configuration(_ style: WebConfiguration.ForwardAuthStyle) -> WebConfiguration? {
+    private static func configuration(_ style: OriginalRequest.Style) -> WebConfiguration? {
         guard let url = PublicURL("https://login.example.com") else { return nil }
         var configuration = WebConfiguration(
             publicURL: url, site: .init(name: "Example"),

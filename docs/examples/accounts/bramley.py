@@ -65,7 +65,8 @@ class Bramley:
         try:
             try:
                 with self.opener.open(question, timeout=timeout) as answer:
-                    said = json.load(answer)
+                    # 204: done, with nothing to say.
+                    said = {} if answer.status == 204 else json.load(answer)
             except urllib.error.HTTPError as error:
                 # Closed whatever comes of it.
                 with error:

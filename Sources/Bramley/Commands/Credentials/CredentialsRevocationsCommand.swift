@@ -45,33 +45,28 @@ package struct CredentialsRevocationsCommand: AsyncParsableCommand {
     }
 
     private func list(_ place: OperatorDatabase) async throws {
-        // Ids are given in the order of deletion.
-        let after = page.place.map { Int64($0.id) ?? 0 }
-        // One more than asked for tells whether there is another page.
-        let found = try await place.database.revocations(after: after, limit: page.limit + 1, at: place.now)
-        let reports = Array(found.prefix(page.limit))
-        let next =
-            found.count > page.limit ? reports.last.map { CommandCursor.encode($0.queuedAt, String($0.id)) } : nil
-        if output.json {
-            try CommandOutput.jsonList(reports, next: next) { RevocationDocument.write($0, to: &$1) }
-            return
-        }
         let style = CommandOutput.tableStyle
-        try CommandOutput.table(
-            TextTable(
+        let list = CommandList<RevocationReport>(
+            [
+                .init("ID"), .init("STATE"), .init("CLIENT", flexible: true), .init("DELETED"), .init("NEXT"),
+                .init("UNTIL", optional: true), .init("ATTEMPTS", optional: true), .init("WHY", flexible: true),
+            ],
+            empty: "Apple knows of every deleted account.",
+            row: { report in
                 [
-                    .init("ID"), .init("STATE"), .init("CLIENT", flexible: true), .init("DELETED"), .init("NEXT"),
-                    .init("UNTIL", optional: true), .init("ATTEMPTS", optional: true), .init("WHY"),
-                ],
-                rows: reports.map { report in
-                    [
-                        String(report.id), report.state.rawValue, report.clientID.rawValue,
-                        report.queuedAt.shown(style), report.nextAttemptAt?.shown(style), report.endsAt.shown(style),
-                        String(report.attempts), report.failure,
-                    ]
-                }))
-        if reports.isEmpty { CommandOutput.hint("Apple knows of every deleted account.") }
-        page.hint(next: next)
+                    String(report.id), report.state.rawValue, report.clientID.rawValue,
+                    report.queuedAt.shown(style), report.nextAttemptAt?.shown(style), report.endsAt.shown(style),
+                    String(report.attempts), report.failure,
+                ]
+            }, document: RevocationDocument.write)
+        try await list.show(page, json: output.json) { after, limit in
+            // Ids are given in the order of deletion. One more than asked for tells whether there is another page.
+            let after = after.map { Int64($0.id) ?? 0 }
+            let found = try await place.database.revocations(after: after, limit: limit + 1, at: place.now)
+            let reports = Array(found.prefix(limit))
+            let last = found.count > limit ? reports.last : nil
+            return (reports, last.map { CommandCursor.encode($0.queuedAt, String($0.id)) })
+        }
     }
 }
 

@@ -46,7 +46,7 @@ package struct CredentialsStatusCommand: AsyncParsableCommand {
         try CommandOutput.table(
             TextTable([.init(""), .init("", flexible: true)], rows: fields.map { [$0.0, $0.1] }))
         if status.gate.brake != nil {
-            CommandOutput.hint("A wave stopped the checks. docs/operating.md says what to look at before resume.")
+            CommandOutput.hint("A wave stopped the checks. Read docs/operations/jobs.md before you resume them.")
         }
         if !status.gate.pauses.isEmpty {
             CommandOutput.hint("Apple refuses this server: look at apple.keyID, its .p8, apple.teamID and the client.")

@@ -25,16 +25,21 @@ extension User.State: ExpressibleByArgument {}
 extension NotificationOutcome: ExpressibleByArgument {}
 extension JournalEntry.Kind: ExpressibleByArgument {}
 
-/// A page of a list.
+/// Which part of a list is shown.
 package struct PageOptions: ParsableArguments {
     /// The most rows of one page.
     package static let maximum = 10_000
 
-    @Option(help: ArgumentHelp("At most so many, 1 to \(maximum).", valueName: "count"))
+    @Option(help: ArgumentHelp("Maximum number of rows, 1 to \(maximum).", valueName: "count"))
     package var limit = 50
 
-    @Option(help: ArgumentHelp("Go on where the last page ended: next of its JSON.", valueName: "cursor"))
+    @Option(
+        name: [.customLong("after"), .customLong("cursor")],
+        help: ArgumentHelp("Continue from a previous page's `next`.", valueName: "cursor"))
     package var cursor: String?
+
+    @Flag(help: "Every row, whatever --limit says.")
+    package var all = false
 
     package init() {}
 
@@ -42,16 +47,12 @@ package struct PageOptions: ParsableArguments {
         guard (1...Self.maximum).contains(limit) else {
             throw ValidationError("--limit is 1 to \(Self.maximum).")
         }
-        guard cursor == nil || place != nil else { throw ValidationError("--cursor is no cursor of bramley.") }
+        guard cursor == nil || place != nil else { throw ValidationError("--after is no cursor of bramley.") }
+        guard !all || cursor == nil else { throw ValidationError("--all begins at the first row: no --after.") }
     }
 
     /// The moment and the id of the last row of the page before.
     var place: (moment: Timestamp, id: String)? { cursor.flatMap(CommandCursor.decode) }
-
-    /// Says how to go on, to whoever reads a page on a terminal.
-    func hint(next: String?) {
-        if let next { CommandOutput.hint("There are more: --cursor \(next)") }
-    }
 }
 
 /// Where a page ended, as text: base64url of the moment in milliseconds, a slash, and the id.

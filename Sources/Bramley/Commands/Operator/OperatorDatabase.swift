@@ -9,7 +9,7 @@ package import Storage
 ///
 /// A server notices within a quarter of a second what a command wrote, by the journal.
 package struct OperatorDatabase: Sendable {
-    package let configuration: Configuration
+    package let configuration: DatabaseConfiguration
     package let database: Database
     package let keyring: SealingKeyring
     package let random: any RandomSource
@@ -19,7 +19,7 @@ package struct OperatorDatabase: Sendable {
 
     package var now: Timestamp { clock.now() }
     package var identifiers: RandomIdentifier { RandomIdentifier(random: random) }
-    package var team: TeamID { TeamID(configuration.apple.teamID) }
+    package var team: TeamID { TeamID(configuration.teamID) }
 
     /// Tells the audit log of a command whose writes do not tell of it themselves.
     package func note(_ command: String) async throws(StoreError) {
@@ -41,7 +41,7 @@ package struct OperatorDatabase: Sendable {
     /// - Throws: `ConfigurationFailure`, or `CommandFailure` with one line.
     package static func open(_ input: ConfigurationInput) throws -> OperatorDatabase {
         Files.keepNewFilesPrivate()
-        let configuration = try ConfigurationLoader.load(input).configuration
+        let configuration = try ConfigurationLoader.loadDatabase(input)
         let directory = configuration.storage.directory
         guard Database.exists(in: directory) else {
             throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
@@ -50,8 +50,10 @@ package struct OperatorDatabase: Sendable {
         let lock = try RestoreLock.shared(directory)
         do {
             let keyring = try SealingKeyFile.load(configuration, random: random)
+            var options = configuration.databaseOptions(for: .command)
+            options.account = SystemAccount.current(sudoUser: input.environment["SUDO_USER"])
             let database = try Database(
-                options: configuration.databaseOptions(for: .command), keyring: keyring, clock: clock,
+                options: options, keyring: keyring, clock: clock,
                 random: random, logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
             return OperatorDatabase(
                 configuration: configuration, database: database, keyring: keyring, random: random, clock: clock,

@@ -3,7 +3,7 @@ internal import FoundationEssentials
 
 /// What every command takes that works on the database.
 package struct OperatorOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The configuration file. (default: config.json)", valueName: "file"))
+    @Option(help: ArgumentHelp(ConfigurationLoader.pathHelp, valueName: "file"))
     package var config: String?
 
     @Flag(help: "As for serve: accept a simulated Apple although publicURL is a real site.")

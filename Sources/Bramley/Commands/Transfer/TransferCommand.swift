@@ -43,10 +43,9 @@ package struct TransferOptions: ParsableArguments {
     }
 
     /// The client that asks: one of the configuration's.
-    func client(of configuration: Configuration) throws(CommandFailure) -> ClientID {
-        guard let clientID else { return ClientID(configuration.apple.servicesID) }
-        let known = [configuration.apple.servicesID] + configuration.apple.bundleIDs
-        guard known.contains(where: { $0.isExactly(clientID) }) else {
+    func client(of configuration: DatabaseConfiguration) throws(CommandFailure) -> ClientID {
+        guard let clientID else { return ClientID(configuration.clientIDs[0]) }
+        guard configuration.clientIDs.contains(where: { $0.isExactly(clientID) }) else {
             throw .usage("--client-id is neither apple.servicesID nor one of apple.bundleIDs.")
         }
         return ClientID(clientID)

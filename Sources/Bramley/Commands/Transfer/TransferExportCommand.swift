@@ -47,7 +47,7 @@ package struct TransferExportCommand: AsyncParsableCommand {
         let before = try await place.database.transferCounts(from: place.team, to: recipient)
         try TransferDirection.checkExport(place, counts: before)
         let open = (before.unasked ?? 0) + (transfer.again ? before.refusedAtExport : 0)
-        let end = try await AppleConnection.with(place) { provider in
+        let end = try await AppleConnection.with(place, options.input) { provider in
             let step = TransferExport(
                 store: place.database, migrator: provider.migration(as: client, clock: place.clock),
                 from: place.team, to: recipient, again: transfer.again, clock: place.clock)

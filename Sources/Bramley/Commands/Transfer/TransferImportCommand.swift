@@ -66,7 +66,7 @@ package struct TransferImportCommand: AsyncParsableCommand {
     ) async throws {
         let before = try await place.database.transferCounts(from: nil, to: place.team)
         let (rate, again, joins) = (transfer.rate, asksAgain, joinAccounts)
-        let (end, report) = try await AppleConnection.with(place) { provider in
+        let (end, report) = try await AppleConnection.with(place, options.input) { provider in
             let step = TransferImport(
                 store: place.database, migrator: provider.migration(as: client, clock: place.clock),
                 to: place.team, again: again, joins: joins, only: adopted?.people, clock: place.clock)

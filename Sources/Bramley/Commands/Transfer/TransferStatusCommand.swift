@@ -66,13 +66,15 @@ package struct TransferStatusCommand: AsyncParsableCommand {
     }
 
     private func showUnmoved(_ recipient: TeamID, _ place: OperatorDatabase) async throws {
-        let after = page.place?.moment.milliseconds ?? 0
-        let found = try await place.database.unmovedPeople(to: recipient, after: after, limit: page.limit + 1)
-        let people = found.prefix(page.limit)
-        let next = found.count > page.limit ? people.last : nil
-        let cursor = next.map { CommandCursor.encode(Timestamp(milliseconds: $0.row), $0.user.rawValue) }
-        if output.json {
-            try CommandOutput.jsonList(Array(people), next: cursor) { person, writer in
+        let style = CommandOutput.tableStyle
+        let list = CommandList<UnmovedPerson>(
+            [
+                .init("USER"), .init("EXTERNAL ID", flexible: true), .init("AT"), .init("REASON", flexible: true),
+                .init("ASKED", optional: true),
+            ],
+            empty: "Nobody.",
+            row: { [$0.user.rawValue, $0.externalID, $0.step.rawValue, $0.reason, $0.askedAt.shown(style)] },
+            document: { person, writer in
                 writer.beginObject()
                 writer.member("user", person.user.rawValue)
                 writer.member("externalID", person.externalID)
@@ -80,19 +82,15 @@ package struct TransferStatusCommand: AsyncParsableCommand {
                 writer.member("reason", person.reason)
                 writer.member("askedAt", person.askedAt)
                 writer.endObject()
-            }
-            return
+            })
+        try await list.show(page, json: output.json) { after, limit in
+            let found = try await place.database.unmovedPeople(
+                to: recipient, after: after?.moment.milliseconds ?? 0, limit: limit + 1)
+            let people = Array(found.prefix(limit))
+            let next = found.count > limit ? people.last : nil
+            return (
+                people, next.map { CommandCursor.encode(Timestamp(milliseconds: $0.row), $0.user.rawValue) }
+            )
         }
-        let style = CommandOutput.tableStyle
-        let columns: [TextTable.Column] = [
-            .init("USER"), .init("EXTERNAL ID", flexible: true), .init("AT"), .init("REASON", flexible: true),
-            .init("ASKED", optional: true),
-        ]
-        let rows = people.map {
-            [$0.user.rawValue, $0.externalID, $0.step.rawValue, $0.reason, $0.askedAt.shown(style)]
-        }
-        try CommandOutput.table(TextTable(columns, rows: rows))
-        if people.isEmpty { CommandOutput.hint("Nobody.") }
-        page.hint(next: cursor)
     }
 }

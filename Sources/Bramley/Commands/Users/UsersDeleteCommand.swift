@@ -1,6 +1,6 @@
 package import ArgumentParser
 internal import Coding
-package import RelyingParty
+internal import RelyingParty
 internal import Sockets
 internal import Storage
 internal import Web
@@ -18,16 +18,19 @@ package struct UsersDeleteCommand: AsyncParsableCommand {
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var confirmation: ConfirmationOptions
 
-    @Argument(help: "usr_ and 26 characters.")
-    package var id: UserID
+    @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
+    package var person: UserReference
 
     package init() {}
 
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
+            let finding = try await person.find(in: place)
+            let id = finding.user.id
             guard let record = try await place.database.accountRecord(of: id, at: place.now) else {
                 throw CommandFailure("There is no user \(id).")
             }
+            if confirmation.yes { try confirmation.confirm([finding], "will be deleted") }
             let sessions = record.sessions.count
             try confirmation.confirm(
                 "\(UserRows.mention(record.user)) and everything kept about them will be deleted for good; "
@@ -72,14 +75,15 @@ package struct UsersExportCommand: AsyncParsableCommand {
         help: ArgumentHelp("A new file, made with mode 600. (default: standard output)", valueName: "file"))
     package var output: String?
 
-    @Argument(help: "usr_ and 26 characters.")
-    package var id: UserID
+    @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
+    package var person: UserReference
 
     package init() {}
 
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let now = place.now
+            let id = try await person.find(in: place).user.id
             guard let record = try await place.database.accountRecord(of: id, at: now) else {
                 throw CommandFailure("There is no user \(id).")
             }

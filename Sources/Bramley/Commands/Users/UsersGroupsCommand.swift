@@ -1,5 +1,5 @@
 package import ArgumentParser
-package import RelyingParty
+internal import RelyingParty
 internal import Storage
 
 /// `bramley users groups`
@@ -13,8 +13,10 @@ package struct UsersGroupsCommand: AsyncParsableCommand {
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Argument(help: "usr_ and 26 characters.")
-    package var id: UserID
+    @OptionGroup package var confirmation: ConfirmationOptions
+
+    @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
+    package var person: UserReference
 
     @Option(help: ArgumentHelp("Exactly these, separated by commas; \"\" for none.", valueName: "names"))
     package var set: String?
@@ -40,7 +42,10 @@ package struct UsersGroupsCommand: AsyncParsableCommand {
 
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            guard let user = try await user(place) else { throw CommandFailure("There is no user \(id).") }
+            let finding = try await person.find(in: place)
+            let id = finding.user.id
+            if changesGroups { try confirmation.confirm([finding], "will be in other groups") }
+            guard let user = try await user(id, place) else { throw CommandFailure("There is no user \(id).") }
             // Changed already, or left alone for this.
             guard UserLimits.accepts(groups: changed(user.groups)) else {
                 throw CommandFailure("Nobody is in more than \(UserLimits.groups) groups. Nothing was done.")
@@ -54,9 +59,11 @@ package struct UsersGroupsCommand: AsyncParsableCommand {
         }
     }
 
+    private var changesGroups: Bool { [set, add, remove].contains { $0 != nil } }
+
     /// The person, with the groups as asked for unless there are too many; nil when unknown.
-    private func user(_ place: OperatorDatabase) async throws -> User? {
-        if set == nil && add == nil && remove == nil { return try await place.database.user(id) }
+    private func user(_ id: UserID, _ place: OperatorDatabase) async throws -> User? {
+        guard changesGroups else { return try await place.database.user(id) }
         let command = self
         let result = try await place.database.patchUser(id, at: place.now) { user in
             let groups = command.changed(user.groups)

@@ -1,6 +1,6 @@
 package import ArgumentParser
 internal import Coding
-package import RelyingParty
+internal import RelyingParty
 internal import Storage
 internal import Web
 
@@ -9,15 +9,14 @@ package struct UsersShowCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "show", abstract: "One person and their sessions.",
         discussion: """
-            Found by what is theirs alone: the id, the application's own id, or Apple's subject. For an address there is \
-            bramley users list --email, since several may have it.
+            Several may have one address or name: then they are listed, and you name one by id.
             """)
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Argument(help: "usr_ and 26 characters.")
-    package var id: UserID?
+    @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
+    package var person: UserReference?
 
     @Option(help: ArgumentHelp("The application's own id.", valueName: "id"))
     package var externalID: String?
@@ -28,8 +27,8 @@ package struct UsersShowCommand: AsyncParsableCommand {
     package init() {}
 
     package func validate() throws {
-        guard [id != nil, externalID != nil, appleSubject != nil].count(where: { $0 }) == 1 else {
-            throw ValidationError("Name the person once: by ID, --external-id or --apple-subject.")
+        guard [person != nil, externalID != nil, appleSubject != nil].count(where: { $0 }) == 1 else {
+            throw ValidationError("Name the person once: by a text, --external-id or --apple-subject.")
         }
     }
 
@@ -53,7 +52,7 @@ package struct UsersShowCommand: AsyncParsableCommand {
     }
 
     private func find(_ place: OperatorDatabase) async throws -> User? {
-        if let id { return try await place.database.user(id) }
+        if let person { return try await person.find(in: place).user }
         if let externalID { return try await place.database.user(externalID: externalID) }
         return try await place.database.user(team: place.team, subject: AppleSubject(appleSubject ?? ""))
     }

@@ -1,5 +1,5 @@
 package import ArgumentParser
-package import RelyingParty
+internal import RelyingParty
 internal import Storage
 
 /// `bramley users approve`
@@ -9,9 +9,10 @@ package struct UsersApproveCommand: AsyncParsableCommand {
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
+    @OptionGroup package var confirmation: ConfirmationOptions
 
-    @Argument(help: "usr_…, one or several.")
-    package var ids: [UserID]
+    @Argument(help: ArgumentHelp(UserReference.help + " One or several.", valueName: "person"))
+    package var people: [UserReference]
 
     package init() {}
 
@@ -19,7 +20,9 @@ package struct UsersApproveCommand: AsyncParsableCommand {
         try await UserStateChange(
             to: .active, from: [.pending, .active], otherwise: "is disabled: enable them instead"
         )
-        .run(ids, options, json: output.json)
+        .run(people, options, json: output.json) { (found) throws(CommandFailure) in
+            try confirmation.confirm(found, "will be let in")
+        }
     }
 }
 
@@ -33,15 +36,18 @@ package struct UsersDisableCommand: AsyncParsableCommand {
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var confirmation: ConfirmationOptions
 
-    @Argument(help: "usr_…, one or several.")
-    package var ids: [UserID]
+    @Argument(help: ArgumentHelp(UserReference.help + " One or several.", valueName: "person"))
+    package var people: [UserReference]
 
     package init() {}
 
     package func run() async throws {
         try await UserStateChange(to: .disabled, from: User.State.allCases, otherwise: "")
-            .run(ids, options, json: output.json) { () throws(CommandFailure) in
-                if ids.count > 1 { try confirmation.confirm("\(ids.count) people will be signed out and kept out.") }
+            .run(people, options, json: output.json) { (found) throws(CommandFailure) in
+                if people.count > 1 {
+                    try confirmation.confirm("\(people.count) people will be signed out and kept out.")
+                }
+                try confirmation.confirm(found, "will be signed out and kept out")
             }
     }
 }
@@ -53,16 +59,19 @@ package struct UsersEnableCommand: AsyncParsableCommand {
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
+    @OptionGroup package var confirmation: ConfirmationOptions
 
-    @Argument(help: "usr_…, one or several.")
-    package var ids: [UserID]
+    @Argument(help: ArgumentHelp(UserReference.help + " One or several.", valueName: "person"))
+    package var people: [UserReference]
 
     package init() {}
 
     package func run() async throws {
         try await UserStateChange(
             to: .active, from: [.disabled, .active], otherwise: "waits for approval: approve them instead"
-        ).run(ids, options, json: output.json)
+        ).run(people, options, json: output.json) { (found) throws(CommandFailure) in
+            try confirmation.confirm(found, "will be let in")
+        }
     }
 }
 
@@ -80,20 +89,32 @@ private struct UserStateChange {
     }
 
     func run(
-        _ ids: [UserID], _ options: OperatorOptions, json: Bool,
-        asking ask: () throws(CommandFailure) -> Void = {}
+        _ people: [UserReference], _ options: OperatorOptions, json: Bool,
+        asking ask: ([UserReference.Finding]) throws(CommandFailure) -> Void
     ) async throws {
         try await OperatorDatabase.with(options) { place in
-            try ask()
-            var refused = 0
+            // Ids that nobody has are named below, and the rest is done.
+            let ids = people.compactMap { UserID(parsing: $0.text) }
+            var known: [UserReference.Finding] = []
             for id in ids {
-                if let reason = try await change(id, place, json: json) {
-                    CommandOutput.remark("\(id) \(reason)")
-                    refused += 1
-                }
+                if let user = try await place.database.user(id) { known.append(.init(user: user, isCertain: true)) }
             }
-            if refused > 0 { throw CommandFailure("\(refused) of \(ids.count) not changed.") }
+            let others = try await people.filter { UserID(parsing: $0.text) == nil }.find(in: place)
+                .filter { other in !ids.contains(other.user.id) }
+            try ask(known + others)
+            try await change(ids + others.map(\.user.id), place, json: json)
         }
+    }
+
+    private func change(_ ids: [UserID], _ place: OperatorDatabase, json: Bool) async throws {
+        var refused = 0
+        for id in ids {
+            if let reason = try await change(id, place, json: json) {
+                CommandOutput.remark("\(id) \(reason)")
+                refused += 1
+            }
+        }
+        if refused > 0 { throw CommandFailure("\(refused) of \(ids.count) not changed.") }
     }
 
     /// - Returns: why not; nil when it is done.

@@ -1,0 +1,139 @@
+internal import ArgumentParser
+internal import Coding
+internal import RelyingParty
+internal import Storage
+
+/// A person as a command line names them: by id, the application's own id, Apple's subject, e-mail address, or a part of
+/// their name. It must fit one person only.
+package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
+    /// What `--help` says.
+    package static let help = "The person: usr_…, e-mail address, external ID, Apple's subject, or a part of the name."
+    /// The most people named when it fits several.
+    private static let shown = 10
+
+    let text: String
+
+    package init?(argument: String) {
+        // What begins as an id and is none is a mistake of typing, and no name.
+        guard !argument.isEmpty, !argument.hasPrefix("usr_") || UserID(parsing: argument) != nil else { return nil }
+        text = argument
+    }
+
+    /// Whom it fits.
+    struct Finding: Sendable {
+        let user: User
+        /// By what is theirs alone. A name and an address that Apple did not verify are what somebody says of themselves.
+        let isCertain: Bool
+    }
+
+    /// The id, which may be that of somebody who was deleted.
+    func id(in place: OperatorDatabase) async throws -> UserID {
+        if let id = UserID(parsing: text) { return id }
+        return try await find(in: place).user.id
+    }
+
+    /// - Throws: `CommandFailure` when it fits nobody; or several, who are listed then.
+    func find(in place: OperatorDatabase) async throws -> Finding {
+        let database = place.database
+        if let id = UserID(parsing: text) {
+            guard let user = try await database.user(id) else { throw CommandFailure("There is no user \(id).") }
+            return Finding(user: user, isCertain: true)
+        }
+        var found: [Finding] = []
+        if let user = try await database.user(externalID: text) { found.append(Finding(user: user, isCertain: true)) }
+        if let user = try await database.user(team: place.team, subject: AppleSubject(text)) {
+            found.append(Finding(user: user, isCertain: true))
+        }
+        found += try await database.users(email: text, limit: Self.shown + 1).map {
+            Finding(user: $0, isCertain: $0.email?.isVerified == true)
+        }
+        if found.isEmpty {
+            found = try await UserSearch(name: text).read(place, after: nil, limit: Self.shown + 1).items.map {
+                Finding(user: $0, isCertain: false)
+            }
+        }
+        guard let first = found.first else { throw CommandFailure("Nobody fits \(text.quoted).") }
+        // One person may be found in two ways; the surer comes first.
+        let others = found.filter { $0.user.id != first.user.id }
+        guard others.isEmpty else { throw ambiguous([first] + others) }
+        return first
+    }
+
+    private func ambiguous(_ found: [Finding]) -> CommandFailure {
+        for finding in found.prefix(Self.shown) {
+            CommandOutput.remark("  \(UserRows.mention(finding.user)), \(finding.user.state.rawValue)")
+        }
+        let count = found.count > Self.shown ? "More than \(Self.shown)" : "\(found.count)"
+        return CommandFailure("\(count) people fit \(text.quoted). Name one by id. Nothing was done.")
+    }
+}
+
+extension [UserReference] {
+    /// Everybody who is named, each once, before anything is done to anybody.
+    func find(in place: OperatorDatabase) async throws -> [UserReference.Finding] {
+        var found: [UserReference.Finding] = []
+        for reference in self {
+            let finding = try await reference.find(in: place)
+            if !found.contains(where: { $0.user.id == finding.user.id }) { found.append(finding) }
+        }
+        return found
+    }
+}
+
+extension ConfirmationOptions {
+    /// Asks when somebody was found by what anybody can call themselves.
+    /// - Parameter what: the end of a sentence that begins with the people, as in `will be let in`.
+    func confirm(_ findings: [UserReference.Finding], _ what: String) throws(CommandFailure) {
+        let doubtful = findings.filter { !$0.isCertain }.map(\.user)
+        guard let first = doubtful.first else { return }
+        let names = doubtful.map(UserRows.mention).joined(separator: ", ")
+        guard !yes else {
+            throw .usage("\(names) was found by name. With --yes, name people by id. Nothing was done.")
+        }
+        try confirm("\(names) \(what).", id: doubtful.count == 1 ? first.id.rawValue : nil)
+    }
+}
+
+/// Which people a list shows.
+struct UserSearch {
+    var filter = UserFilter()
+    /// A part of given name and family name together; letters of either case.
+    var name: String?
+    /// The whole address.
+    var email: String?
+
+    /// As `Database.users`, oldest first.
+    func read(_ place: OperatorDatabase, after cursor: UserCursor?, limit: Int) async throws(StoreError) -> UserPage {
+        if let email {
+            // Few have one address: no page of them is worth a cursor in the database.
+            let all = try await place.database.users(email: email, limit: PageOptions.maximum)
+            return page(of: all.filter { user in fits(user) && cursor.map { Self.isBehind(user, $0) } ?? true }, limit)
+        }
+        guard name != nil else { return try await place.database.users(filter, after: cursor, limit: limit) }
+        var (found, next): ([User], UserCursor?) = ([], cursor)
+        repeat {
+            let users = try await place.database.users(filter, after: next, limit: PageOptions.maximum)
+            found += users.items.filter(fits)
+            next = users.next
+        } while next != nil && found.count <= limit
+        return page(of: found, limit)
+    }
+
+    private func fits(_ user: User) -> Bool {
+        guard filter.state.map({ $0 == user.state }) ?? true, filter.group.map(user.groups.contains) ?? true else {
+            return false
+        }
+        guard let name else { return true }
+        return UserRows.name(user)?.lowercased().contains(name.lowercased()) == true
+    }
+
+    private func page(of users: [User], _ limit: Int) -> UserPage {
+        let items = Array(users.prefix(limit))
+        let last = users.count > limit ? items.last : nil
+        return UserPage(items: items, next: last.map { UserCursor(createdAt: $0.createdAt, id: $0.id) })
+    }
+
+    private static func isBehind(_ user: User, _ cursor: UserCursor) -> Bool {
+        (user.createdAt.milliseconds, user.id.rawValue) > (cursor.createdAt.milliseconds, cursor.id.rawValue)
+    }
+}

@@ -1,0 +1,32 @@
+import Web
+
+// What a configuration without errors would not do as its operator expects.
+extension ConfigurationBuilder {
+    func advise(on configuration: Configuration) {
+        adviseOnNotifications(configuration.apple)
+        adviseOnProxies(configuration)
+    }
+
+    /// Sign-ins work without, so that nobody notices until somebody withdraws their consent.
+    private func adviseOnNotifications(_ apple: Configuration.Apple) {
+        guard apple.bundleIDs.isEmpty else { return }
+        values.warn(
+            "apple.bundleIDs",
+            "names no app: Apple addresses its notifications to the primary App ID's bundle ID, and they will be refused. "
+                + "Whoever stops using this site at Apple stays signed in.",
+            "Add the bundle ID of the primary App ID that \(apple.servicesID) is grouped with, also when there is no app. "
+                + "In Apple's portal it is under Identifiers, Services IDs, \(apple.servicesID), Sign in with Apple, "
+                + "Configure.")
+    }
+
+    /// Visitors come by TLS, and Bramley speaks none: then a proxy does, whose address would be everybody's.
+    private func adviseOnProxies(_ configuration: Configuration) {
+        let server = configuration.server
+        guard configuration.publicURL.isSecure, server.tls == nil, server.trustedProxies.isEmpty else { return }
+        values.warn(
+            "server.trustedProxies",
+            "is empty, and there is no certificate in server.certificateFile: a proxy must answer at "
+                + "\(configuration.publicURL.absolute), and all visitors would share its address and one rate limit.",
+            "Name the proxy's own address, such as [\"127.0.0.1\"]; or give Bramley the certificate.")
+    }
+}

@@ -1,0 +1,50 @@
+import FoundationEssentials
+
+/// The folder of the configuration file, where relative paths in it begin.
+struct ConfigurationFolder {
+    /// Empty for the working directory, else with a slash at its end.
+    private let prefix: Substring
+
+    /// - Parameter file: as it was named. Links are not followed: what belongs to a linked file lies beside the link.
+    init(of file: String) {
+        prefix = file.lastIndex(of: "/").map { file[...$0] } ?? ""
+    }
+
+    func resolving(_ path: String) -> String {
+        // An empty path is a mistake that is told as such.
+        path.isEmpty || path.hasPrefix("/") ? path : prefix + path
+    }
+
+    func resolving(_ value: FileValue) -> FileValue {
+        switch value {
+        case .text(let path): .text(resolving(path))
+        case .list(let paths): .list(paths.map(resolving))
+        case .integer, .boolean: value
+        }
+    }
+
+    /// How to write in the file what was given as a path from the working directory.
+    func relative(_ path: String) -> String {
+        guard !prefix.isEmpty, !path.isEmpty, !path.hasPrefix("/") else { return path }
+        let (file, folder) = (Self.absolute(path), Self.absolute(String(prefix)))
+        let inner = folder.hasSuffix("/") ? folder : folder + "/"
+        return file.hasPrefix(inner) ? String(file.dropFirst(inner.count)) : file
+    }
+
+    func relative(_ value: FileValue) -> FileValue {
+        switch value {
+        case .text(let path): .text(relative(path))
+        case .list(let paths): .list(paths.map(relative))
+        case .integer, .boolean: value
+        }
+    }
+
+    private static func absolute(_ path: String) -> String {
+        let start = path.hasPrefix("/") ? "" : FileManager.default.currentDirectoryPath
+        var parts: [Substring] = []
+        for part in "\(start)/\(path)".split(separator: "/") where part != "." {
+            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+        }
+        return "/" + parts.joined(separator: "/")
+    }
+}

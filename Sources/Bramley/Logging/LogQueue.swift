@@ -1,0 +1,176 @@
+package import Sockets
+internal import Synchronization
+
+/// The log on its way to standard error. Whoever logs writes the line, if no other waits and it is taken at once; else it
+/// waits here, and one thread writes it.
+///
+/// Whoever logs never waits for whoever reads: a pipe nobody reads or a stopped terminal would stop the event loops. A line
+/// that does not fit is lost; how many were is told where they would be, as `StandardError` does it.
+package final class LogQueue: LogSink {
+    private let lines: WaitingLines
+    private let writer: WakeableThread
+    private let direct: (@Sendable ([UInt8]) -> Int)?
+
+    /// - Parameters:
+    ///   - direct: writes as much as is taken at once, without waiting, and returns how many bytes that was; nil leaves
+    ///     every line to the thread.
+    ///   - maximumLines: that wait or are being written.
+    ///   - maximumBytes: of them together.
+    /// - Throws: when there can be no thread.
+    package init(
+        _ output: StandardError, direct: (@Sendable ([UInt8]) -> Int)? = nil, maximumLines: Int = 16_384,
+        maximumBytes: Int = 4 << 20
+    ) throws(SystemError) {
+        self.direct = direct
+        let lines = WaitingLines(output, maximumLines: maximumLines, maximumBytes: maximumBytes)
+        self.lines = lines
+        writer = try WakeableThread { lines.writeAll() }
+    }
+
+    deinit {
+        lines.close()
+        writer.wake()
+    }
+
+    package func write(_ line: [UInt8]) {
+        switch lines.add(line, mayWrite: direct != nil) {
+        case .wait: return
+        case .wakeWriter: writer.wake()
+        case .write: if lines.finish(line, written: direct?(line) ?? 0) { writer.wake() }
+        }
+    }
+
+    /// Waits until every line so far has been written, but no longer than that: nobody may be reading.
+    package func flush(within milliseconds: Int = 2_000) async {
+        let limit = ContinuousClock.now + .milliseconds(milliseconds)
+        while !lines.areWritten, ContinuousClock.now < limit {
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+    }
+
+    /// Lines that were lost since the start: they did not fit or could not be written.
+    package var lostLines: Int { lines.lost }
+}
+
+/// What the loops and the writer share. The lock is never held across a system call.
+private final class WaitingLines: Sendable {
+    private struct State {
+        var waiting: [StandardError.Line] = []
+        /// Of those that wait and those that are being written.
+        var count = 0
+        var bytes = 0
+        /// Lines that did not fit since the last that did.
+        var lost = 0
+        /// From the first line that does not fit until half of them are written: one gap is told, not many.
+        var isFull = false
+        /// The writer is at work, or has been woken: it looks again before it sleeps.
+        var isAwake = false
+        /// Not the thread is at work but one who logs, who wakes it when more has come.
+        var isDirect = false
+        var isClosed = false
+    }
+
+    private let output: StandardError
+    private let maximumLines: Int
+    private let maximumBytes: Int
+    private let state = Mutex(State())
+    private let overflow = Atomic(0)
+
+    init(_ output: StandardError, maximumLines: Int, maximumBytes: Int) {
+        self.output = output
+        self.maximumLines = maximumLines
+        self.maximumBytes = maximumBytes
+    }
+
+    var lost: Int { overflow.load(ordering: .relaxed) + output.lostLines }
+
+    var areWritten: Bool { state.withLock { !$0.isAwake } }
+
+    func close() {
+        state.withLock { $0.isClosed = true }
+    }
+
+    /// What is left to do for who adds a line.
+    enum Step { case wait, wakeWriter, write }
+
+    /// - Parameter mayWrite: whether the caller can write the line itself; then `finish` has to follow `.write`.
+    func add(_ line: [UInt8], mayWrite: Bool) -> Step {
+        state.withLock { state in
+            if mayWrite, !state.isAwake, state.count == 0, state.lost == 0, output.isWhole,
+                line.count <= PromptStandardError.wholeWrite
+            {
+                (state.isAwake, state.isDirect) = (true, true)
+                state.count = 1
+                state.bytes = line.count
+                return .write
+            }
+            if state.isFull, state.count <= maximumLines / 2, state.bytes <= maximumBytes / 2 { state.isFull = false }
+            if state.isFull || state.count >= maximumLines || state.bytes + line.count > maximumBytes {
+                state.isFull = true
+                state.lost += 1
+                overflow.wrappingAdd(1, ordering: .relaxed)
+            } else {
+                state.waiting.append(StandardError.Line(bytes: line, lostBefore: state.lost))
+                state.lost = 0
+                state.count += 1
+                state.bytes += line.count
+            }
+            defer { state.isAwake = true }
+            return state.isAwake ? .wait : .wakeWriter
+        }
+    }
+
+    /// The caller has written so much of its line; what is left of it is the first that waits.
+    /// - Returns: whether the writer has to be woken.
+    func finish(_ line: [UInt8], written: Int) -> Bool {
+        state.withLock { state in
+            state.isDirect = false
+            state.bytes -= written
+            if written < line.count {
+                state.waiting.insert(StandardError.Line(bytes: Array(line[written...]), isRest: written > 0), at: 0)
+            } else {
+                state.count -= 1
+            }
+            state.isAwake = !state.waiting.isEmpty || state.lost > 0
+            return state.isAwake
+        }
+    }
+
+    /// On the writer's thread, until nothing is left.
+    /// - Returns: whether there may be more later.
+    func writeAll() -> Bool {
+        while true {
+            let (lines, lost, isClosed) = state.withLock { state -> ([StandardError.Line], Int, Bool) in
+                // Woken for what was written long ago.
+                if state.isDirect { return ([], 0, state.isClosed) }
+                defer { state.waiting = [] }
+                // What is lost behind the last line is told now: no other line may come for long.
+                let lost = state.waiting.isEmpty ? state.lost : 0
+                if lost > 0 { state.lost = 0 }
+                if state.waiting.isEmpty, lost == 0 { state.isAwake = false }
+                return (state.waiting, lost, state.isClosed)
+            }
+            if lost > 0 { output.write([], lostAfter: lost) }
+            if lines.isEmpty, lost == 0 { return !isClosed }
+            write(lines)
+        }
+    }
+
+    /// In batches that a pipe takes whole (POSIX, PIPE_BUF), beside those of another process.
+    private func write(_ lines: [StandardError.Line]) {
+        var start = 0
+        while start < lines.count {
+            var (end, bytes) = (start + 1, lines[start].bytes.count)
+            while end < lines.count, lines[end].lostBefore == 0, bytes + lines[end].bytes.count <= 4096 {
+                bytes += lines[end].bytes.count
+                end += 1
+            }
+            output.write(lines[start..<end])
+            state.withLock { state in
+                state.count -= end - start
+                state.bytes -= bytes
+            }
+            start = end
+        }
+    }
+}

@@ -1,0 +1,64 @@
+package import Coding
+
+/// What our own tokens are signed with.
+package enum SigningAlgorithm: String, Hashable, Sendable, CaseIterable {
+    /// ECDSA over P-256 with SHA-256 (RFC 7518 §3.4).
+    case es256 = "ES256"
+    /// RSASSA-PKCS1-v1_5 with SHA-256 (RFC 7518 §3.3).
+    case rs256 = "RS256"
+}
+
+/// A private key and with it the one algorithm it signs by (RFC 8725 §3.1).
+package enum JWTSigningKey: Sendable {
+    case es256(P256PrivateKey)
+    case rs256(RSAPrivateKey)
+
+    package var algorithm: SigningAlgorithm {
+        switch self {
+        case .es256: .es256
+        case .rs256: .rs256
+        }
+    }
+
+    package func sign(_ message: [UInt8]) throws(KeyError) -> [UInt8] {
+        switch self {
+        case .es256(let key): try key.signES256(message)
+        case .rs256(let key): try key.signRS256(message)
+        }
+    }
+
+    /// The public half as others read it (RFC 7518 §6), without `kid`, `use` and `alg`.
+    package var publicJWK: JWK? {
+        switch self {
+        case .es256(let key): key.publicKey.jwk
+        case .rs256(let key):
+            key.publicNumbers.map { number in
+                JWK([
+                    "kty": "RSA", "n": .string(Base64URL.encode(number.modulus)),
+                    "e": .string(Base64URL.encode(number.exponent)),
+                ])
+            }
+        }
+    }
+}
+
+/// Makes signed tokens (RFC 7515 §7.1, RFC 7519).
+package enum SignedJWT {
+    /// - Parameters:
+    ///   - header: parameters besides `alg`, in order, such as `kid`.
+    /// - Returns: the compact form.
+    package static func sign(
+        header: [(String, JSONValue)], claims: JSONObject, key: JWTSigningKey
+    ) throws(KeyError) -> String {
+        let algorithm = JSONValue.string(key.algorithm.rawValue)
+        var header = JSONObject([("alg", algorithm)] + header)
+        header["alg"] = algorithm
+        var token = Base64URL.encodedBytes(JSONWriter.encode(header))
+        token.append(UInt8(ascii: "."))
+        token.append(contentsOf: Base64URL.encodedBytes(JSONWriter.encode(claims)))
+        let signature = try key.sign(token)
+        token.append(UInt8(ascii: "."))
+        token.append(contentsOf: Base64URL.encodedBytes(signature))
+        return String(decoding: token, as: UTF8.self)
+    }
+}

@@ -1,0 +1,50 @@
+package import Coding
+package import Crypto
+
+/// Shows that whoever sends a request holds this server's sealing key: `bramley doctor`, which asks through the public
+/// address how its own requests arrive.
+///
+/// Nothing is stored, and a pass opens nothing else. Whoever copies one learns for its few minutes how their own
+/// requests arrive.
+package enum InspectionPass {
+    /// Either way of the moment it was made, in seconds: two machines may differ.
+    package static let lifetime: Int64 = 300
+
+    private static let purpose = SealingPurpose.other("inspection")
+    /// The moment in milliseconds, 8 bytes.
+    private static let contentCount = 8
+    private static let length = (SealingKeyring.overhead + contentCount + 2) / 3 * 4
+
+    package static func make(with keyring: SealingKeyring, at now: Timestamp) -> String {
+        let moment = UInt64(bitPattern: now.milliseconds)
+        let bytes = (0..<contentCount).reversed().map { UInt8(truncatingIfNeeded: moment >> (UInt64($0) * 8)) }
+        return Base64URL.encode(keyring.seal(bytes, purpose: purpose))
+    }
+
+    package static func isValid(_ text: String, with keyring: SealingKeyring, at now: Timestamp) -> Bool {
+        // The length first: a stranger's field costs no cryptography.
+        guard text.utf8.count <= length, let sealed = Base64URL.decode(text),
+            let bytes = try? keyring.open(sealed, purpose: purpose), bytes.count == contentCount
+        else { return false }
+        let moment = Timestamp(milliseconds: Int64(bitPattern: bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }))
+        return moment >= now.adding(seconds: -lifetime) && moment <= now.adding(seconds: lifetime)
+    }
+
+    // MARK: The answer
+
+    private static let answerPurpose = SealingPurpose.other("inspection answer")
+
+    /// Shows whoever made `pass` that this server holds the key too; nil for a pass that is not valid.
+    package static func answer(to pass: String, with keyring: SealingKeyring, at now: Timestamp) -> String? {
+        guard isValid(pass, with: keyring, at: now) else { return nil }
+        return Base64URL.encode(keyring.seal(SHA256.hash(utf8: pass).bytes, purpose: answerPurpose))
+    }
+
+    /// Whether `text` is an answer to this very pass, of somebody who holds the key.
+    package static func isAnswer(_ text: String, to pass: String, with keyring: SealingKeyring) -> Bool {
+        guard text.utf8.count <= 256, let sealed = Base64URL.decode(text),
+            let bytes = try? keyring.open(sealed, purpose: answerPurpose)
+        else { return false }
+        return constantTimeEquals(bytes, SHA256.hash(utf8: pass).bytes)
+    }
+}

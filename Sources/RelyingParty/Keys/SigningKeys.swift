@@ -1,0 +1,248 @@
+package import Coding
+package import Crypto
+package import Logging
+import Synchronization
+
+/// The keys of this process that sign assertions: opened once, looked at again many times a second, so that a key
+/// another process made or revoked is known here within one.
+///
+/// What is not looked at for a second is not believed: then the store is asked, and without its answer nobody signs.
+package final class SigningKeys: Sendable {
+    /// A key that may sign now.
+    package struct Signer: Sendable {
+        package let keyID: String
+        package let key: JWTSigningKey
+    }
+
+    /// Milliseconds one look at the store is good for, in either direction of a clock that was set.
+    package static let trustLifetime: Int64 = 1_000
+
+    private struct State {
+        var records: [SigningKeyRecord] = []
+        var opened: [String: JWTSigningKey] = [:]
+        var lookedAt: Timestamp?
+        /// Looks begun, and the last of them that was taken: of two that overlap the later one stays, whatever the clock
+        /// does meanwhile.
+        var looksBegun: UInt64 = 0
+        var lookTaken: UInt64 = 0
+
+        var usable: Set<String> { Set(opened.keys) }
+
+        func records(_ algorithm: SigningAlgorithm) -> [SigningKeyRecord] {
+            records.filter { $0.algorithm == algorithm }
+        }
+
+        func isTrusted(at now: Timestamp) -> Bool {
+            guard let lookedAt else { return false }
+            return abs(now.milliseconds - lookedAt.milliseconds) <= SigningKeys.trustLifetime
+        }
+    }
+
+    package let schedule: SigningKeySchedule
+    /// Those that somebody asks for: each has keys of its own.
+    package let algorithms: [SigningAlgorithm]
+    private let store: any SigningKeyStore
+    private let sealer: SigningKeySealer
+    private let clock: any WallClock
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    package init(
+        store: any SigningKeyStore, keyring: SealingKeyring, algorithms: [SigningAlgorithm] = [.es256],
+        schedule: SigningKeySchedule = SigningKeySchedule(), clock: any WallClock, logger: Logger
+    ) {
+        self.store = store
+        self.sealer = SigningKeySealer(keyring: keyring)
+        self.algorithms = algorithms
+        self.schedule = schedule
+        self.clock = clock
+        self.logger = logger
+    }
+
+    // MARK: Asking
+
+    /// The key that signs at `now`, if that is known without asking the store.
+    package func knownSigner(_ algorithm: SigningAlgorithm = .es256, at now: Timestamp) -> Signer? {
+        state.withLock { state in state.isTrusted(at: now) ? signer(algorithm, state, at: now) : nil }
+    }
+
+    /// The key that signs at `now`. The very first one is made here if nobody was quicker.
+    package func signer(
+        _ algorithm: SigningAlgorithm = .es256, at now: Timestamp
+    ) async throws(StoreError) -> Signer {
+        if let signer = knownSigner(algorithm, at: now) { return signer }
+        try await refresh()
+        if let signer = state.withLock({ signer(algorithm, $0, at: now) }) { return signer }
+        try await maintain()
+        guard let signer = state.withLock({ signer(algorithm, $0, at: now) }) else {
+            throw .inconsistent("no signing key after one was made")
+        }
+        return signer
+    }
+
+    /// The public key set (RFC 7517 §5) at `now`.
+    package func document(at now: Timestamp) async throws(StoreError) -> [UInt8] {
+        for algorithm in algorithms { _ = try await signer(algorithm, at: now) }
+        let keys = state.withLock { state in
+            SigningAlgorithm.allCases.flatMap { schedule.published(state.records($0), at: now) }
+        }
+        var writer = JSONWriter(reserving: 1024)
+        writer.beginObject()
+        writer.name("keys")
+        writer.beginArray()
+        for key in keys { key.write(to: &writer) }
+        writer.endArray()
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private func signer(_ algorithm: SigningAlgorithm, _ state: State, at now: Timestamp) -> Signer? {
+        guard let record = schedule.signer(state.records(algorithm), usable: state.usable, at: now),
+            let key = state.opened[record.keyID]
+        else { return nil }
+        return Signer(keyID: record.keyID, key: key)
+    }
+
+    // MARK: Keeping
+
+    /// Reads what the store has now. Cheap; called a few times a second.
+    package func refresh() async throws(StoreError) {
+        let look = beginLook()
+        take(try await store.signingKeys(), look)
+    }
+
+    /// Makes, retires and erases what is due. Called at start and every minute, by every process: the store's
+    /// transaction decides who does it.
+    package func maintain() async throws(StoreError) {
+        let reading = beginLook()
+        let found = try await store.signingKeys()
+        take(found, reading)
+        let usable = state.withLock(\.usable)
+        var spares: [SigningAlgorithm: SigningKeyRecord] = [:]
+        for algorithm in algorithms {
+            let keys = found.filter { $0.algorithm == algorithm }
+            guard schedule.missing(keys, usable: usable, at: reading.time) != nil else { continue }
+            spares[algorithm] = try await spare(algorithm, at: reading.time)
+        }
+        let plan = plan(spares, at: reading.time)
+        guard plan(found) != found else { return }
+        let writing = beginLook()
+        let keys = try await store.changeSigningKeys(plan)
+        take(keys, writing)
+        for key in keys where key.keyID == spares[key.algorithm]?.keyID {
+            logger.info(
+                "signing key made",
+                metadata: [
+                    "key": "\(key.keyID)", "algorithm": "\(key.algorithm.rawValue)",
+                    "signsFrom": "\(key.signsFrom.rfc3339)",
+                ])
+        }
+    }
+
+    /// Changes keys at the operator's word.
+    /// - Parameter revoking: every key there is goes at once, and with it every assertion; otherwise nobody notices.
+    /// - Returns: the key that signs next, for each algorithm.
+    package func rotate(revoking: Bool) async throws(StoreError) -> [SigningKeyRecord] {
+        let look = beginLook()
+        let (schedule, now) = (schedule, look.time)
+        var fresh: [SigningAlgorithm: SigningKeyRecord] = [:]
+        for algorithm in algorithms { fresh[algorithm] = try await spare(algorithm, at: now) }
+        let spares = fresh
+        take(
+            try await store.changeSigningKeys { keys in
+                Self.ordered(
+                    SigningAlgorithm.allCases.flatMap { algorithm in
+                        let keys = keys.filter { $0.algorithm == algorithm }
+                        guard let spare = spares[algorithm] else { return revoking ? [] : keys }
+                        return revoking
+                            ? schedule.revoked(spare: spare, at: now) : schedule.hurried(keys, spare: spare, at: now)
+                    })
+            }, look)
+        return state.withLock { state in
+            algorithms.compactMap { state.records($0).max { $0.signsFrom < $1.signsFrom } }
+        }
+    }
+
+    private func plan(
+        _ spares: [SigningAlgorithm: SigningKeyRecord], at now: Timestamp
+    ) -> @Sendable ([SigningKeyRecord]) -> [SigningKeyRecord] {
+        let (sealer, schedule, algorithms) = (sealer, schedule, algorithms)
+        let opened = state.withLock(\.usable)
+        return { keys in
+            let usable = Set(
+                keys.filter { key in
+                    key.sealedPrivateKey != nil && (opened.contains(key.keyID) || sealer.open(key) != nil)
+                }.map(\.keyID))
+            let wanted = SigningAlgorithm.allCases.flatMap { algorithm in
+                let keys = keys.filter { $0.algorithm == algorithm }
+                return algorithms.contains(algorithm)
+                    ? schedule.renewed(keys, usable: usable, spare: spares[algorithm], at: now)
+                    : schedule.runOut(keys, at: now)
+            }
+            return Self.ordered(wanted.map(sealer.resealed))
+        }
+    }
+
+    /// As a store gives them.
+    private static func ordered(_ keys: [SigningKeyRecord]) -> [SigningKeyRecord] {
+        keys.sorted { ($0.signsFrom, $0.keyID) < ($1.signsFrom, $1.keyID) }
+    }
+
+    private func spare(
+        _ algorithm: SigningAlgorithm, at now: Timestamp
+    ) async throws(StoreError) -> SigningKeyRecord {
+        let sealer = sealer
+        // The search for primes would hold up an event loop.
+        let made = await withTaskExecutorPreference(globalConcurrentExecutor) {
+            () -> Result<SigningKeyRecord, KeyError> in
+            do throws(KeyError) {
+                return .success(try sealer.make(algorithm, at: now))
+            } catch {
+                return .failure(error)
+            }
+        }
+        switch made {
+        case .success(let record): return record
+        case .failure(let error): throw .inconsistent("a signing key cannot be made: \(error)")
+        }
+    }
+
+    /// One look at the store: its place among the others, and the moment before it. What is written after that moment may
+    /// be missing in its answer.
+    private struct Look {
+        var number: UInt64
+        var time: Timestamp
+    }
+
+    private func beginLook() -> Look {
+        let time = clock.now()
+        return state.withLock { state in
+            state.looksBegun += 1
+            return Look(number: state.looksBegun, time: time)
+        }
+    }
+
+    /// Replaces what is known; opens what is new, forgets what is gone.
+    private func take(_ records: [SigningKeyRecord], _ look: Look) {
+        let known = state.withLock { $0.records == records ? nil : $0.opened }
+        var opened: [String: JWTSigningKey]?
+        if let known {
+            opened = [:]
+            for record in records where record.sealedPrivateKey != nil {
+                opened?[record.keyID] = known[record.keyID] ?? sealer.open(record)
+                if opened?[record.keyID] == nil {
+                    logger.error("a signing key does not open", metadata: ["key": "\(record.keyID)"])
+                }
+            }
+        }
+        state.withLock { state in
+            guard look.number > state.lookTaken else { return }
+            // The same keys as before, and another look has changed them since: the next one will tell.
+            if opened == nil, state.records != records { return }
+            state.lookTaken = look.number
+            state.lookedAt = look.time
+            state.records = records
+            if let opened { state.opened = opened }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import Coding
+import Crypto
+
+/// What an app sends to delete an account for which no refresh token may be stored: what Apple has just given it.
+package struct FreshAuthorization: Sendable {
+    package var authorizationCode: String
+    /// Verified as at a sign-in when given; then `nonce` is needed.
+    package var identityToken: String?
+    /// Of a challenge of ours; when given, what Apple echoes must fit.
+    package var nonce: String?
+
+    package init(authorizationCode: String, identityToken: String? = nil, nonce: String? = nil) {
+        self.authorizationCode = authorizationCode
+        self.identityToken = identityToken
+        self.nonce = nonce
+    }
+}
+
+extension SignIn {
+    /// Redeems a code that Apple has just given the app this person is signed in with, and stores the refresh token, so
+    /// that the deletion which follows can revoke it (Apple, TN3194). That the person was there is proven by it.
+    ///
+    /// The code must be the same person's, of the same app; it is sent once.
+    package func redeem(_ fresh: FreshAuthorization, of signedIn: SignedIn) async throws(SignInFailure) {
+        let (session, user) = (signedIn.session, signedIn.user)
+        guard session.kind == .native, provider.bundleIDs.contains(session.clientID) else {
+            throw .malformedCallback("an authorization code is taken from an app that is signed in")
+        }
+        var nonce: String?
+        if let text = fresh.nonce {
+            _ = try openChallenge(text)
+            nonce = configuration.nativeNonce.claim(for: text)
+        }
+        if let token = fresh.identityToken {
+            guard let nonce else { throw .malformedCallback("identityToken needs nonce beside it") }
+            let claims = try await provider.verify(
+                identityToken: token, authorizationCode: fresh.authorizationCode, nonce: nonce,
+                clientIDs: [session.clientID])
+            guard claims.subject == user.appleSubject else { throw .tokenMismatch("the token is another person's") }
+        }
+        let attempt = SignInAttempt(
+            id: SHA256.hash(utf8: "deletion|" + fresh.authorizationCode), issuedAt: clock.now())
+        let request = SHA256.hash(utf8: "\(session.id)|\(fresh.authorizationCode)")
+        guard try await claimCode(request, attempt, consent: nil) else {
+            throw .providerUnavailable("the code is being exchanged, or was when a process ended")
+        }
+        let identity: VerifiedIdentity
+        do throws(SignInFailure) {
+            identity = try await provider.redeem(
+                authorizationCode: fresh.authorizationCode, nonce: nonce, clientID: session.clientID)
+        } catch {
+            throw await settled(attempt.id, after: error)
+        }
+        guard identity.claims.subject == user.appleSubject, identity.claims.clientID == session.clientID else {
+            throw .tokenMismatch("the code is another person's")
+        }
+        guard let sealed = seal(identity.refreshToken, claims: identity.claims) else { return }
+        try await SignInFailure.mapping(
+            await store.keepCredential(
+                FreshCredential(
+                    team: provider.team, subject: identity.claims.subject, clientID: identity.claims.clientID,
+                    sealedRefreshToken: sealed, issuedAt: identity.claims.issuedAt)))
+    }
+}

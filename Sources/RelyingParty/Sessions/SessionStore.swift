@@ -1,0 +1,64 @@
+package import Coding
+package import Crypto
+
+/// Sessions as pages and the API see them.
+package protocol SessionStore: Sendable {
+    /// The live session of this token with its user (any state), nil when unknown, ended or expired.
+    func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn?
+    /// The user's live sessions, newest first.
+    func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session]
+    /// Ends one session; false when it was not there. After return every look-up in this process refuses it.
+    func endSession(_ id: SessionID, cause: SessionEndCause, at now: Timestamp) async throws(StoreError) -> Bool
+    /// Writes `lastSeenAt`, lazily: callers send at most one per session and minute.
+    func touch(_ id: SessionID, at now: Timestamp) async throws(StoreError)
+}
+
+/// The synchronous look-up of one event loop: its own read-only connection, a cached statement, no transaction left
+/// open. Made on the loop that uses it; not Sendable.
+package protocol SessionReader: AnyObject {
+    func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn?
+}
+
+/// Makes `SessionReader`s, and tells them when what they read before no longer holds.
+package protocol SessionDirectory: Sendable {
+    func makeReader() throws(StoreError) -> any SessionReader
+    var invalidations: SessionInvalidations { get }
+}
+
+/// `session.ended`'s cause, in events and logs; and that of an `account.deleted` that only takes a link back.
+package enum SessionEndCause: String, Sendable, CaseIterable {
+    case signOut = "sign_out"
+    case replaced
+    case revokedByUser = "revoked_by_user"
+    case revokedByOperator = "revoked_by_operator"
+    case consentRevoked = "consent_revoked"
+    case accountDeleted = "account_deleted"
+    case userDisabled = "user_disabled"
+    case expired
+    case tokenDead = "token_dead"
+    /// Of `account.deleted`: the user was a link's, and the application refused it. No session ends for it.
+    case linkRemoved = "link_removed"
+}
+
+/// Where a page of sessions ended.
+package struct SessionCursor: Hashable, Sendable {
+    package var createdAt: Timestamp
+    package var id: SessionID
+
+    package init(createdAt: Timestamp, id: SessionID) {
+        self.createdAt = createdAt
+        self.id = id
+    }
+}
+
+/// Some sessions, newest first, and where the older ones begin.
+package struct SessionPage: Hashable, Sendable {
+    package var items: [Session]
+    /// Nil when these are the last.
+    package var next: SessionCursor?
+
+    package init(items: [Session], next: SessionCursor?) {
+        self.items = items
+        self.next = next
+    }
+}

@@ -1,0 +1,145 @@
+package import Coding
+import Crypto
+
+/// One try at signing in, as the login page carries it: nothing of it is stored until it is used.
+package struct Attempt: Sendable {
+    /// `state`: base64url of the sealed attempt. Opaque to everyone else.
+    package var state: String
+    /// `nonce`: 256 random bits in base64url.
+    package var nonce: String
+    /// The moment from which the callback refuses it.
+    package var expiresAt: Timestamp
+    /// Seconds after which the page asks for a fresh one: before this one is half as old as it may be.
+    package var renewAfter: Int64
+}
+
+/// What `state` seals: everything the callback needs to know of the page that began it.
+struct SealedAttempt: Hashable, Sendable {
+    var nonce: [UInt8]
+    var issuedAt: Timestamp
+    var bindingHash: Digest256
+    /// `ReturnTarget.location`; validated again when opened.
+    var returnTo: String
+    /// The session the browser had, to be ended by the one that replaces it.
+    var replacing: SessionID?
+    /// The language chosen for the page that began it, when that is not simply the browser's; for words alone.
+    var language: String?
+    /// The link that Apple's answer is for, instead of a sign-in.
+    var link: LinkKey?
+    /// `ReturnTarget.location` of where a sign-in that is cancelled at Apple leads; validated again when opened.
+    var errorReturn: String?
+
+    static let nonceByteCount = 32
+    /// The longest `state` worth opening, in characters: the largest return targets and session id, sealed.
+    static let maximumStateLength = 4_416
+
+    /// Seals under the key of the hour of issue. `state` is that hour and the sealed bytes; the hour is part of the
+    /// key's derivation and of the authenticated data, so a changed one does not open.
+    func seal(with keyring: SealingKeyring) -> String {
+        let hour = UInt32(truncatingIfNeeded: Self.hour(of: issuedAt))
+        let sealed = keyring.seal(encoded(), purpose: .attempt(hour: Int64(hour)))
+        return Base64URL.encode(Self.bigEndian(hour) + sealed)
+    }
+
+    /// Opens `state`; nil when it is not ours, altered, or sealed by a key we no longer have. Says nothing of age.
+    static func open(_ state: String, with keyring: SealingKeyring) -> SealedAttempt? {
+        guard state.utf8.count <= maximumStateLength, let bytes = Base64URL.decode(state), bytes.count > 4 else {
+            return nil
+        }
+        let hour = bytes.prefix(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        guard let plaintext = try? keyring.open(Array(bytes.dropFirst(4)), purpose: .attempt(hour: hour)) else {
+            return nil
+        }
+        return SealedAttempt(decoding: plaintext)
+    }
+
+    /// The attempt's identity once used: the milliseconds it was issued at, in 48 bits, and 208 bits of SHA-256 of the whole
+    /// `state`. Those used in one moment thus stand side by side in an index, where whole digests would touch, and SQLite
+    /// write, a page each.
+    static func identifier(of state: String, issuedAt: Timestamp) -> Digest256 {
+        let digest = SHA256.hash(utf8: state).words
+        let time = min(UInt64(clamping: issuedAt.milliseconds), 1 << 48 - 1)
+        return Digest256(words: (time << 16 | digest.0 & 0xFFFF, digest.1, digest.2, digest.3))
+    }
+
+    private static func hour(of moment: Timestamp) -> Int64 {
+        max(0, moment.seconds) / 3600
+    }
+}
+
+// The plaintext: version · issuedAt (8) · nonce (32) · binding hash (32) · session id, length (1) · return target,
+// length (2) · from version 2 on the language, length (1) · from version 3 on the link, length (1) · in version 4 where a cancelled
+// sign-in leads, length (2). Integers are big-endian.
+// The lowest version that holds it all is written, so that a process of the release before opens what it can.
+extension SealedAttempt {
+    private func encoded() -> [UInt8] {
+        let version: UInt8 = errorReturn != nil ? 4 : link != nil ? 3 : language != nil ? 2 : 1
+        var bytes = [version]
+        bytes += Self.bigEndian(UInt64(bitPattern: issuedAt.milliseconds))
+        bytes += nonce
+        bytes += bindingHash.bytes
+        let session = Array((replacing?.rawValue ?? "").utf8.prefix(255))
+        bytes.append(UInt8(session.count))
+        bytes += session
+        let target = Array(returnTo.utf8.prefix(Int(UInt16.max)))
+        bytes += Self.bigEndian(UInt16(target.count))
+        bytes += target
+        if version >= 2 {
+            let tag = Array((language ?? "").utf8.prefix(35))
+            bytes.append(UInt8(tag.count))
+            bytes += tag
+        }
+        if version >= 3 {
+            let key = Array((link?.rawValue ?? "").utf8.prefix(255))
+            bytes.append(UInt8(key.count))
+            bytes += key
+        }
+        if let errorReturn {
+            let target = Array(errorReturn.utf8.prefix(Int(UInt16.max)))
+            bytes += Self.bigEndian(UInt16(target.count))
+            bytes += target
+        }
+        return bytes
+    }
+
+    private init?(decoding bytes: [UInt8]) {
+        var rest = bytes[...]
+        func take(_ count: Int) -> ArraySlice<UInt8>? {
+            guard rest.count >= count else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count)
+        }
+        guard let version = take(1)?.first, (1...4).contains(version),
+            let issuedAt = take(8), let nonce = take(Self.nonceByteCount), let binding = take(32),
+            let bindingHash = Digest256(bytes: Array(binding)),
+            let sessionLength = take(1)?.first, let session = take(Int(sessionLength)),
+            let targetLength = take(2), let target = take(targetLength.reduce(0) { $0 << 8 | Int($1) })
+        else { return nil }
+        if version >= 2 {
+            guard let length = take(1)?.first, let tag = take(Int(length)) else { return nil }
+            language = tag.isEmpty && version > 2 ? nil : String(decoding: tag, as: UTF8.self)
+        }
+        if version >= 3 {
+            guard let length = take(1)?.first, let text = take(Int(length)) else { return nil }
+            if version == 3 || !text.isEmpty {
+                guard let key = LinkKey(parsing: String(decoding: text, as: UTF8.self)) else { return nil }
+                link = key
+            }
+        }
+        if version >= 4 {
+            guard let length = take(2), let text = take(length.reduce(0) { $0 << 8 | Int($1) }) else { return nil }
+            errorReturn = String(decoding: text, as: UTF8.self)
+        }
+        guard rest.isEmpty else { return nil }
+        self.nonce = Array(nonce)
+        self.issuedAt = Timestamp(
+            milliseconds: Int64(bitPattern: issuedAt.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }))
+        self.bindingHash = bindingHash
+        self.replacing = session.isEmpty ? nil : SessionID(unchecked: String(decoding: session, as: UTF8.self))
+        self.returnTo = String(decoding: target, as: UTF8.self)
+    }
+
+    private static func bigEndian<Integer: FixedWidthInteger & UnsignedInteger>(_ value: Integer) -> [UInt8] {
+        (0..<Integer.bitWidth / 8).reversed().map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
+    }
+}

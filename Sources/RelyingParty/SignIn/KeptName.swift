@@ -1,0 +1,103 @@
+import Coding
+import Crypto
+
+/// The name of a first consent whose callback failed before it could be made safe, for the browser to keep.
+///
+/// Apple sends the name once, ever, and a callback that Apple's token does not vouch for writes nothing. So the browser
+/// that brought the name gets it back, sealed, and brings it along when the same person signs in again there. It is worth
+/// what it was worth in Apple's form: display text out of a browser, for the person that browser signs in.
+struct KeptName: Hashable, Sendable {
+    var subject: AppleSubject
+    var name: PersonName
+    var keptAt: Timestamp
+
+    /// How long it is worth keeping, in seconds: a week, for a person who comes back when the trouble is over.
+    static let lifetime: Int64 = 7 * 86_400
+    /// Characters a browser's cookie certainly has room for (RFC 6265 §6.1: 4096 bytes with name and attributes).
+    static let maximumLength = 3_800
+
+    private static let purpose = SealingPurpose.other("kept-name")
+
+    /// The text for the cookie; nil when the name is too long for one.
+    func seal(with keyring: SealingKeyring) -> String? {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("subject", subject.rawValue)
+        writer.member("given", name.given ?? "")
+        writer.member("family", name.family ?? "")
+        writer.member("keptAt", keptAt.milliseconds)
+        writer.endObject()
+        let text = Base64URL.encode(keyring.seal(writer.bytes, purpose: Self.purpose))
+        return text.utf8.count <= Self.maximumLength ? text : nil
+    }
+
+    /// nil unless this server sealed it, within its lifetime.
+    static func open(_ text: String, with keyring: SealingKeyring, at now: Timestamp) -> KeptName? {
+        guard text.utf8.count <= maximumLength, let sealed = Base64URL.decode(text),
+            let plaintext = try? keyring.open(sealed, purpose: purpose),
+            let object = (try? JSONReader.parse(plaintext))?.objectValue,
+            let subject = object["subject"]?.stringValue, let keptAt = object["keptAt"]?.int64Value
+        else { return nil }
+        func part(_ name: String) -> String? {
+            object[name]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
+        }
+        let kept = KeptName(
+            subject: AppleSubject(subject), name: PersonName(given: part("given"), family: part("family")),
+            keptAt: Timestamp(milliseconds: keptAt))
+        return now < kept.keptAt.adding(seconds: lifetime) ? kept : nil
+    }
+}
+
+extension SignIn {
+    /// Seconds the browser is asked to keep what `nameToKeep` makes.
+    package static var keptNameLifetime: Int64 { KeptName.lifetime }
+
+    /// What the browser keeps of a callback that failed with `failure`; nil when there is no name in it, when it is safe
+    /// already, or when nobody vouches for it.
+    ///
+    /// Vouching is the binding cookie's: the browser that began the attempt brought the name. That cookie ends with the
+    /// attempt; for a callback that came too late, Apple's token does it instead.
+    package func nameToKeep(of callback: ReceivedCallback, after failure: SignInFailure) async -> String? {
+        guard failure.mayLoseTheName else { return nil }
+        guard case .absent = callback.binding, callback.opened?.isStale == true else {
+            return nameToKeep(ofTurnedAway: callback)
+        }
+        guard let name = callback.name, let subject = await verifiedSubject(of: callback) else { return nil }
+        return seal(name, of: subject)
+    }
+
+    /// What the browser keeps of a callback that came too often and is not completed. Costs no look-up and no
+    /// verification.
+    package func nameToKeep(ofTurnedAway callback: ReceivedCallback) -> String? {
+        guard callback.isOfItsBrowser, let name = callback.name, let token = try? callback.form.get().identityToken,
+            let subject = provider.claimedSubject(of: token)
+        else { return nil }
+        return seal(name, of: subject)
+    }
+
+    private func seal(_ name: PersonName, of subject: AppleSubject) -> String? {
+        KeptName(subject: subject, name: name, keptAt: clock.now()).seal(with: keyring)
+    }
+
+    private func verifiedSubject(of callback: ReceivedCallback) async -> AppleSubject? {
+        guard let form = try? callback.form.get(), let opened = callback.opened, let token = form.identityToken,
+            let code = form.code
+        else { return nil }
+        let claims = try? await provider.verify(
+            identityToken: token, authorizationCode: code, nonce: Base64URL.encode(opened.attempt.nonce),
+            clientID: provider.servicesID)
+        return claims?.subject
+    }
+}
+
+extension SignInFailure {
+    /// Whether a callback can fail so before `first_consent` holds its name, and Apple may still have sent one.
+    fileprivate var mayLoseTheName: Bool {
+        switch self {
+        case .staleState, .identityToken, .clock, .keysUnavailable, .storage: true
+        case .malformedCallback, .invalidState, .wrongBrowser, .missingBinding, .replayed, .cancelled, .providerError,
+            .tokenMismatch, .providerUnavailable, .answerLost, .codeRefused, .clientRefused, .revoked:
+            false
+        }
+    }
+}

@@ -1,0 +1,78 @@
+/// Why a sign-in, a notification, a request of a proxy or one of the API was refused: stable words, the same in log lines,
+/// problem documents, the audit log and below `errors` in the pages' strings. docs/reason-codes.md explains each.
+package enum ReasonCode: String, Sendable, CaseIterable {
+    // Sign-ins.
+    case malformedCallback = "malformed_callback"
+    case invalidState = "invalid_state"
+    case staleState = "stale_state"
+    case wrongBrowser = "wrong_browser"
+    case missingBinding = "missing_binding"
+    case replayed
+    case cancelled
+    case providerError = "provider_error"
+    case identityToken = "identity_token"
+    case tokenMismatch = "token_mismatch"
+    case clock
+    case keysUnavailable = "keys_unavailable"
+    case providerUnavailable = "provider_unavailable"
+    case codeRefused = "code_refused"
+    case clientRefused = "client_refused"
+    case revoked
+    case storage
+    case userPending = "user_pending"
+    case userDisabled = "user_disabled"
+    case signUpClosed = "sign_up_closed"
+    case returnToRefused = "return_to_refused"
+
+    // Sign-ins of apps, where they differ.
+    case invalidNonce = "invalid_nonce"
+    case nonceExpired = "nonce_expired"
+    case nonceUsed = "nonce_used"
+    case nativeNotConfigured = "native_not_configured"
+
+    // Notifications.
+    case notificationRefused = "notification_refused"
+
+    // What a proxy asks.
+    case notAllowed = "not_allowed"
+    case originalRequest = "original_request"
+    case assertionNotConfigured = "assertion_not_configured"
+
+    // The API, and requests of any kind.
+    case signedOut = "signed_out"
+    case apiKeyRequired = "api_key_required"
+    case invalidToken = "invalid_token"
+    case apiKeyExpired = "api_key_expired"
+    case insufficientScope = "insufficient_scope"
+    case invalidRequest = "invalid_request"
+    case userNotFound = "user_not_found"
+    case sessionNotFound = "session_not_found"
+    case webhookNotFound = "webhook_not_found"
+    case externalIDTaken = "external_id_taken"
+    case preconditionFailed = "precondition_failed"
+    case cursorExpired = "cursor_expired"
+    case freshSignInRequired = "fresh_sign_in_required"
+    case unavailable
+    case notFound = "not_found"
+    case methodNotAllowed = "method_not_allowed"
+    case badRequest = "bad_request"
+    case crossSite = "cross_site"
+    case contentTooLarge = "content_too_large"
+    case unsupportedMediaType = "unsupported_media_type"
+    case tooManyRequests = "too_many_requests"
+
+    // Links and upgrades. The three with hyphens are named by Apple's extension's guide of ours.
+    case linkUnknown = "link_unknown"
+    case linkExpired = "link_expired"
+    case linkEnded = "link_ended"
+    case linkCompleted = "link_completed"
+    case codeInvalid = "code_invalid"
+    case secondFactorRequired = "second_factor_required"
+    case upgradeEnded = "upgrade_ended"
+    case identityLinkedElsewhere = "identity-linked-elsewhere"
+    case accountAlreadyLinked = "account-already-linked"
+    case conversionFailed = "conversion-failed"
+    case verifierUnavailable = "verifier_unavailable"
+    case upgradesNotConfigured = "upgrades_not_configured"
+    case tokenRequired = "token_required"
+}

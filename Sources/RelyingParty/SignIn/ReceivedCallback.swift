@@ -1,0 +1,79 @@
+import Crypto
+
+/// One post to the callback, from the gate to the answer: the form is parsed once, and its state opened once. Only
+/// `SignIn.receive` makes one.
+package struct ReceivedCallback: Sendable {
+    let form: Result<CallbackForm, SignInFailure>
+    /// nil when the state is not ours.
+    let opened: OpenedState?
+    /// What the cookies of the browser that brought it say.
+    package let binding: BindingCookie
+
+    /// Where the sign-in leads; nil when the state is not ours.
+    package var returnTo: ReturnTarget? { opened?.returnTo }
+    /// Where it leads when it is cancelled.
+    package var errorReturn: ReturnTarget? { opened?.errorReturn }
+    /// The language chosen where the attempt began; nil when none was, or the state is not ours. For the words of a page:
+    /// nothing else about the callback has been checked.
+    package var language: String? { opened?.attempt.language }
+    /// The link that Apple's answer is for, instead of a sign-in.
+    package var link: LinkKey? { opened?.attempt.link }
+
+    /// What Apple calls the person; nil when it is not in the form.
+    var name: PersonName? {
+        guard let name = try? form.get().name, !name.isEmpty else { return nil }
+        return name
+    }
+
+    /// Whether this browser began the attempt.
+    var isOfItsBrowser: Bool {
+        guard case .value(let value) = binding, let opened else { return false }
+        return constantTimeEquals(value.hash.bytes, opened.attempt.bindingHash.bytes)
+    }
+
+    /// The form and its state.
+    /// - Parameter sameOrigin: only a post with the re-post flag needs it.
+    func checked(sameOrigin: Bool) throws(SignInFailure) -> (CallbackForm, OpenedState) {
+        let form = try form.get()
+        guard !form.isRepost || sameOrigin else {
+            throw .malformedCallback("the flag of our own pages came from another origin")
+        }
+        guard let opened else { throw .invalidState }
+        return (form, opened)
+    }
+}
+
+/// The state of a callback, opened: authentic, its age known, its return target validated again.
+struct OpenedState: Sendable {
+    var id: Digest256
+    var attempt: SealedAttempt
+    var isStale: Bool
+    var returnTo: ReturnTarget
+    /// Where it leads when it is cancelled.
+    var errorReturn: ReturnTarget?
+}
+
+extension SignIn {
+    /// Reads one post to the callback. Costs no look-up and no verification.
+    /// - Parameters:
+    ///   - body: the form as it came, bounded by the caller.
+    ///   - binding: what the browser's cookies say.
+    package func receive(_ body: [UInt8], binding: BindingCookie) -> ReceivedCallback {
+        do throws(SignInFailure) {
+            let form = try provider.parseCallback(body)
+            return ReceivedCallback(form: .success(form), opened: open(form.state), binding: binding)
+        } catch {
+            return ReceivedCallback(form: .failure(error), opened: nil, binding: binding)
+        }
+    }
+
+    private func open(_ state: String?) -> OpenedState? {
+        guard let state, let attempt = SealedAttempt.open(state, with: keyring) else { return nil }
+        let targets = configuration.returnTargets
+        return OpenedState(
+            id: SealedAttempt.identifier(of: state, issuedAt: attempt.issuedAt), attempt: attempt,
+            isStale: isStale(issuedAt: attempt.issuedAt),
+            returnTo: targets.validate(attempt.returnTo) ?? targets.defaultTarget,
+            errorReturn: attempt.errorReturn.flatMap { targets.validate(errorReturn: $0) })
+    }
+}

@@ -1,0 +1,37 @@
+import Logging
+
+// One line per callback, with a reason code. Never a token, a code, a name or an address.
+extension SignIn {
+    func log(_ outcome: SignInOutcome) {
+        switch outcome {
+        case .signedIn(_, let session, _):
+            logger.info("signed in", metadata: ["user": "\(session.user)", "session": "\(session.id)"])
+        case .alreadySignedIn:
+            logger.info("callback replayed in its own browser")
+        case .repost:
+            logger.info("callback without the binding cookie, posted once more")
+        case .pending(let user):
+            refused(.userPending, user)
+        case .disabled(let user):
+            refused(.userDisabled, user)
+        case .closed:
+            refused(.signUpClosed, nil)
+        case .cancelled:
+            refused(.cancelled, nil)
+        case .linkAuthorized:
+            // Written where it happened: apps authorize links too.
+            break
+        case .asksExisting(let person):
+            logger.info("asked for an existing account", metadata: ["waiting": "\(person.id)"])
+        case .failed, .linkFailed:
+            // Whoever answers the visitor writes this line: it carries the error ID of their page.
+            break
+        }
+    }
+
+    private func refused(_ reason: ReasonCode, _ user: UserID?) {
+        var metadata: Logger.Metadata = ["reason": "\(reason.rawValue)"]
+        if let user { metadata["user"] = "\(user)" }
+        logger.info("sign-in refused", metadata: metadata)
+    }
+}

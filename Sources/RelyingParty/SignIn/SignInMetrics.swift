@@ -1,0 +1,165 @@
+import Instruments
+
+/// Where a sign-in came from.
+package enum SignInFlow: String, Sendable, CaseIterable {
+    /// A post to the callback.
+    case web
+    /// An app's request.
+    case native
+}
+
+/// How a sign-in ended, as it is counted.
+package enum SignInEnd: Hashable, Sendable, CaseIterable {
+    case signedIn
+    /// A late replay whose session lives.
+    case alreadySignedIn
+    /// The page that posts the form once more: another post follows.
+    case reposted
+    /// Asked for an existing account.
+    case asksExisting
+    case linkAuthorized
+    case linkFailed
+    case pending, disabled, closed
+    /// An app's code that was used up by the same request before.
+    case refusedBefore
+    case failed(ReasonCode)
+
+    package static var allCases: [SignInEnd] {
+        [
+            .signedIn, .alreadySignedIn, .reposted, .asksExisting, .linkAuthorized, .linkFailed, .pending, .disabled,
+            .closed, .refusedBefore,
+        ] + SignInFailure.reasonCodes.map { .failed($0) }
+    }
+
+    /// The value of the label `outcome`.
+    package var outcome: String {
+        switch self {
+        case .signedIn: "signed_in"
+        case .alreadySignedIn: "already_signed_in"
+        case .reposted: "reposted"
+        case .asksExisting: "asked_existing"
+        case .linkAuthorized: "link_authorized"
+        case .linkFailed: "link_failed"
+        case .pending, .disabled, .closed, .refusedBefore: "refused"
+        case .failed: "failed"
+        }
+    }
+
+    /// The value of the label `reason`: the code of the log line; empty where there is nothing to give a reason for.
+    package var reason: String {
+        switch self {
+        case .pending: "user_pending"
+        case .disabled: "user_disabled"
+        case .closed: "sign_up_closed"
+        case .refusedBefore: "refused_before"
+        case .failed(let reason): reason.rawValue
+        case .signedIn, .alreadySignedIn, .reposted, .asksExisting, .linkAuthorized, .linkFailed: ""
+        }
+    }
+
+    init(_ outcome: SignInOutcome) {
+        self =
+            switch outcome {
+            case .signedIn: .signedIn
+            case .alreadySignedIn: .alreadySignedIn
+            case .repost: .reposted
+            case .pending: .pending
+            case .disabled: .disabled
+            case .closed: .closed
+            case .failed(let failure, _), .linkFailed(.signIn(let failure), _, _): .failed(failure.reasonCode)
+            case .cancelled: .failed(.cancelled)
+            case .linkFailed: .linkFailed
+            case .linkAuthorized: .linkAuthorized
+            case .asksExisting: .asksExisting
+            }
+    }
+
+    init(_ outcome: NativeSignInOutcome) {
+        self =
+            switch outcome {
+            case .signedIn: .signedIn
+            case .pending: .pending
+            case .disabled: .disabled
+            case .closed: .closed
+            case .refusedBefore: .refusedBefore
+            case .failed(let failure): .failed(failure.reasonCode)
+            }
+    }
+}
+
+/// Posts of Apple's notifications, as they are counted.
+package final class NotificationMetrics: Sendable {
+    /// The value of the label `type`: Apple's words, both spellings of a deletion in one.
+    package enum Kind: String, Sendable, CaseIterable {
+        case emailDisabled = "email-disabled"
+        case emailEnabled = "email-enabled"
+        case consentRevoked = "consent-revoked"
+        case accountDeleted = "account-deleted"
+        /// Verified, of a type that is not known here.
+        case other
+        /// Not verified, so that nothing it says counts.
+        case unverified
+
+        init(_ kind: AppleNotification.Kind) {
+            self =
+                switch kind {
+                case .emailDisabled: .emailDisabled
+                case .emailEnabled: .emailEnabled
+                case .consentRevoked: .consentRevoked
+                case .accountDeleted: .accountDeleted
+                case .unknown: .other
+                }
+        }
+    }
+
+    /// The value of the label `outcome`.
+    package enum End: String, Sendable, CaseIterable {
+        case applied, duplicate, stale
+        case unknownSubject = "unknown_subject"
+        case unknownType = "unknown_type"
+        /// Not Apple's, or not for this site: 400.
+        case refused
+        /// Signed by Apple for an app that is not in `apple.bundleIDs`: 400.
+        case otherAudience = "other_audience"
+        case keysUnavailable = "keys_unavailable"
+        /// The durable write failed: 503.
+        case storage
+
+        init(_ outcome: NotificationOutcome) {
+            self =
+                switch outcome {
+                case .applied: .applied
+                case .duplicate: .duplicate
+                case .stale: .stale
+                case .unknownSubject: .unknownSubject
+                case .unknownType: .unknownType
+                }
+        }
+
+        init(_ failure: NotificationFailure) {
+            self =
+                switch failure {
+                case .refused: .refused
+                case .otherAudience: .otherAudience
+                case .keysUnavailable: .keysUnavailable
+                case .storage: .storage
+                }
+        }
+
+        /// Whether a post of this kind can end so.
+        package func isPossible(_ kind: Kind) -> Bool {
+            switch self {
+            case .refused, .otherAudience, .keysUnavailable: kind == .unverified
+            case .applied, .duplicate, .stale, .unknownSubject, .unknownType, .storage: kind != .unverified
+            }
+        }
+    }
+
+    private let counts = CounterGrid<Kind, End>()
+
+    package init() {}
+
+    func count(_ kind: Kind, _ end: End) { counts.increment(kind, end) }
+
+    package func count(of kind: Kind, _ end: End) -> Int { counts[kind, end] }
+}

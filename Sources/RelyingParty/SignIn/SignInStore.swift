@@ -1,0 +1,133 @@
+package import Coding
+package import Crypto
+
+/// What sign-ins need of the store. As everywhere: each method is one transaction, durable when it returns; every failure
+/// is a `StoreError`, and after one nothing was written.
+package protocol SignInStore: Sendable {
+    /// Remembers the name given at first consent before Apple is asked; an existing row's name is replaced, its
+    /// age begins again. Rows expire after 30 days.
+    func saveFirstConsent(
+        team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
+    ) async throws(StoreError)
+
+    /// The one transaction of a sign-in: marks the attempt used, creates or updates the user, takes the name from
+    /// `first_consent` into an empty place, stores the sealed refresh token, ends the session it replaces, creates
+    /// the new one and writes the events. Applies `SignUpPolicy` to people not seen before.
+    func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult
+
+    /// The used attempt, for replays: nil when never used. `sessionIsLive` tells whether its session still lives.
+    func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt?
+
+    // MARK: One code, sent once
+
+    /// Takes the claim unless somebody has it, and with it, in the same transaction, makes the name safe.
+    func beginExchange(
+        _ claim: ExchangeClaim, consent: FirstConsent?
+    ) async throws(StoreError) -> ExchangeClaimResult
+    /// The exchange failed. With `isSpent` the claim stays and says that the code is gone; else Apple did not redeem
+    /// it, and the next request may try.
+    func settleExchange(_ attempt: Digest256, isSpent: Bool) async throws(StoreError)
+    /// Stores a refresh token with the identity it belongs to, in place of an older one by Apple's clock. Nothing when
+    /// the identity is gone.
+    func keepCredential(_ credential: FreshCredential) async throws(StoreError)
+}
+
+/// `access.signUp`.
+package enum SignUpPolicy: String, Sendable, CaseIterable {
+    case open, approval, closed
+}
+
+/// Everything the completing transaction needs, verified and sealed beforehand.
+package struct SignInRecord: Sendable {
+    package var attempt: Digest256
+    package var bindingHash: Digest256
+    /// When the attempt began, by our clock: what Apple told us before it cannot be about this sign-in.
+    package var attemptIssuedAt: Timestamp
+    /// When the attempt's row may go: the attempt's end plus the time replays are told apart.
+    package var attemptExpiresAt: Timestamp
+    package var team: TeamID
+    package var claims: IdentityClaims
+    package var sealedRefreshToken: [UInt8]?
+    /// When Apple is asked for the first time whether the token still stands.
+    package var firstCheckAt: Timestamp
+    package var policy: SignUpPolicy
+    package var newUser: UserID
+    package var session: NewSession
+    package var replacing: SessionID?
+    package var now: Timestamp
+
+    package init(
+        attempt: Digest256, bindingHash: Digest256, attemptIssuedAt: Timestamp, attemptExpiresAt: Timestamp,
+        team: TeamID, claims: IdentityClaims,
+        sealedRefreshToken: [UInt8]?, policy: SignUpPolicy, newUser: UserID, session: NewSession,
+        replacing: SessionID?, now: Timestamp, firstCheckAt: Timestamp? = nil
+    ) {
+        self.attempt = attempt
+        self.bindingHash = bindingHash
+        self.attemptIssuedAt = attemptIssuedAt
+        self.attemptExpiresAt = attemptExpiresAt
+        self.team = team
+        self.claims = claims
+        self.sealedRefreshToken = sealedRefreshToken
+        self.firstCheckAt = firstCheckAt ?? now.adding(seconds: CheckSchedule.interval)
+        self.policy = policy
+        self.newUser = newUser
+        self.session = session
+        self.replacing = replacing
+        self.now = now
+    }
+}
+
+/// A session about to be stored; its user is decided inside the transaction.
+package struct NewSession: Sendable {
+    package var id: SessionID
+    package var tokenHash: Digest256
+    package var kind: SessionKind
+    package var device: Device
+    package var expiresAt: Timestamp
+
+    package init(id: SessionID, tokenHash: Digest256, kind: SessionKind, device: Device, expiresAt: Timestamp) {
+        self.id = id
+        self.tokenHash = tokenHash
+        self.kind = kind
+        self.device = device
+        self.expiresAt = expiresAt
+    }
+}
+
+/// What the completing transaction decided.
+package enum SignInResult: Hashable, Sendable {
+    case signedIn(user: User, session: Session, isNewUser: Bool)
+    /// The attempt had been used before; nothing was written.
+    case alreadyUsed(UsedAttempt)
+    /// The user waits for approval (created if new); the attempt is used, no session was made.
+    case pending(UserID)
+    case disabled(UserID)
+    /// Sign-up is closed and this person is not known; the attempt is used, nobody was created.
+    case closed
+    /// Since the attempt began, Apple has told us that the person withdrew consent, or is gone, at or after the `iat` of
+    /// this very sign-in; the attempt is used, the name it brought forgotten, nothing else was written.
+    case revoked
+}
+
+/// Why a sign-in that Apple vouches for made no session, as it is kept with the attempt.
+package enum SignInRefusal: String, Sendable, CaseIterable {
+    case pending, disabled, closed, revoked
+}
+
+package struct UsedAttempt: Hashable, Sendable {
+    package var bindingHash: Digest256
+    package var session: SessionID?
+    package var sessionIsLive: Bool
+    /// Nil when there was a session, and for attempts of before this was kept.
+    package var refusal: SignInRefusal?
+
+    package init(
+        bindingHash: Digest256, session: SessionID?, sessionIsLive: Bool, refusal: SignInRefusal? = nil
+    ) {
+        self.bindingHash = bindingHash
+        self.session = session
+        self.sessionIsLive = sessionIsLive
+        self.refusal = refusal
+    }
+}

@@ -1,0 +1,126 @@
+package import Coding
+
+/// Everything kept about one person, read in one snapshot: what they may download, and what the operator exports.
+/// Never a token, sealed or not.
+package struct AccountRecord: Hashable, Sendable {
+    /// The person's key at Apple, and what each client may do with it.
+    package struct Identity: Hashable, Sendable {
+        package var team: TeamID
+        package var subject: AppleSubject
+        package var transferSubject: String?
+        package var credential: CredentialStatus
+        /// `iat` of the latest sign-in, Apple's clock.
+        package var lastSignInAt: Timestamp
+        package var createdAt: Timestamp
+        package var credentials: [Credential]
+        /// Whether another identity of the person stands for it since a transfer to another team.
+        package var hasMoved: Bool
+        /// A name given at a consent whose sign-in was never finished.
+        package var unfinishedName: PersonName?
+        /// When that was; nil without one.
+        package var unfinishedSince: Timestamp?
+
+        package init(
+            team: TeamID, subject: AppleSubject, transferSubject: String? = nil,
+            credential: CredentialStatus, lastSignInAt: Timestamp, createdAt: Timestamp,
+            credentials: [Credential] = [], hasMoved: Bool = false, unfinishedName: PersonName? = nil,
+            unfinishedSince: Timestamp? = nil
+        ) {
+            self.team = team
+            self.subject = subject
+            self.transferSubject = transferSubject
+            self.credential = credential
+            self.lastSignInAt = lastSignInAt
+            self.createdAt = createdAt
+            self.credentials = credentials
+            self.hasMoved = hasMoved
+            self.unfinishedName = unfinishedName
+            self.unfinishedSince = unfinishedSince
+        }
+    }
+
+    /// A refresh token of Apple's, without the token.
+    package struct Credential: Hashable, Sendable {
+        package var clientID: ClientID
+        /// `authorized` or `revoked`.
+        package var state: String
+        /// Why it is revoked.
+        package var cause: String?
+        /// `iat` of the sign-in that brought it, Apple's clock.
+        package var issuedAt: Timestamp
+        package var holdsToken: Bool
+
+        package init(clientID: ClientID, state: String, cause: String?, issuedAt: Timestamp, holdsToken: Bool) {
+            self.clientID = clientID
+            self.state = state
+            self.cause = cause
+            self.issuedAt = issuedAt
+            self.holdsToken = holdsToken
+        }
+    }
+
+    /// That Apple told something about the person; never what.
+    package struct Notification: Hashable, Sendable {
+        package var type: String
+        /// The app or site it was about; nil where that is not kept.
+        package var clientID: ClientID?
+        /// Apple's clock.
+        package var eventTime: Timestamp
+        package var receivedAt: Timestamp
+        package var outcome: String
+
+        package init(
+            type: String, clientID: ClientID? = nil, eventTime: Timestamp, receivedAt: Timestamp, outcome: String
+        ) {
+            self.type = type
+            self.clientID = clientID
+            self.eventTime = eventTime
+            self.receivedAt = receivedAt
+            self.outcome = outcome
+        }
+    }
+
+    /// The most notifications, and the most events, one record holds: the newest of them.
+    package static let limit = 10_000
+
+    package var user: User
+    /// When anything of the user last changed; nil where that is not kept.
+    package var updatedAt: Timestamp?
+    /// Apple's last word on whether mail is forwarded, Apple's clock; nil before there was one.
+    package var emailForwardingChangedAt: Timestamp?
+    package var identities: [Identity]
+    /// Live ones, newest first.
+    package var sessions: [Session]
+    /// In the order they were received.
+    package var notifications: [Notification]
+    /// In the order they were committed.
+    package var events: [JournalEntry]
+    /// False when there are more notifications or events than `limit`.
+    package var isComplete: Bool
+
+    package init(
+        user: User, updatedAt: Timestamp? = nil, emailForwardingChangedAt: Timestamp? = nil, identities: [Identity],
+        sessions: [Session], notifications: [Notification], events: [JournalEntry], isComplete: Bool = true
+    ) {
+        self.user = user
+        self.updatedAt = updatedAt
+        self.emailForwardingChangedAt = emailForwardingChangedAt
+        self.identities = identities
+        self.sessions = sessions
+        self.notifications = notifications
+        self.events = events
+        self.isComplete = isComplete
+    }
+}
+
+extension [AccountRecord.Identity] {
+    /// What is said of the person who has these, as `User.credential` says it; nil without any.
+    package var credential: CredentialStatus? {
+        let present = filter { !$0.hasMoved }
+        let counted: [CredentialStatus] = (present.isEmpty ? self : present).map { $0.credential }
+        return counted.first.map { .ofPerson($0, [CredentialStatus](counted.dropFirst())) }
+    }
+
+    /// Whether a deletion can be told to Apple: a refresh token is there to be revoked.
+    package var holdToken: Bool { contains { $0.credentials.contains(where: \.holdsToken) } }
+}

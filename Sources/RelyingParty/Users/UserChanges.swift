@@ -1,0 +1,128 @@
+package import Coding
+
+/// When Apple spoke last of what it may say otherwise later, by its own clock: `iat` of an identity token, whole seconds
+/// that are taken at their beginning, or the time of an event. What is older changes nothing; of two tokens of one second
+/// the one that comes later counts. Nil: Apple has said nothing.
+package struct LastTold: Hashable, Sendable {
+    /// Of the address, whether it is verified and whether it is private.
+    package var email: Timestamp?
+    /// Of forwarding: events alone.
+    package var forwarding: Timestamp?
+    package var realUserStatus: Timestamp?
+
+    package init(email: Timestamp? = nil, forwarding: Timestamp? = nil, realUserStatus: Timestamp? = nil) {
+        self.email = email
+        self.forwarding = forwarding
+        self.realUserStatus = realUserStatus
+    }
+
+    /// By a person's first sign-in.
+    package init(_ claims: IdentityClaims) {
+        if claims.email != nil { email = claims.issuedAt }
+        if claims.realUserStatus != nil { realUserStatus = claims.issuedAt }
+    }
+}
+
+// What a completed sign-in changes about a person: the same rules for every store.
+extension User {
+    /// A person seen for the first time.
+    package init(
+        id: UserID, state: State, claims: IdentityClaims, firstConsent: PersonName?, createdAt: Timestamp
+    ) {
+        self.init(
+            id: id, state: state, name: firstConsent ?? PersonName(), email: claims.email,
+            realUserStatus: claims.realUserStatus, appleSubject: claims.subject,
+            credential: CredentialStatus(state: .authorized, changedAt: claims.issuedAt, cause: .signIn),
+            createdAt: createdAt)
+    }
+
+    /// Takes over what a verified token says, as far as Apple has said nothing newer, and the name from first consent.
+    /// - Parameter told: when Apple spoke last; afterwards this token included.
+    /// - Returns: the names of the changed fields, as the API calls them; empty when nothing changed.
+    package mutating func absorb(
+        _ claims: IdentityClaims, firstConsent: PersonName?, told: inout LastTold
+    ) -> [String] {
+        let before = self
+        func isNewest(_ last: Timestamp?) -> Bool { last.map { $0 <= claims.issuedAt } ?? true }
+        if let email = claims.email, isNewest(told.email) {
+            // Apple's word on forwarding was about the address it named.
+            if let old = self.email, old.address != email.address, isNewest(told.forwarding) { emailForwarding = nil }
+            self.email = email
+            told.email = claims.issuedAt
+        }
+        if let status = claims.realUserStatus, isNewest(told.realUserStatus) {
+            realUserStatus = status
+            told.realUserStatus = claims.issuedAt
+        }
+        if let firstConsent { name.fill(from: firstConsent) }
+        let event = CredentialEvent.signIn(issuedAt: claims.issuedAt)
+        // No sign-in takes an identity away.
+        identityCredential =
+            CredentialStatus.transition(from: identityCredential, on: event, lastSignIn: claims.issuedAt)
+            ?? identityCredential
+        return before.changedFields(comparedWith: self)
+    }
+
+    /// The fields in which two versions of a user differ, as the API calls them.
+    package func changedFields(comparedWith other: User) -> [String] {
+        var fields: [String] = []
+        if state != other.state { fields.append("state") }
+        // By bytes: to an application two spellings of one text are two ids.
+        if externalID.map({ Array($0.utf8) }) != other.externalID.map({ Array($0.utf8) }) {
+            fields.append("externalID")
+        }
+        if groups.map({ Array($0.utf8) }) != other.groups.map({ Array($0.utf8) }) { fields.append("groups") }
+        if name != other.name { fields.append("name") }
+        if email?.address != other.email?.address { fields.append("email") }
+        if email?.isVerified != other.email?.isVerified { fields.append("emailVerified") }
+        if email?.isPrivate != other.email?.isPrivate { fields.append("isPrivateEmail") }
+        if emailForwarding != other.emailForwarding { fields.append("emailForwarding") }
+        if realUserStatus != other.realUserStatus { fields.append("realUserStatus") }
+        if appleSubject.rawValue.isExactly(other.appleSubject.rawValue) == false { fields.append("appleSubject") }
+        if credential.state != other.credential.state { fields.append("credentialState") }
+        return fields
+    }
+}
+
+extension PersonName {
+    /// Fills empty places only, and never mixes two names: one half is taken only beside an equal other half.
+    package mutating func fill(from other: PersonName) {
+        if isEmpty {
+            self = other
+        } else if given == nil, family == other.family {
+            given = other.given
+        } else if family == nil, given == other.given {
+            family = other.family
+        }
+    }
+}
+
+// What a transfer to another team changes about a person.
+extension User {
+    /// The relay gives the same person another address for another team. An address of their own stays.
+    package mutating func takeRelayAddress(_ address: EmailAddress?) {
+        guard let address, address.isPrivate, email?.isPrivate ?? true else { return }
+        // Apple's word on forwarding was about the address it named.
+        if let old = email, old.address != address.address { emailForwarding = nil }
+        email = address
+    }
+
+    /// Takes over what a second account of the same person knows and this one does not, and the newer address. The state
+    /// stays.
+    /// - Parameters:
+    ///   - told: when Apple spoke last of this account; afterwards of both.
+    ///   - secondTold: the same of the second.
+    package mutating func absorb(_ second: User, told: inout LastTold, _ secondTold: LastTold) {
+        if externalID == nil { externalID = second.externalID }
+        let more = second.groups.filter { group in !groups.contains { Array($0.utf8) == Array(group.utf8) } }
+        groups += more.prefix(max(0, UserLimits.groups - groups.count))
+        name.fill(from: second.name)
+        let isNewer = (secondTold.email?.milliseconds ?? .min) >= (told.email?.milliseconds ?? .min)
+        if let address = second.email, email == nil || isNewer {
+            email = address
+            emailForwarding = second.emailForwarding
+            told.forwarding = secondTold.forwarding
+        }
+        realUserStatus = realUserStatus ?? second.realUserStatus
+    }
+}

@@ -1,0 +1,19 @@
+/// A connection that is kept for later, and whether its peer has said anything meanwhile.
+extension SocketStream {
+    /// Whether nothing has come since the last read: neither a byte of content nor the end, nor the beginning of a record
+    /// whose kind is not known yet. TLS may have sent session tickets, which are no content. For a connection on which
+    /// nothing is due; what was there is gone.
+    package func isQuiet() -> Bool {
+        loop.assertOnLoop()
+        guard !isClosed, !sawHangUp else { return false }
+        // Epoll may not have been asked since the bytes came.
+        isReadable = true
+        var byte: [UInt8] = [0]
+        do throws(StreamError) {
+            guard try tryReading(into: &byte, at: 0) == nil else { return false }
+        } catch {
+            return false
+        }
+        return tls.map { $0.isAtRest && !$0.awaitsOutput } ?? true
+    }
+}

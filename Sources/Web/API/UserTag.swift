@@ -1,0 +1,28 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// The strong validator of a user's representation (RFC 9110 §8.8.1): of its very bytes, so that whatever the API shows of
+/// a user changes it, and nothing else does.
+struct UserTag: Sendable {
+    let value: EntityTag
+
+    /// - Parameter document: of `UserDocument`.
+    init(_ document: [UInt8]) {
+        value = EntityTag(digest: SHA256.hash(document).bytes)
+    }
+
+    var field: HTTPFields { [.eTag: value.fieldValue] }
+
+    /// What the request says the user must still be, for the transaction that changes them; nil when it says nothing.
+    static func condition(of request: ServerRequest) -> UserCondition? {
+        let (method, fields) = (request.head.method, request.fields)
+        guard fields.contains(.ifMatch) || fields.contains(.ifNoneMatch) else { return nil }
+        return { user in
+            let tag = UserTag(UserDocument.encode(user)).value
+            return ConditionalRequest.evaluate(method: method, fields: fields, eTag: tag) == .proceed
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// `/api/v1/webhooks`: what becomes of events on their way to applications, and a way to send them again.
+struct WebhooksAPI: Sendable {
+    let responses: WebResponses
+    /// Nil where nothing looks after webhooks: then there are none.
+    let endpoints: WebhookEndpoints?
+    let audit: (any AuditLog)?
+    let clock: any WallClock
+
+    /// Seconds after which a test that was refused beside another may be sent.
+    private static let pause = 15
+    /// Bytes of an address; those of the configuration are far shorter.
+    private static let longestURL = 2_048
+
+    func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let now = clock.now()
+        let found = try await WebFailure.mapping(await endpoints?.directory.webhookEndpoints() ?? [])
+        return responses.list(found, next: nil) { endpoint, writer in
+            WebhookDocument.write(endpoint, kinds: endpoints?.target(endpoint.url)?.kinds, at: now, to: &writer)
+        }
+    }
+
+    func deadLetters(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
+        let query = try APIQuery(request, names: ["limit", "after", "cursor"])
+        let limit = try query.limit()
+        var place: DeadWebhookPlace?
+        if let text = try query.cursor() {
+            place = PageCursor.deadWebhook(text)
+            if place == nil { throw .invalidRequest("after is not a cursor of this list") }
+        }
+        // One more than asked for tells whether there is another page.
+        let found = try await WebFailure.mapping(
+            await endpoints?.directory.deadWebhooks(after: place, limit: limit + 1) ?? [])
+        let page = found.prefix(limit)
+        return responses.list(
+            page, next: found.count > limit ? page.last.map { PageCursor.encode($0.place) } : nil
+        ) { WebhookDocument.write($0, to: &$1) }
+    }
+
+    /// Begins anew what the content names: `event`, `endpoint` or `allDead`.
+    func retry(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let object = try NativeBody.object(request, maximum: APILimits.body)
+        try NativeBody.require(object, toHoldOnly: ["event", "endpoint", "allDead"], "")
+        guard object.members.count == 1 else {
+            throw .invalidRequest("the content names one of event, endpoint, allDead")
+        }
+        let retry: WebhookRetry
+        if object["allDead"] != nil {
+            guard object["allDead"] == true else { throw .invalidRequest("allDead is not true") }
+            retry = .allDead
+        } else if object["event"] != nil {
+            let text = try NativeBody.needed("event", in: object, maximumSize: APILimits.body)
+            guard let id = EventID(parsing: text) else { throw .invalidRequest("event is not the id of an event") }
+            retry = .event(id)
+        } else {
+            retry = .endpoint(url: try endpoint(in: object))
+        }
+        let count = try await WebFailure.mapping(await endpoints?.directory.retryWebhooks(retry, at: clock.now()) ?? 0)
+        // Nobody waits for it, and it was not given up.
+        if case .event = retry, count == 0 { throw .webhookNotFound }
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("retried", Int64(count))
+        writer.endObject()
+        return responses.json(writer.bytes)
+    }
+
+    /// Sends one event to one endpoint and answers what came of it.
+    func test(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let object = try NativeBody.object(request, maximum: APILimits.body)
+        try NativeBody.require(object, toHoldOnly: ["endpoint"], "")
+        let url = try endpoint(in: object)
+        guard let endpoints else { throw .webhookNotFound }
+        let result: WebhookTestResult
+        do throws(WebhookEndpoints.TestFailure) {
+            result = try await endpoints.test(url)
+        } catch {
+            switch error {
+            case .unknown: throw .webhookNotFound
+            case .busy: throw .tooManyRequests(retryAfter: Self.pause)
+            }
+        }
+        try await WebFailure.mapping(
+            await audit?.note(.webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: clock.now()))
+        var writer = JSONWriter()
+        WebhookDocument.write(result, to: url, to: &writer)
+        return responses.json(writer.bytes)
+    }
+
+    /// One that this server sends to.
+    private func endpoint(in object: JSONObject) throws(WebFailure) -> String {
+        let url = try NativeBody.needed("endpoint", in: object, maximumSize: Self.longestURL)
+        guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw .invalidRequest("endpoint is not an address")
+        }
+        guard let target = endpoints?.target(url) else { throw .webhookNotFound }
+        return target.url
+    }
+}
+
+extension WebResponses {
+    /// A list of the API: `items`, and `next` for the page behind it.
+    fileprivate func list<Items: Collection>(
+        _ items: Items, next: String?, write: (Items.Element, inout JSONWriter) -> Void
+    ) -> ServerResponse {
+        var writer = JSONWriter(reserving: 512 * (items.count + 1))
+        writer.beginObject()
+        writer.name("items")
+        writer.beginArray()
+        for item in items { write(item, &writer) }
+        writer.endArray()
+        writer.member("next", next)
+        writer.endObject()
+        return json(writer.bytes)
+    }
+}

@@ -1,0 +1,80 @@
+package import Coding
+package import RelyingParty
+
+extension WebhookEndpoint {
+    package enum State: String, Sendable, CaseIterable {
+        case ok, failing, paused, stopped
+    }
+
+    /// One word for the whole.
+    package func state(at now: Timestamp) -> State {
+        if stoppedAt != nil { return .stopped }
+        if let pausedUntil, now < pausedUntil { return .paused }
+        return failingSince == nil ? .ok : .failing
+    }
+}
+
+/// The queue of webhooks as JSON: for the API and for commands.
+package enum WebhookDocument {
+    /// - Parameter kinds: what is sent there; nil when the configuration does not name the endpoint any more.
+    package static func write(
+        _ endpoint: WebhookEndpoint, kinds: Set<JournalEntry.Kind>?, at now: Timestamp, to writer: inout JSONWriter
+    ) {
+        writer.beginObject()
+        writer.member("url", WebhookEndpoint.name(of: endpoint.url))
+        writer.member("state", endpoint.state(at: now).rawValue)
+        writer.name("events")
+        writer.beginArray()
+        for kind in JournalEntry.Kind.allCases where kinds?.contains(kind) == true { writer.write(kind.rawValue) }
+        writer.endArray()
+        writer.member("addedAt", endpoint.addedAt)
+        writer.member("waiting", Int64(endpoint.backlog))
+        writer.member("oldest", endpoint.oldest)
+        writer.member("deadLetters", Int64(endpoint.deadLetters))
+        writer.member("lastSuccessAt", endpoint.lastSuccessAt)
+        writer.member("lastFailureAt", endpoint.lastFailureAt)
+        writer.member("lastFailure", endpoint.lastFailure)
+        writer.member("failingSince", endpoint.failingSince)
+        writer.member("pausedUntil", endpoint.pausedUntil)
+        writer.member("stoppedAt", endpoint.stoppedAt)
+        writer.endObject()
+    }
+
+    package static func write(_ letter: DeadWebhook, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("url", WebhookEndpoint.name(of: letter.url))
+        writer.member("id", letter.entry.id.rawValue)
+        writer.member("type", letter.entry.kind.rawValue)
+        writer.member("time", letter.entry.time)
+        writer.member("user", letter.entry.user.rawValue)
+        writer.member("attempts", Int64(letter.attempts))
+        writer.member("failure", letter.failure)
+        writer.member("diedAt", letter.diedAt)
+        writer.endObject()
+    }
+
+    /// What came of a test event: `delivered`, the answer's `status` if there was one, and else why not.
+    package static func write(_ result: WebhookTestResult, to url: String, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("url", WebhookEndpoint.name(of: url))
+        writer.member("id", result.id.rawValue)
+        writer.name("delivered")
+        writer.write(result.verdict == .delivered)
+        writer.member("status", result.status.map(Int64.init))
+        writer.member("failure", result.failure)
+        writer.member("milliseconds", result.milliseconds)
+        writer.endObject()
+    }
+}
+
+extension WebhookTestResult {
+    /// Why the receiver did not take it, such as `status 500` or `connection refused`; nil when it did.
+    package var failure: String? {
+        switch verdict {
+        case .delivered: nil
+        case .gone: "status 410"
+        case .failed(let reason, _): reason
+        case .abandoned: "the server is stopping"
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+
+/// What configurations written for oauth2-proxy say of a request: less than `/auth/verify` is told. nginx's send `Host`,
+/// `X-Forwarded-Uri`, `X-Real-IP` and `X-Auth-Request-Redirect`, and let all else pass as the client sent it.
+struct OAuth2ProxySite: Sendable {
+    /// An origin of publicURL or of `login.allowedReturnOrigins`, taken apart.
+    private struct Origin: Sendable {
+        var text: String
+        var authority: String
+        var host: String
+    }
+
+    let targets: ReturnTargets
+    private let style: OriginalRequest.Style
+    private let publicURL: PublicURL
+    private let publicHost: String
+    private let origins: [Origin]
+
+    init(configuration: WebConfiguration, targets: ReturnTargets) {
+        self.targets = targets
+        style = configuration.forwardAuth
+        publicURL = configuration.publicURL
+        publicHost = Self.host(of: configuration.publicURL.authority)
+        let texts = [configuration.publicURL.origin] + configuration.login.allowedReturnOrigins
+        origins = texts.compactMap { text in
+            guard let end = text.firstRange(of: "://")?.upperBound else { return nil }
+            let authority = String(text[end...])
+            return Origin(text: text, authority: authority, host: Self.host(of: authority))
+        }
+    }
+
+    private static func host(of authority: String) -> String {
+        String(decoding: RulePath.host(of: authority), as: UTF8.self)
+    }
+
+    /// The origin we know under this name. nginx's `$host` has no port: a name without one finds the only origin of that
+    /// host.
+    private func origin(_ authority: String) -> Origin? {
+        if let exact = origins.first(where: { $0.authority.isExactly(authority) }) { return exact }
+        let found = origins.filter { $0.host.isExactly(authority) }
+        return Set(found.map(\.text)).count == 1 ? found.first : nil
+    }
+
+    // MARK: What is asked about
+
+    /// The description of `/oauth2/auth`, with what those configurations leave out taken from `Host`.
+    ///
+    /// Where `Host` is that of a site, as nginx's `$host` is, it alone counts: beside it `X-Forwarded-Host` and
+    /// `X-Forwarded-Method` may be the client's own, which those configurations do not remove.
+    /// - Parameter isJudged: whether rules are asked: then a name that is not known is refused.
+    func complete(
+        _ original: OriginalRequest, of request: ServerRequest, isJudged: Bool
+    ) throws(WebFailure) -> OriginalRequest {
+        guard request.isFromTrustedProxy, let authority = request.head.authority else { return original }
+        let known = origin(authority)
+        if let named = original.host, known == nil || isOurOwn(authority, beside: named) {
+            // Asked at an address of Bramley's own, `127.0.0.1:8080` say, as Traefik does. A client cannot pretend that:
+            // what `$host` makes of it has no port.
+            guard !isJudged || known != nil || Self.host(of: authority) != authority else {
+                throw .originalRequest(.unknownSite)
+            }
+            return original
+        }
+        if let named = original.host, isJudged, !Self.host(of: named).isExactly(Self.host(of: authority)) {
+            throw .originalRequest(.duplicated)
+        }
+        guard let known else {
+            if isJudged, original.target != nil { throw .originalRequest(.unknownSite) }
+            return original
+        }
+        var completed = original
+        completed.host = known.authority
+        completed.scheme = String(known.text.prefix { $0 != ":" })
+        if style == .forwarded || original.host == nil { completed.method = nil }
+        return completed
+    }
+
+    /// Whether `Host` is publicURL's and the proxy names another site of ours: then publicURL's host is Bramley's alone,
+    /// unless its path says that it shares the host with the site.
+    private func isOurOwn(_ authority: String, beside named: String) -> Bool {
+        Self.host(of: authority).isExactly(publicHost) && !Self.host(of: named).isExactly(publicHost)
+            && !publicURL.basePath.hasSuffix("/oauth2") && origin(named) != nil
+    }
+
+    /// Whether the browser is at publicURL's host: our cookies and scripts work there.
+    func isOurs(_ request: ServerRequest) -> Bool {
+        request.head.authority.map { Self.host(of: $0).isExactly(publicHost) } ?? false
+    }
+
+    // MARK: Where to return to
+
+    /// `rd`, else what a trusted proxy says in `X-Auth-Request-Redirect`; nil when neither names anything.
+    /// - Throws: when it names nothing of ours.
+    func target(of request: ServerRequest) throws(WebFailure) -> ReturnTarget? {
+        if let text = try RedirectParameter.read(request) {
+            guard let found = resolve(text, request) ?? (isTooLong(text) ? start(of: text, request) : nil) else {
+                throw .returnToRefused
+            }
+            return leadingOn(found)
+        }
+        guard request.isFromTrustedProxy, let text = request.fields[.authRequestRedirect], !text.isEmpty else {
+            return nil
+        }
+        // The page that was asked for, which nobody chose as a target: its site's start page is better than none.
+        guard let found = resolve(text, request) ?? start(of: text, request) else { throw .returnToRefused }
+        return leadingOn(found)
+    }
+
+    private func isTooLong(_ text: String) -> Bool { text.utf8.count > ReturnTargets.maximumLength }
+
+    /// A target itself, or the start page of its site where it is one of our own addresses.
+    private func leadingOn(_ target: ReturnTarget) -> ReturnTarget? {
+        guard OAuth2ProxyPath.holds(target, publicURL) else { return target }
+        return targets.validate((PublicURL.origin(of: target.location) ?? publicURL.origin) + "/")
+    }
+
+    private func start(of text: String, _ request: ServerRequest) -> ReturnTarget? {
+        guard !text.hasPrefix("/") else { return resolve("/", request) }
+        return PublicURL.origin(of: text).flatMap { resolve($0 + "/", request) }
+    }
+
+    /// A path is one of the site that the trusted proxy serves. An origin counts by its host where no port is given, and
+    /// whatever its scheme: a proxy behind another one does not know either.
+    private func resolve(_ text: String, _ request: ServerRequest) -> ReturnTarget? {
+        if text.hasPrefix("/") {
+            guard request.isFromTrustedProxy else { return targets.validate(text) }
+            let named = try? OriginalRequest(fields: request.fields, style: .forwarded, isFromTrustedProxy: true)
+            guard let authority = named?.host ?? request.head.authority else { return targets.validate(text) }
+            let ownScheme = String(publicURL.origin.prefix { $0 != ":" })
+            let base = origin(authority)?.text ?? "\(named?.scheme ?? ownScheme)://\(authority)"
+            return targets.validate(base + text)
+        }
+        if let target = targets.validate(text) { return target }
+        guard let given = PublicURL.origin(of: text), let known = origin(Self.authority(of: given)) else { return nil }
+        return targets.validate(known.text + text.dropFirst(given.utf8.count))
+    }
+
+    private static func authority(of origin: String) -> String {
+        String(origin[(origin.firstRange(of: "://")?.upperBound ?? origin.startIndex)...])
+    }
+}
+
+/// `rd`, as nginx and others write it.
+///
+/// 1. The first parameter of this name counts.
+/// 2. Where its value begins with `/`, or with `http://` or `https://` and a host without `%` and `&`, it was written out
+///    (`rd=$scheme://$host$request_uri`): all that follows, `&` and further parameters too, is the target, and nothing
+///    of it is decoded.
+/// 3. Otherwise it ends at the next `&` and is decoded as a form's value. Given twice, it is refused.
+enum RedirectParameter {
+    static func read(_ request: ServerRequest) throws(WebFailure) -> String? {
+        guard let query = request.query else { return nil }
+        if let rest = rest(of: query), isWrittenOut(rest) { return String(rest) }
+        let parameters = Query(request)
+        guard parameters.isWhole else { throw .badRequest("too many parameters") }
+        switch parameters.value("rd") {
+        case .absent, .one(""): return nil
+        case .one(let text): return text
+        case .several: throw .badRequest("several rd")
+        }
+    }
+
+    /// From the first `rd=` to the end.
+    private static func rest(of query: String) -> Substring? {
+        if query.hasPrefix("rd=") { return query.dropFirst(3) }
+        return query.firstRange(of: "&rd=").map { query[$0.upperBound...] }
+    }
+
+    private static func isWrittenOut(_ text: Substring) -> Bool {
+        if text.hasPrefix("/") { return true }
+        guard let scheme = ["https://", "http://"].first(where: { text.hasPrefix($0) }) else { return false }
+        let authority = text.dropFirst(scheme.count).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        return !authority.contains { $0 == "%" || $0 == "&" }
+    }
+}

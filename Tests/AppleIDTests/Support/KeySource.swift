@@ -1,0 +1,58 @@
+import AppleID
+import Synchronization
+
+/// A key endpoint with a gate: closed, a fetch waits until it opens or is cancelled.
+final class KeySource: KeySetSource {
+    private struct State {
+        var answer: Result<[UInt8], KeySetFailure>
+        var fetches = 0
+        var isOpen = true
+        var tickets = 0
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+    }
+
+    private let state: Mutex<State>
+
+    init(_ bytes: [UInt8]) { state = Mutex(State(answer: .success(bytes))) }
+    init(failing text: String) { state = Mutex(State(answer: .failure(.unavailable(text)))) }
+
+    var answer: Result<[UInt8], KeySetFailure> {
+        get { state.withLock { $0.answer } }
+        set { state.withLock { $0.answer = newValue } }
+    }
+    var fetches: Int { state.withLock { $0.fetches } }
+    var waiting: Int { state.withLock { $0.waiting.count } }
+
+    func closeGate() { state.withLock { $0.isOpen = false } }
+
+    func openGate() {
+        let waiting = state.withLock { state in
+            state.isOpen = true
+            defer { state.waiting = [:] }
+            return Array(state.waiting.values)
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    func fetch() async throws(KeySetFailure) -> [UInt8] {
+        let ticket = state.withLock { state in
+            state.fetches += 1
+            state.tickets += 1
+            return state.tickets
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let passes = state.withLock { state in
+                    if state.isOpen || Task.isCancelled { return true }
+                    state.waiting[ticket] = continuation
+                    return false
+                }
+                if passes { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume()
+        }
+        if Task.isCancelled { throw .unavailable("cancelled") }
+        return try answer.get()
+    }
+}

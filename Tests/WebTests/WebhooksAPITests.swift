@@ -1,0 +1,129 @@
+import Coding
+import HTTP
+import HTTPTypes
+import RelyingParty
+import Synchronization
+import Testing
+import Web
+
+/// `/api/v1/webhooks`.
+@Suite struct WebhooksAPITests {
+    private static let event = EventID(unchecked: "evt_00000000000000000000000001")
+
+    private static func letter(_ number: Int) -> DeadWebhook {
+        DeadWebhook(
+            place: DeadWebhookPlace(
+                diedAt: Timestamp(seconds: 1_790_000_000 - Int64(number)), sequence: Int64(number),
+                endpoint: WebhookEndpointID(1)),
+            url: FakeWebhooks.one,
+            entry: JournalEntry(
+                id: EventID(unchecked: "evt_0000000000000000000000000\(number)"), kind: .accountDeleted,
+                time: Timestamp(seconds: 1_789_000_000), user: Site.userID(1)), attempts: 10, failure: "status 500")
+    }
+
+    private func post(_ site: Site, _ path: String, _ body: String, _ scope: APIScope = .webhooksWrite) async
+        -> ServerResponse
+    {
+        var fields = site.bearer(site.makeKey([scope]))
+        fields[.contentType] = "application/json"
+        return await site.send(.post, "/api/v1/webhooks/" + path, fields, body: body)
+    }
+
+    @Test func listsEndpointsWithTheirFilters() async throws {
+        let site = try Site()
+        let answer = await site.get("/api/v1/webhooks", site.bearer(site.makeKey([.webhooksRead])))
+        #expect(answer.items.map { $0["url"]?.stringValue } == [FakeWebhooks.one, FakeWebhooks.two])
+        #expect(answer.items.map { $0["events"] } == [["user.created"], ["account.deleted"]])
+        #expect(answer.items.first?["state"] == "ok")
+        #expect(answer.json?["next"]?.isNull == true)
+    }
+
+    @Test func pagesDeadLetters() async throws {
+        let site = try Site()
+        site.webhooks.state.withLock { $0.dead = (1...5).map(Self.letter) }
+        let key = site.bearer(site.makeKey([.webhooksRead]))
+        var seen: [String] = []
+        var cursor: String?
+        repeat {
+            let page = await site.get(
+                "/api/v1/webhooks/dead-letters?limit=2" + (cursor.map { "&cursor=\($0)" } ?? ""), key)
+            seen += page.items.compactMap { $0["id"]?.stringValue }
+            cursor = page.next
+        } while cursor != nil && seen.count < 20
+        #expect(seen == (1...5).map { Self.letter($0).entry.id.rawValue })
+    }
+
+    @Test(arguments: ["x", "", "evt_00000000000000000000000001", "Aw", "Av____________________________________8A"])
+    func refusesACursor(text: String) async throws {
+        let site = try Site()
+        let answer = await site.get(
+            "/api/v1/webhooks/dead-letters?cursor=" + text, site.bearer(site.makeKey([.webhooksRead])))
+        #expect(answer.status.code == 400 && answer.code == "invalid_request")
+    }
+
+    @Test(
+        arguments: [
+            (#"{"allDead":true}"#, WebhookRetry.allDead),
+            (#"{"event":"evt_00000000000000000000000001"}"#, .event(event)),
+            (#"{"endpoint":"https://audit.example/in"}"#, .endpoint(url: FakeWebhooks.two)),
+        ])
+    func retries(body: String, retry: WebhookRetry) async throws {
+        let site = try Site()
+        site.webhooks.state.withLock { $0.retried = 3 }
+        let answer = await post(site, "retry", body)
+        #expect(answer.text == #"{"retried":3}"#)
+        #expect(site.webhooks.state.withLock { $0.retries } == [retry])
+    }
+
+    @Test(
+        arguments: [
+            ("{}", 400), (#"{"allDead":false}"#, 400), (#"{"allDead":"true"}"#, 400), ("[]", 400), ("", 400),
+            (#"{"allDead":true,"event":"evt_00000000000000000000000001"}"#, 400), (#"{"event":"evt_1"}"#, 400),
+            (#"{"event":null}"#, 400), (#"{"endpoint":7}"#, 400), (#"{"all":true}"#, 400),
+            (#"{"allDead":true,"allDead":true}"#, 400),
+            (#"{"endpoint":"https://elsewhere.example/"}"#, 404), (#"{"endpoint":"https://app.example/"}"#, 404),
+            // Known, and nobody waits for it.
+            (#"{"event":"evt_00000000000000000000000001"}"#, 404),
+        ])
+    func refusesARetry(body: String, status: Int) async throws {
+        let site = try Site()
+        let answer = await post(site, "retry", body)
+        #expect(answer.status.code == status)
+        #expect(answer.code == (status == 404 ? "webhook_not_found" : "invalid_request"))
+    }
+
+    @Test func sendsATestAndTellsWhatCameOfIt() async throws {
+        let site = try Site()
+        let taken = await post(site, "test", #"{"endpoint":"https://app.example/hook"}"#)
+        #expect(taken.json?["delivered"] == true && taken.json?["status"] == 204)
+        #expect(taken.json?["failure"]?.isNull == true)
+        site.webhooks.state.withLock { $0.answer = .failure("connection refused") }
+        let lost = await post(site, "test", #"{"endpoint":"https://audit.example/in"}"#)
+        #expect(lost.json?["delivered"] == false && lost.json?["status"]?.isNull == true)
+        #expect(lost.json?["failure"] == "connection refused")
+        let sent = site.webhooks.state.withLock { $0.sent }
+        #expect(sent.map(\.url) == [FakeWebhooks.one, FakeWebhooks.two])
+        #expect(sent.map(\.id) == [taken, lost].map { $0.json?["id"]?.stringValue })
+        // Nothing is sent anywhere else: the API is no way to make requests of this server's.
+        for url in ["https://elsewhere.example/", "http://127.0.0.1:9090/", "https://app.example/hook?x"] {
+            let refused = await post(site, "test", #"{"endpoint":"\#(url)"}"#)
+            #expect(refused.status.code == 404)
+        }
+        #expect(site.webhooks.state.withLock { $0.sent.count } == 2)
+    }
+
+    @Test func readingIsNotWriting() async throws {
+        let site = try Site()
+        for path in ["retry", "test"] {
+            let answer = await post(site, path, #"{"allDead":true}"#, .webhooksRead)
+            #expect(answer.status.code == 403)
+        }
+        #expect(site.webhooks.state.withLock { $0.retries.isEmpty && $0.sent.isEmpty })
+    }
+
+    @Test func aStoreThatFailsIs503() async throws {
+        let site = try Site()
+        site.webhooks.state.withLock { $0.fails = true }
+        #expect(await post(site, "retry", #"{"allDead":true}"#).status.code == 503)
+    }
+}
