@@ -31,7 +31,6 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], data: [String] =
 
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let mustache = Target.Dependency.product(name: "Mustache", package: "swift-mustache")
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 let configuration = Target.Dependency.product(name: "Configuration", package: "swift-configuration")
 let signals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
@@ -56,7 +55,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
-        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
         // Without its reader of JSON, which is not used and brings all of Foundation.
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0", traits: []),
@@ -81,7 +79,7 @@ let package = Package(
             path: "Public"),
         library(
             "Web",
-            ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", "Public", httpTypes, mustache, logging]),
+            ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", "Public", httpTypes, logging]),
         .executableTarget(
             name: "Bramley",
             dependencies: [

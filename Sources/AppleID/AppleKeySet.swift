@@ -40,7 +40,7 @@ package final class AppleKeySet: Sendable {
     package func key(
         for kid: String, otherThan known: RSAPublicKey? = nil
     ) async throws(KeySetFailure) -> RSAPublicKey {
-        var visit = KeySetState.Visit(began: clock.now())
+        var visit = state.withLock { $0.beginVisit(at: clock.now()) }
         while true {
             let step = state.withLock {
                 $0.step(toward: kid, otherThan: known, visit, policy: policy, at: clock.now())
@@ -49,17 +49,8 @@ package final class AppleKeySet: Sendable {
             case .found(let key): return key
             case .refused(let failure): throw failure
             case .loadArchive: await loadArchive()
-            case .lead:
-                visit.hasFetched = true
-                await fetch()
-            case .wait:
-                visit.hasFetched = true
-                if await wait() == .lead { await fetch() }
-            case .waitForArchive:
-                if await wait() == .lead {
-                    visit.hasFetched = true
-                    await fetch()
-                }
+            case .lead: await fetch()
+            case .wait, .waitForArchive: if await wait() == .lead { await fetch() }
             case .pause(let milliseconds, let failure):
                 guard await pause(milliseconds) else { throw .unavailable("the key set cannot be fetched") }
                 visit.paused += milliseconds
@@ -89,7 +80,7 @@ package final class AppleKeySet: Sendable {
     /// Loads the archive, so that the first sign-in after a restart need not; when it holds nothing usable, fetches until
     /// Apple answers. Returns when there is a set, or when a pause says that the process ends.
     package func prepare() async {
-        var visit = KeySetState.Visit(began: clock.now())
+        var visit = state.withLock { $0.beginVisit(at: clock.now()) }
         while !Task.isCancelled,
             let step = state.withLock({ $0.firstStep(visit, policy: policy, at: clock.now()) })
         {
@@ -202,13 +193,16 @@ package struct KeySetPolicy: Hashable, Sendable {
     package var firstPause: Int64
     /// The longest pause while no set is held and somebody waits, in milliseconds.
     package var longestPause: Int64
-    /// How long a caller waits for the next fetch, in milliseconds: not shorter than `longestPause`, so that everybody
-    /// who needs a key has one more fetch made for them.
+    /// How long a caller waits in pauses, in milliseconds: not shorter than `longestPause`, so that everybody who needs a
+    /// key has one more fetch made for them.
     package var patience: Int64
+    /// How long a fetch may take before the client gives it up, in milliseconds.
+    package var longestFetch: Int64
 
     package init(
         renewalAge: Int64 = 3600, maximumAge: Int64 = 7 * 86_400, unknownKeyCoolDown: Int64 = 60,
-        firstPause: Int64 = 100, longestPause: Int64 = 5_000, patience: Int64 = 6_000
+        firstPause: Int64 = 100, longestPause: Int64 = 5_000, patience: Int64 = 6_000,
+        longestFetch: Int64 = 10_000
     ) {
         self.renewalAge = renewalAge
         self.maximumAge = maximumAge
@@ -216,6 +210,7 @@ package struct KeySetPolicy: Hashable, Sendable {
         self.firstPause = firstPause
         self.longestPause = longestPause
         self.patience = patience
+        self.longestFetch = longestFetch
     }
 }
 

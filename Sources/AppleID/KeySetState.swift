@@ -23,16 +23,18 @@ struct KeySetState {
 
     /// What one caller has done so far.
     struct Visit {
-        let began: Timestamp
-        /// Whether a fetch has ended since, its own or one it joined.
-        var hasFetched = false
+        fileprivate let began: Timestamp
+        /// How many fetches Apple had answered by then.
+        fileprivate let answers: UInt64
         /// Milliseconds spent in pauses: a clock that stands still or goes backwards makes no visit longer.
         var paused: Int64 = 0
         /// The failure whose pause it has waited out.
         var pausedAfter: UInt64?
 
-        fileprivate func length(at now: Timestamp) -> Int64 {
-            max(paused, now.milliseconds - began.milliseconds)
+        /// Whether it may wait for so many milliseconds and have one more fetch made. Who waited for a fetch that hung may.
+        fileprivate func allows(pause: Int64, policy: KeySetPolicy, at now: Timestamp) -> Bool {
+            paused + pause <= policy.patience
+                && now.milliseconds - began.milliseconds + pause <= policy.patience + policy.longestFetch
         }
     }
 
@@ -68,6 +70,8 @@ struct KeySetState {
     private var flight: Flight?
     /// When Apple last answered a fetch for an unknown kid.
     private var unknownKeyFetchAt: Timestamp?
+    /// Fetches that Apple answered, since the start.
+    private var answers: UInt64 = 0
     private var failedAt: Timestamp?
     /// In a row.
     private var failures: Int64 = 0
@@ -78,6 +82,8 @@ struct KeySetState {
     private var tickets: UInt64 = 0
 
     // MARK: Deciding
+
+    func beginVisit(at now: Timestamp) -> Visit { Visit(began: now, answers: answers) }
 
     /// - Parameter known: a key of this kid that did not verify; another is looked for.
     mutating func step(
@@ -90,8 +96,8 @@ struct KeySetState {
             flight = Flight(work: .loading)
             return .loadArchive
         }
-        // One fetch was answered, to us or to the one we joined: what is not in that set is not Apple's.
-        if visit.hasFetched, failures == 0, keys != nil { return .refused(.unknownKey) }
+        // A fetch was answered meanwhile, to us or to the one we joined: what is not in that set is not Apple's.
+        if visit.answers != answers, keys != nil { return .refused(.unknownKey) }
         if flight != nil { return .wait }
         if keys != nil, let last = unknownKeyFetchAt,
             !hasElapsed(milliseconds: policy.unknownKeyCoolDown * 1000, since: last, at: now)
@@ -99,7 +105,7 @@ struct KeySetState {
             return .refused(.coolingDown)
         }
         if let pause = pause(after: visit, policy: policy, at: now) {
-            guard visit.length(at: now) + pause <= policy.patience else {
+            guard visit.allows(pause: pause, policy: policy, at: now) else {
                 return .refused(keys == nil ? .unavailable("the key set cannot be fetched") : .coolingDown)
             }
             return .pause(milliseconds: pause, after: failureNumber)
@@ -167,6 +173,7 @@ struct KeySetState {
         self.keys = keys
         fetchedAt = now
         if flight?.isForUnknownKey == true { unknownKeyFetchAt = now }
+        answers &+= 1
         failures = 0
         failedAt = nil
         return endFlight()

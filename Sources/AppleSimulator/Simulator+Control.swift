@@ -12,7 +12,7 @@ extension Simulator {
         var body: JSON = [:]
         if !isRead, !request.body.isEmpty {
             guard let json = JSON(parsing: request.body), json.members != nil else {
-                return .json(["error": "The body is no JSON object."], status: .badRequest)
+                return .json(["error": "The body is not a JSON object."], status: .badRequest)
             }
             body = json
         }

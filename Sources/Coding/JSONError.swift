@@ -24,7 +24,7 @@ package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         case trailingComma = "this comma is followed by no value"
         case trailingData = "there is more after the value"
         case byteOrderMark = "the text starts with a byte order mark"
-        case invalidNumber = "this is no number"
+        case invalidNumber = "this is not a number"
         case invalidEscape = "this escape does not exist"
         case loneSurrogate = "half a surrogate pair"
         case controlCharacter = "a control character must be escaped"

@@ -30,7 +30,7 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
         numbers = []
         guard let pid = environment["LISTEN_PID"], pid == "\(process)" else { return }
         guard let text = environment["LISTEN_FDS"], let count = Int32(text), (0...Int32(Self.maximum)).contains(count)
-        else { throw Refusal(description: "LISTEN_FDS is no number of descriptors up to \(Self.maximum).") }
+        else { throw Refusal(description: "LISTEN_FDS is not a number of descriptors up to \(Self.maximum).") }
         let names = (environment["LISTEN_FDNAMES"] ?? "").split(separator: ":", omittingEmptySubsequences: false)
         guard count == 0 || names.count == Int(count) else {
             throw Refusal(

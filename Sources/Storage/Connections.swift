@@ -43,7 +43,17 @@ struct Connections: Sendable {
         try writer.sync { connection in try connection.run("PRAGMA cache_spill = OFF") }
     }
 
-    /// A connection that only reads, for one loop or one purpose.
+    /// Milliseconds. A reader waits only for a program that locks the whole file, and a loop has other requests to serve.
+    private static let loopBusyTimeout = 50
+
+    /// A connection that only reads, on the thread of an event loop.
+    func openLoopReader() throws -> SQLiteConnection {
+        let connection = try openReader()
+        try connection.execute(sql: "PRAGMA busy_timeout = \(Self.loopBusyTimeout)")
+        return connection
+    }
+
+    /// A connection that only reads, for one purpose.
     func openReader() throws -> SQLiteConnection {
         let connection = try SQLiteConnection(path: path, isReadOnly: true, busyTimeout: busyTimeout)
         // The inner pages of the indexes of a million sessions; as much is used as was read.

@@ -86,7 +86,7 @@ package final class Database: Sendable {
             try connections.keepUncommittedInMemory(writer)
             reader = SQLiteQueue(try connections.openReader(), label: "reader")
             foreignChanges = try ForeignChanges(
-                connection: SQLiteQueue(try connections.openReader(), label: "foreign changes"),
+                connection: SQLiteQueue(try connections.openLoopReader(), label: "foreign changes"),
                 invalidations: invalidations, logger: logger)
         } catch {
             throw StorageOpenError(error, path: path)
@@ -261,7 +261,7 @@ package final class Database: Sendable {
 extension Database: SessionDirectory {
     package func makeReader() throws(StoreError) -> any SessionReader {
         do {
-            return SessionLookUpReader(connection: try connections.openReader(), limits: options.sessionLimits)
+            return SessionLookUpReader(connection: try connections.openLoopReader(), limits: options.sessionLimits)
         } catch {
             throw StoreError(error)
         }

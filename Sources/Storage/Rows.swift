@@ -94,7 +94,7 @@ enum StringList {
     static func decode(_ text: String) throws(StoreError) -> [String] {
         if text == "[]" { return [] }
         guard let value = try? JSONReader.parse(Array(text.utf8)), let items = value.arrayValue else {
-            throw .corrupt("a list is no JSON array")
+            throw .corrupt("a list is not a JSON array")
         }
         var list: [String] = []
         for item in items {

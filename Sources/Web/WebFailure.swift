@@ -170,7 +170,10 @@ enum WebFailure: StoreFailure, Sendable {
     /// For the developer whose request it was; in the problem document.
     var explanation: String? {
         switch self {
-        case .invalidRequest(let text), .nativeSignIn(.malformedCallback(let text)): text
+        case .invalidRequest(let text), .badRequest(let text), .nativeSignIn(.malformedCallback(let text)): text
+        case .returnToRefused:
+            "return_to and error_return must be a path of this site, or an address on an origin of "
+                + "login.allowedReturnOrigins"
         case .insufficientScope(let scope): "the API key lacks the scope \(scope.rawValue)"
         case .apiKeyExpired: "the API key has expired; ask the operator for a new one"
         default: nil

@@ -10,7 +10,7 @@ struct AppleKeySetPauseTests {
     private let second = IndependentSigner.secondKey
 
     /// - Parameter pause: nil moves the clock instead of waiting.
-    private func keySet(_ source: KeySource, pause: KeySetPause? = nil) -> AppleKeySet {
+    private func keySet(_ source: any KeySetSource, pause: KeySetPause? = nil) -> AppleKeySet {
         AppleKeySet(
             source: source, archive: MemoryArchive(), clock: clock,
             pause: pause ?? { [clock] milliseconds in
@@ -52,6 +52,41 @@ struct AppleKeySetPauseTests {
         }
         source.answer = .success(try published(first))
         _ = try await keys.key(for: first)
+    }
+
+    /// Regression: whoever had waited for a fetch that hung was refused without another.
+    @Test func oneMoreFetchFollowsOneThatHung() async throws {
+        let source = HangingSource(clock: clock, hanging: 1, then: try published(first))
+        _ = try await keySet(source).key(for: first)
+        #expect(source.fetches == 2)
+        let dead = HangingSource(clock: clock, hanging: .max, then: [])
+        await #expect(throws: KeySetFailure.self) { try await keySet(dead).key(for: first) }
+        #expect(dead.fetches == 2)
+    }
+
+    /// A fetch takes as long as the client allows, and fails, the first times.
+    private final class HangingSource: KeySetSource {
+        private let clock: TestClock
+        private let hanging: Int
+        private let answer: [UInt8]
+        private let count = Atomic(0)
+
+        init(clock: TestClock, hanging: Int, then answer: [UInt8]) {
+            self.clock = clock
+            self.hanging = hanging
+            self.answer = answer
+        }
+
+        var fetches: Int { count.load(ordering: .sequentiallyConsistent) }
+
+        func fetch() async throws(KeySetFailure) -> [UInt8] {
+            let number = count.add(1, ordering: .sequentiallyConsistent).newValue
+            guard number > hanging else {
+                clock.advance(milliseconds: 10_000)
+                throw .unavailable("timeout")
+            }
+            return answer
+        }
     }
 
     /// By the clock alone, or by the pauses alone: a clock that stands still makes no fetch more and keeps nobody.

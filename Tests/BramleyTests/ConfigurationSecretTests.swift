@@ -33,6 +33,14 @@ struct ConfigurationSecretTests {
         #expect(problems.map(\.severity) == (severity.map { [$0] } ?? []))
     }
 
+    /// Regression: `doctor` doubted the very set-up that docs/deploying.md asks for, root:bramley and 0640.
+    @Test(arguments: [(0o640, 0), (0o644, 1), (0o660, 1)])
+    func rootMayGiveAFileToAGroup(mode: Int, count: Int) {
+        let file = GuardedFile(bytes: [], mode: mode, isGivenToGroup: true)
+        let problems = FileModeRule.problems(of: file, at: "key.p8", key: "", source: nil, holdsSecret: true)
+        #expect(problems.count == count)
+    }
+
     @Test(arguments: [(0o600, nil), (0o644, .warning), (0o646, .error)] as [(Int, ConfigurationProblem.Severity?)])
     func judgesAFileWithoutSecretsMoreMildly(mode: Int, severity: ConfigurationProblem.Severity?) throws {
         let path = try fixture.write(fixture.configuration(), to: "config.json", mode: mode)

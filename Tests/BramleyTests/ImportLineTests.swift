@@ -94,7 +94,7 @@ import Testing
         (#"{"appleSubject":"a","email":"a@example.com","isPrivateEmail":1}"#, "isPrivateEmail is neither"),
         (#"{"appleSubject":"a","emailVerified":true}"#, "an email that is missing"),
         (#"{"appleSubject":"a","isPrivateEmail":false}"#, "an email that is missing"),
-        (#"{"appleSubject":"a","name":"Ann"}"#, "name is no object"),
+        (#"{"appleSubject":"a","name":"Ann"}"#, "name is not an object"),
         (#"{"appleSubject":"a","name":[]}"#, "name is no"),
         (#"{"appleSubject":"a","name":{"first":"Ann"}}"#, #"name has "first""#),
         (#"{"appleSubject":"a","name":{"given":1}}"#, "name.given is no string"),

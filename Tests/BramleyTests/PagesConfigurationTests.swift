@@ -92,7 +92,7 @@ struct PagesConfigurationTests {
         try linkFile(at: directory.appending(path: "assets/icon.svg").path, to: "nowhere.svg")
         try FileManager.default.createDirectory(
             at: directory.appending(path: "assets/login.js"), withIntermediateDirectories: true)
-        #expect(try problems() == ["\"assets/icon.svg\" does not exist.", "\"assets/login.js\" is no file."])
+        #expect(try problems() == ["\"assets/icon.svg\" does not exist.", "\"assets/login.js\" is not a file."])
     }
 
     @Test("The size is bounded, and the bound itself is allowed", arguments: [0, 1])

@@ -86,3 +86,19 @@ def test_a_broken_file_keeps_the_rules_and_says_why(house, content, said):
     write_private(house.rules, good)
     house.reload(READ)
     assert (house.status("/a"), house.status("/b")) == before
+
+
+def test_rules_for_a_proxy_that_is_not_trusted_yet_change_nothing(house):
+    """Regression: rules and trusted proxies were added together; the rules alone were taken, and everybody was refused."""
+    file = house.site.folder / "config.json"
+    good = file.read_bytes()
+    changed = json.loads(good)
+    changed["server"]["trustedProxies"] = ["127.0.0.1", "192.0.2.1"]
+    before = (house.status("/a"), house.status("/b"))
+    write_private(house.rules, document({"path": "/c", "allow": "public"}))
+    write_private(file, json.dumps(changed).encode())
+    assert "restart" in house.reload(KEPT)
+    assert (house.status("/a"), house.status("/b")) == before
+    write_private(file, good)
+    house.reload(READ)
+    assert house.status("/c") == 204

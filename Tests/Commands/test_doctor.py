@@ -88,7 +88,7 @@ def test_a_key_that_is_none(place, tmp_path):
 
 @pytest.mark.parametrize("make,words", [
     (lambda file: None, "does not exist"),
-    (lambda file: file.mkdir(), "is no file"),
+    (lambda file: file.mkdir(), "is not a file"),
     (lambda file: write_private(file, b"x" * 70_000), "is larger than"),
 ])
 def test_a_key_file_that_is_not_there(place, tmp_path, make, words):

@@ -263,7 +263,7 @@ def test_asks_and_asks_again(terminal, folder):
     answer(child, "apple.keyID", "", offer="F6G7H8I9J0")
     # Needed, so that Enter alone is no answer, and it says what for.
     answer(child, "apple.bundleIDs", "")
-    child.expect_exact("It is needed.")
+    child.expect_exact("Required.")
     child.expect_exact("Without it, people who stop using")
     answer(child, "apple.bundleIDs", "com.example.web")
     child.expect_exact("error: apple.bundleIDs: names the Services ID")

@@ -10,7 +10,7 @@ from programs import SERVICES_ID, Site
 
 # What one address may send in a minute that is not Apple's.
 FAILURES = 30
-WARNING = "notification for another app"
+WARNING = "notification refused for an unlisted app"
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ enum ImportRules {
         ],
         "Sources/Storage/SQLite": ["RelyingParty", "Crypto", "CSQLite", "Dispatch", "Synchronization"],
         "Sources/Web": [
-            "RelyingParty", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Mustache", "Logging", "Instruments",
+            "RelyingParty", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Logging", "Instruments",
             "Synchronization",
         ],
         "Sources/Bramley": [
@@ -63,7 +63,7 @@ enum ImportRules {
 
     /// Modules whose types stay inside the target that wraps them: never part of its `package` API.
     static let wrapped: Set<String> = [
-        "COpenSSL", "CNghttp2", "CLinux", "CSQLite", "Glibc", "Mustache", "Configuration",
+        "COpenSSL", "CNghttp2", "CLinux", "CSQLite", "Glibc", "Configuration",
     ]
 
     struct Import: Hashable {

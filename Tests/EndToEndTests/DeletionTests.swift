@@ -39,7 +39,7 @@ import Testing
                 try await site.query("SELECT count(*) FROM revocation WHERE sealed_refresh_token IS NOT NULL") == "0"
             }
             #expect(try await revocations(site) == 1)
-            #expect(site.log.text.contains("deletion told to Apple"))
+            #expect(site.log.text.contains("token revoked at Apple after deletion"))
             // The page that says so, to the browser and to the second of two taps.
             #expect(try await browser.get("/account/deleted").text.contains("Your account is deleted"))
             // The next sign-in is a first one: Apple sends the name again.
@@ -89,12 +89,12 @@ import Testing
             }
             site.clock.advance(seconds: 7 * 86_400)
             try await eventually(within: Self.patience, "given up") {
-                site.log.text.contains("deletion given up at Apple")
+                site.log.text.contains("token revocation at Apple given up")
             }
             try await eventually(within: Self.patience, "the token is erased") {
                 try await site.query("SELECT sealed_refresh_token IS NULL FROM revocation") == "1"
             }
-            let line = try #require(site.log.lines.first { $0.contains("deletion given up at Apple") })
+            let line = try #require(site.log.lines.first { $0.contains("token revocation at Apple given up") })
             #expect(line.contains("\"error\"") && line.contains("client_refused"))
             #expect(try await revocations(site) == 2)
         }

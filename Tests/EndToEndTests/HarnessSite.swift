@@ -26,7 +26,7 @@ final class SiteClock: WallClock, SimulatorClock {
 
 /// What one test wants of its site.
 struct SiteOptions: Sendable {
-    /// Groups of the configuration with members to set: `["sessions": ["lifetime": 3600]]`. A member that is no object
+    /// Groups of the configuration with members to set: `["sessions": ["lifetime": 3600]]`. A member that is not an object
     /// replaces the whole.
     var configuration: [(String, JSON)] = []
     /// Where Apple is; nil: a simulator of this site's own.

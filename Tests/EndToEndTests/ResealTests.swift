@@ -69,7 +69,7 @@ import Testing
             let user = try #require(try await third.session(tokens[0]).json["user"]?.objectValue?["id"]?.stringValue)
             #expect(try await place.run("users delete \(user) --yes").code == 0)
             try await eventually(within: .seconds(20), "Apple is told") {
-                third.process.output.contains("deletion told to Apple")
+                third.process.output.contains("token revoked at Apple after deletion")
             }
             #expect(try await simulator.requests("revoke") == 1)
             #expect(!third.process.output.contains("unreadable"))
@@ -136,7 +136,7 @@ import Testing
             try await eventually(within: .seconds(60), "Apple is told") {
                 try await place.run("\(list) --json").items.isEmpty
             }
-            #expect(third.process.output.components(separatedBy: "deletion told to Apple").count == 3)
+            #expect(third.process.output.components(separatedBy: "token revoked at Apple after deletion").count == 3)
             #expect(await third.stop() == StartAndStopTests.clean)
         }
     }

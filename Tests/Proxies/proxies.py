@@ -148,6 +148,7 @@ class Nginx(Proxy):
         return filled("nginx.conf", {
             "listen 443 ssl": f"listen 127.0.0.1:{self.ports.secure} ssl",
             "listen 80": f"listen 127.0.0.1:{self.ports.plain}",
+            "/var/log/nginx/bramley.log": f"{self.folder}/access.log",
         } | self.places())
 
     def arguments(self) -> list[str]:
@@ -200,10 +201,11 @@ class Apache(Proxy):
         site = self.write("site.conf", filled("apache.conf", {
             "*:443": f"*:{self.ports.secure}",
             "LuaHookAccessChecker /etc/apache2/bramley.lua": f"LuaHookAccessChecker {script}",
+            "/var/log/apache2/bramley.log": f"{self.folder}/access.log",
         } | self.places()))
         modules = "\n".join(
             f"LoadModule {module}_module /usr/lib/apache2/modules/mod_{module}.so"
-            for module in ("mpm_event", "authz_core", "headers", "lua", "proxy", "proxy_http", "ssl", "socache_shmcb"))
+            for module in ("mpm_event", "authz_core", "headers", "log_config", "lua", "proxy", "proxy_http", "ssl", "socache_shmcb"))
         file = self.write("apache.conf", f"""
             ServerRoot {self.folder}
             ServerName localhost

@@ -1,11 +1,12 @@
 """Each proxy with its documented configuration, in front of Bramley and an application."""
 
 import re
+import time
 from urllib.parse import quote
 
 import pytest
 
-from client import FETCH, PAGE, echo
+from client import FETCH, PAGE, PATIENCE, echo
 from proxies import CLAIMED_BY_PREFIX, CLAIMS, DOMAIN
 
 # The last two Bramley does not send here: they must not arrive either.
@@ -227,7 +228,7 @@ def test_forbidden_with_a_page(place):
     answer = client.send(client.app + "/admin/a?b=c&d=%2F")
     assert answer.status == 403
     assert answer["Content-Type"] == "text/html; charset=utf-8"
-    assert "This page is for other people" in answer.text and answer.text.rstrip().endswith("</html>")
+    assert "You don't have access to this page" in answer.text and answer.text.rstrip().endswith("</html>")
     assert "style-src 'sha256-" in answer["Content-Security-Policy"]
     assert "You are signed in as <bdi>Boris" in answer.text
     assert f'action="{client.id}/logout/switch"' in answer.text
@@ -305,3 +306,20 @@ def test_bramley_down_lets_nobody_in(place):
         place.site.start()
     # And all is well again by itself.
     assert client.send(client.app + "/x").status == 200
+
+
+def test_log_holds_no_query(place):
+    """Regression: a link's secret was in the proxy's log, where a reader could open the link first."""
+    log = place.proxy.folder / "access.log"
+    client = place.client()
+    if place.proxy.name not in ("nginx", "apache"):
+        assert not log.exists(), "these log no requests unless told to"
+        return
+    target = f"{client.id}/link/lnk_1?token=bra_secret"
+    assert client.send(target, [*PAGE, ("Referer", f"{client.id}/x?bra_secret")]).status >= 400
+    # Written once the answer is sent.
+    deadline = time.monotonic() + PATIENCE
+    while "/link/lnk_1" not in log.read_text():
+        assert time.monotonic() < deadline, "the request is not logged"
+        time.sleep(0.01)
+    assert "bra_secret" not in log.read_text()

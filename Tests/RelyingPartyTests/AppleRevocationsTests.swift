@@ -172,7 +172,7 @@ private final class FakeRevocations: RevocationQueue, LeaseStore, TokenRevoker {
         #expect(zip(moments, moments.dropFirst()).allSatisfy { $1 - $0 <= 21_600 })
         #expect(entry(1)?.next == nil)
         #expect(entry(1)?.failure == "provider_unavailable")
-        #expect(log.lines.filter { $0.hasPrefix("error deletion given up at Apple") }.count == 1)
+        #expect(log.lines.filter { $0.hasPrefix("error token revocation at Apple given up") }.count == 1)
         #expect(log.lines.filter { $0.hasPrefix("warning deletion not told to Apple") }.count == moments.count - 1)
     }
 
@@ -210,7 +210,7 @@ private final class FakeRevocations: RevocationQueue, LeaseStore, TokenRevoker {
         #expect(rounds > 20)
         #expect(entry(1)?.failure == "unreadable")
         #expect(log.lines.filter { $0.hasPrefix("error deletion not told to Apple") }.count == 1)
-        #expect(log.lines.filter { $0.hasPrefix("error deletion given up at Apple") }.count == 1)
+        #expect(log.lines.filter { $0.hasPrefix("error token revocation at Apple given up") }.count == 1)
         #expect(!log.lines.joined().contains("t0ken"))
     }
 

@@ -78,7 +78,7 @@ import Testing
         }
         let first = await receive("com.example.primary", after: 0)
         #expect(first.count == 1)
-        #expect(first[0].hasPrefix("warning notification for another app"))
+        #expect(first[0].hasPrefix("warning notification refused for an unlisted app"))
         for part in ["com.example.primary", "apple.bundleIDs", #""count": 1"#, "notification_refused"] {
             #expect(first[0].contains(part), "\(first[0])")
         }
@@ -87,8 +87,24 @@ import Testing
         let later = await receive("com.example.other", after: 1)
         #expect(later.count == 1 && later[0].contains("com.example.other") && later[0].contains(#""count": 3"#))
         #expect(await receive("com.example.other", after: 30).isEmpty)
+        #expect(
+            notifications.unlistedAudiences().map { "\($0.audience) \($0.count)" }
+                == ["com.example.primary 2", "com.example.other 3"])
         // A clock set back by a day.
         #expect(await receive("com.example.other", after: -86_400).count == 1)
+    }
+
+    /// Regression: `/readyz` and `doctor` named the last one for good, so that the owner of any app could hide the others.
+    @Test func keepsTheFirstUnlistedAppsOfADay() {
+        var list = UnlistedAudiences()
+        let start = Self.time
+        for number in 0..<UnlistedAudiences.maximumCount { list.record("com.example.\(number)", at: start) }
+        list.record("com.example.one-more", at: start.adding(seconds: 1))
+        list.record("com.example.0", at: start.adding(seconds: 10))
+        let names = list.recent(at: start.adding(seconds: 10)).map(\.audience)
+        #expect(names == (0..<8).map { "com.example.\($0)" })
+        #expect(list.recent(at: start.adding(seconds: 86_400)).map(\.count) == [2])
+        #expect(list.recent(at: start.adding(seconds: 86_410)).isEmpty)
     }
 
     @Test(

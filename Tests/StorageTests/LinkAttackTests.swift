@@ -303,7 +303,7 @@ import Testing
         #expect(try await bench.database.signedIn(token: session.tokenHash, at: bench.now) == nil)
         #expect(
             try await bench.events().suffix(4) == [
-                "user.updated externalID", "session.ended replaced", "user.created", "account.linked",
+                "session.ended replaced", "user.updated externalID", "user.created", "account.linked",
             ])
     }
 

@@ -124,7 +124,7 @@ import Testing
         let lines = bench.log.lines.map { $0.prefix { $0 != "[" } }
         #expect(
             lines == [
-                "warning a webhook endpoint fails ", "warning a webhook is a dead letter ",
+                "warning a webhook endpoint fails ", "warning webhook event became a dead letter ",
                 "info a webhook endpoint works again ",
             ])
         #expect(bench.log.lines.allSatisfy { !$0.contains("/hook") && $0.contains("https://one.example") })

@@ -91,6 +91,15 @@ def test_it_counts_with_the_other_connections(redirecting):
         for connection in held:
             connection.close()
 
+    def is_served() -> bool:
+        try:
+            return get(plain(redirecting), "/").status == 301
+        except OSError:
+            return False
+
+    # The next test has the same address.
+    eventually(is_served, "room after they have left")
+
 
 def test_nothing_is_served_there(redirecting):
     """No page, no session, no admin listener."""

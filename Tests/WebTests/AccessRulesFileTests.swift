@@ -44,7 +44,7 @@ import Web
     }
 
     @Test(
-        "What is no JSON is refused with its place",
+        "What is not JSON is refused with its place",
         arguments: [
             ("", 0), ("{\"rules\": [],}", 12), ("{\"rules\": [{\"allow\": \"public\", \"allow\": \"signedIn\"}]}", 31),
         ])

@@ -33,7 +33,7 @@ import Web
         #expect(response.status == .forbidden)
         #expect(response.fields[.contentType] == "text/html; charset=utf-8")
         #expect(response.fields[.cacheControl] == "no-store")
-        #expect(response.text.contains("This page is for other people"))
+        #expect(response.text.contains("You don't have access to this page"))
         // Links lead to us from wherever the page is shown, and back to the very page after another sign-in.
         let back = "https://app.example.com/admin/a?b=1&amp;c=%22"
         #expect(response.text.contains("action=\"https://example.com/in/logout/switch\""))

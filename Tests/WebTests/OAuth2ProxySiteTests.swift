@@ -194,8 +194,10 @@ import Web
             ("127.0.0.1:8080", ["X-Forwarded-Uri": "/x"], 403),
             (
                 "login.example.com",
-                ["X-Forwarded-Uri": "/put", "X-Forwarded-Method": "PUT", "X-Forwarded-Host": "app.example.com"], 202
+                ["X-Forwarded-Uri": "/put", "X-Forwarded-Method": "PUT", "X-Forwarded-Host": "app.example.com"], 403
             ),
+            // Regression: sent to the nginx of a closed site, which took any name, it was judged by an open site's rules.
+            ("login.example.com", ["X-Forwarded-Uri": "/staff/x", "X-Forwarded-Host": "open.example.com"], 403),
         ] as [(String, [String: String], Int)])
     func judged(_ host: String, _ values: [String: String], code: Int) async throws {
         let site = try site(Self.rules)
@@ -213,6 +215,14 @@ import Web
         #expect(await site.get("/oauth2/auth", forged, trusted: true).status == .forbidden)
         #expect(
             await site.get("/oauth2/auth", fields(["X-Forwarded-Uri": "/x"]), trusted: true).status == .unauthorized)
+    }
+
+    /// Regression: without rules, an encoded slash or a bar in the path of a site was answered 403.
+    @Test(arguments: ["/api/v4/projects/group%2Fproject", "/a|b", "/a/../b", "/%zz"])
+    func withoutRulesAnyPathOfTheSiteIsAskedAbout(path: String) async throws {
+        let response = try await site().send(
+            .get, "/oauth2/auth", fields(["X-Forwarded-Uri": path]), trusted: true, host: "other.example.com")
+        #expect(response.status == .unauthorized)
     }
 
     @Test("The answer to who is signed out knows the page by Host and path alone")

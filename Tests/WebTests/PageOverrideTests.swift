@@ -12,11 +12,11 @@ import Web
     @Test(
         "A file that cannot be used is said in one sentence",
         arguments: [
-            ("templates/login.mustache", "{{#open}}", "cannot be read: line 1, column 10: a section is not closed."),
+            ("templates/login.mustache", "{{#open}}", "cannot be read: line 1, column 1: the section \"open\" does not end."),
             ("templates/login.mustache", "\n{{#a}}{{/b}}", "cannot be read: line 2, column "),
             ("templates/login.mustache", "{{name", "cannot be read: line 1, column "),
-            ("templates/login.mustache", "{{=<% %>=}}", "changes the delimiters in line 1."),
-            ("templates/login.mustache", "a\n{{>nobody}}", "includes \"nobody\" in line 2, which is no template."),
+            ("templates/login.mustache", "{{=<% %>=}}", "cannot be read: line 1, column 1: delimiters cannot be changed; keep {{ and }}."),
+            ("templates/login.mustache", "a\n{{>nobody}}", "includes \"nobody\" in line 2, which does not exist."),
             ("templates/login.mustache", "{{>login}}", "includes itself"),
             ("templates/layout.mustache", "{{>notice}}{{<login}}{{/login}}", "includes itself"),
             ("strings/de.json", "{", "cannot be read: line 1, column 2: the text ends too early."),

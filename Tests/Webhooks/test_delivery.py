@@ -232,7 +232,7 @@ def test_dead_letters_are_seen_and_sent_again(receivers, sender):
         connection.execute("UPDATE webhook_delivery SET attempts = 9, next_attempt_at = 0 WHERE attempts > 0")
     connection.close()
     site.start()
-    site.wait_for_log("a webhook is a dead letter")
+    site.wait_for_log("webhook event became a dead letter")
     dead = json.loads(site.command("list", "--dead", "--json").stdout)["items"]
     assert [(letter["id"], letter["attempts"], letter["failure"]) for letter in dead] == [
         (receiver.arrivals[0].id, 10, "status 500")]
@@ -244,7 +244,7 @@ def test_dead_letters_are_seen_and_sent_again(receivers, sender):
     # Delivered: nothing to retry any more.
     eventually(lambda: site.endpoints()[0]["deadLetters"] == 0, "no dead letter to be left")
     again = site.command("retry", dead[0]["id"])
-    assert again.returncode == 1 and "is no dead letter" in again.stderr
+    assert again.returncode == 1 and "is not a dead letter" in again.stderr
 
 
 def test_retry_wants_one_thing_that_is_there(receivers, sender):
@@ -253,7 +253,7 @@ def test_retry_wants_one_thing_that_is_there(receivers, sender):
         assert site.command("retry", *arguments).returncode == 64, arguments
     assert site.command("retry", "evt_" + "0" * 26).returncode == 1
     assert site.command("retry", "--endpoint", "http://localhost:1/").returncode == 1
-    assert site.command("retry", "--all-dead").stdout == "0 deliveries begin anew\n"
+    assert site.command("retry", "--all-dead").stdout == "0 deliveries will be retried\n"
 
 
 def test_a_secret_is_replaced_without_a_restart(receivers, sender):

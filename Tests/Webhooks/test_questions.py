@@ -167,7 +167,7 @@ LIES = {
     "no result": said(b'{"Result":"success","externalID":"account-42"}'),
     "an unknown result": said(b'{"result":"SUCCESS","externalID":"account-42"}'),
     "success without a usable externalID": said(b'{"result":"success"}'),
-    "externalID is no text": said(b'{"result":"success","externalID":42}'),
+    "externalID is not a string": said(b'{"result":"success","externalID":42}'),
     "without a usable challenge": said(b'{"result":"twoFactorAuthRequired","methods":["totp"]}'),
     "methods is no list": said(b'{"result":"twoFactorAuthRequired","challenge":"c","methods":{"totp":true}}'),
     "too long": said(SUCCESS + b" " * 16_384),

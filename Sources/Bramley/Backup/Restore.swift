@@ -1,5 +1,6 @@
 internal import Coding
 internal import Crypto
+internal import FoundationEssentials
 internal import Logging
 internal import RelyingParty
 internal import Sockets
@@ -65,12 +66,15 @@ struct Restore {
     func endSessions() async throws -> Int {
         var options = configuration.databaseOptions(for: .server)
         options.directory = staging.directory
+        options.account = SystemAccount.current(sudoUser: ProcessInfo.processInfo.environment["SUDO_USER"])
         do {
             let database = try Database(
                 options: options, keyring: keyring, clock: clock, random: random,
                 logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
             defer { database.close() }
-            return try await database.endAllSessions(cause: .revokedByOperator, at: clock.now())
+            return try await AuditActor.$current.withValue(.operator) {
+                try await database.endAllSessions(cause: .revokedByOperator, at: clock.now())
+            }
         } catch let error as StorageOpenError {
             throw CommandFailure(error.description)
         }

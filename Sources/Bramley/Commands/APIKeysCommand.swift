@@ -52,7 +52,7 @@ package struct APIKeysCreateCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let now = place.now
             let end = expires?.moment(at: now)
-            if let end, end <= now { throw CommandFailure.usage("--expires is over already: \(end.rfc3339).") }
+            if let end, end <= now { throw CommandFailure.usage("--expires is in the past: \(end.rfc3339).") }
             let token = APIKeyToken.make(random: place.random)
             let key = APIKey(
                 id: place.identifiers.make(), name: name, scopes: scopes, createdAt: now, expiresAt: end)
@@ -62,7 +62,7 @@ package struct APIKeysCreateCommand: AsyncParsableCommand {
             } else {
                 try CommandOutput.line(token.reveal())
             }
-            let life = end.map { " It is taken until \($0.rfc3339)." } ?? ""
+            let life = end.map { " It expires at \($0.rfc3339)." } ?? ""
             CommandOutput.remark(
                 "\(key.id): keep the key now; it is not shown again, and the database does not hold it. "
                     + "Revoke it with bramley api-keys revoke \(key.id)." + life)
@@ -80,7 +80,7 @@ package struct APIKeysListCommand: AsyncParsableCommand {
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var page: PageOptions
 
-    @Flag(help: "Only those that are not revoked.")
+    @Flag(help: "Only keys that work: not revoked, not expired.")
     package var active = false
 
     @Option(help: ArgumentHelp("Only those that allow this.", valueName: "scope"))
@@ -96,7 +96,7 @@ package struct APIKeysListCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let scopes = try scope.map(APIKeyRules.scopes) ?? []
             let keys = try await place.database.apiKeys().filter { key in
-                (!active || key.revokedAt == nil) && scopes.allSatisfy(key.scopes.contains)
+                (!active || key.revokedAt == nil && !key.isExpired(at: place.now)) && scopes.allSatisfy(key.scopes.contains)
             }
             let style = CommandOutput.tableStyle
             let list = CommandList<APIKey>(
@@ -150,7 +150,7 @@ package struct APIKeysRevokeCommand: AsyncParsableCommand {
             guard let key = try await place.database.apiKeys().first(where: { $0.id == id }), key.revokedAt == nil
             else { throw CommandFailure("There is no key \(id), or it is revoked.") }
             try confirmation.confirm(
-                "The application that uses \(key.id) (\(key.name)) can call the API no more.", id: id.rawValue)
+                "The application that uses \(key.id) (\(key.name)) can no longer call the API.", id: id.rawValue)
             let now = place.now
             guard try await place.database.revokeAPIKey(id, at: now) else {
                 throw CommandFailure("There is no key \(id), or it is revoked.")

@@ -18,7 +18,7 @@ package struct AuditListCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "list", abstract: "The audit log, newest first.",
         discussion: """
-            No line names anybody who signs in. Those about one are found by the person's id, also after they were deleted, as long as \
+            Entries contain no names. Find those about a person by the person's id, also after they were deleted, as long as \
             the sealing key they were written under is listed.
             """)
 
@@ -33,7 +33,7 @@ package struct AuditListCommand: AsyncParsableCommand {
     package var type: [AuditEntry.Kind] = []
 
     @Option(
-        help: ArgumentHelp("From then on: 2026-01-02, 2026-01-02T03:04:05Z, or so long ago: 7d.", valueName: "time"))
+        help: ArgumentHelp("From then on: 2026-01-02, 2026-01-02T03:04:05Z, or an age such as 7d.", valueName: "time"))
     package var since: MomentArgument?
 
     @Option(help: ArgumentHelp("Before then.", valueName: "time"))

@@ -1,6 +1,7 @@
 package import ArgumentParser
 import Coding
 import Crypto
+import RelyingParty
 import Web
 
 /// `bramley check`
@@ -58,7 +59,7 @@ package struct CheckCommand: AsyncParsableCommand {
             lines.append("  keys of assertions at   \(configuration.publicURL.absolute)/.well-known/jwks.json")
         }
         for endpoint in configuration.webhooks?.endpoints ?? [] {
-            lines.append("  events go to            \(endpoint.url)")
+            lines.append("  events go to            \(WebhookEndpoint.name(of: endpoint.url))")
         }
         return lines + [""] + PortalValues(configuration).lines
     }

@@ -72,7 +72,7 @@ extension LinksListCommand {
 package struct LinksRetryCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "retry", abstract: "Ask the application now about upgrades it has not answered.",
-        discussion: "For the time after it was put right. A running server does it.")
+        discussion: "Use after fixing the application. A running server does it.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions

@@ -104,7 +104,7 @@ package struct SessionsRevokeCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("All of this person's. \(UserReference.help)", valueName: "person"))
     package var user: UserReference?
 
-    @Flag(help: "Everybody's.")
+    @Flag(help: "End all sessions.")
     package var all = false
 
     package init() {}

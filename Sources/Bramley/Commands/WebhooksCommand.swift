@@ -173,7 +173,7 @@ package struct WebhooksRetryCommand: AsyncParsableCommand {
             }
             var count = 0
             for retry in retries { count += try await database.retryWebhooks(retry, at: place.now) }
-            if let id, count == 0 { throw CommandFailure("No endpoint waits for \(id), and it is no dead letter.") }
+            if let id, count == 0 { throw CommandFailure("\(id) is not a dead letter, and no endpoint waits for it.") }
             if output.json {
                 try CommandOutput.json { writer in
                     writer.beginObject()
@@ -181,7 +181,7 @@ package struct WebhooksRetryCommand: AsyncParsableCommand {
                     writer.endObject()
                 }
             } else {
-                try CommandOutput.line(count == 1 ? "1 delivery begins anew" : "\(count) deliveries begin anew")
+                try CommandOutput.line(count == 1 ? "1 delivery will be retried" : "\(count) deliveries will be retried")
             }
         }
     }

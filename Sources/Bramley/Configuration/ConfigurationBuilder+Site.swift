@@ -95,7 +95,7 @@ extension ConfigurationBuilder {
         let bare = String(text.prefix { $0 != "?" && $0 != "#" })
         if !bare.contains("://"), !bare.hasPrefix("/") {
             values.fail(
-                key, "\(text.quoted) is no web address.",
+                key, "\(text.quoted) is not a web address.",
                 "Begin it with https://, or with / when it is a path of this site.")
             return nil
         }

@@ -99,7 +99,7 @@ struct ConfigurationFile {
         } else {
             remedy = "Remove it; docs/configuration.md lists every key."
         }
-        add(name, "is no key of the configuration.", remedy)
+        add(name, "is not a configuration key.", remedy)
     }
 
     private static func keys(of group: String) -> String {
@@ -139,7 +139,7 @@ struct ConfigurationFile {
         switch value {
         case .null: "null"
         case .bool(let flag): "\(flag)"
-        case .array where type == .list: "a list with an entry that is no text"
+        case .array where type == .list: "a list with an entry that is not a string"
         case .number: "a number"
         case .string: "a text"
         case .array: "a list"

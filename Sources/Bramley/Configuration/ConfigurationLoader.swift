@@ -215,7 +215,7 @@ enum FileModeRule {
                     remedy: "Run: chmod 600 \(path)")
             ]
         }
-        if file.isGroupReadable {
+        if file.isGroupReadable, !file.isGivenToGroup {
             return [
                 ConfigurationProblem(
                     .warning, key: key, source: place,

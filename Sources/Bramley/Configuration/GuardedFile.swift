@@ -5,6 +5,8 @@ struct GuardedFile {
     let bytes: [UInt8]
     /// The permission bits, symbolic links followed.
     let mode: Int
+    /// Owned by root, with another group than root's: root has chosen who may read it, as for a service's own user.
+    var isGivenToGroup = false
 
     var isWorldReadable: Bool { mode & 0o004 != 0 }
     var isGroupReadable: Bool { mode & 0o040 != 0 }
@@ -17,7 +19,7 @@ struct GuardedFile {
         var fault: String {
             switch self {
             case .missing: "does not exist."
-            case .notAFile: "is no file."
+            case .notAFile: "is not a file."
             case .unreadable: "cannot be read by the user that runs bramley."
             case .tooLarge(let limit): "is larger than \(limit) bytes, so it is not what it should be."
             }
@@ -61,15 +63,17 @@ struct GuardedFile {
             throw .unreadable
         }
         guard size <= maximumBytes else { throw .tooLarge(maximumBytes) }
+        let isGivenToGroup =
+            integer(attributes[.ownerAccountID]) == 0 && integer(attributes[.groupOwnerAccountID]) != 0
         // Foundation leaks four KiB with every empty file it reads, and some files are looked at again and again while the
         // server runs.
         guard size > 0 else {
             guard manager.isReadableFile(atPath: resolved) else { throw .unreadable }
-            return GuardedFile(bytes: [], mode: mode)
+            return GuardedFile(bytes: [], mode: mode, isGivenToGroup: isGivenToGroup)
         }
         do {
             let data = try Data(contentsOf: URL(filePath: resolved))
-            return GuardedFile(bytes: [UInt8](data), mode: mode)
+            return GuardedFile(bytes: [UInt8](data), mode: mode, isGivenToGroup: isGivenToGroup)
         } catch {
             throw .unreadable
         }

@@ -58,7 +58,7 @@ struct WebAddress: Hashable {
             if !text.contains("://"), !text.hasPrefix("/"), (try? parse(whole)) != nil {
                 throw Flaw(fault: "is without https://.", remedy: "Write \(whole.quoted).")
             }
-            throw Flaw(fault: "is no web address.", remedy: "Begin it with https://.")
+            throw Flaw(fault: "is not a web address.", remedy: "Begin it with https://.")
         }
         let rest = text.dropFirst(scheme.count + 3)
         guard isEndpoint || !rest.contains("?"), !rest.contains("#") else {
@@ -104,10 +104,10 @@ struct WebAddress: Hashable {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = Int(text), (1...65535).contains(port),
             text.first != "0"
         else {
-            throw Flaw(fault: "has a port that is no number from 1 to 65535.", remedy: "Write the port's digits.")
+            throw Flaw(fault: "has a port that is not a number from 1 to 65535.", remedy: "Write the port's digits.")
         }
         guard port != (scheme == "https" ? 443 : 80) else {
-            throw Flaw(fault: "names the port its scheme has anyway.", remedy: "Leave out :\(port), as browsers do.")
+            throw Flaw(fault: "names the default port.", remedy: "Leave out :\(port), as browsers do.")
         }
         return port
     }

@@ -68,7 +68,7 @@ package struct ImportLine: Sendable {
     /// Made safe as at a sign-in; a half that is empty or holds nothing visible is absent.
     private static func name(_ fields: Fields) throws(ImportLineError) -> PersonName {
         guard let value = fields.object["name"], !value.isNull else { return PersonName() }
-        guard let object = value.objectValue else { throw ImportLineError("name is no object") }
+        guard let object = value.objectValue else { throw ImportLineError("name is not an object") }
         for member in object.members where !member.name.isExactly("given") && !member.name.isExactly("family") {
             throw ImportLineError("name has \(member.name.quoted); it may have given and family")
         }

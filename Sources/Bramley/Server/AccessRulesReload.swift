@@ -1,5 +1,7 @@
 internal import Crypto
+internal import HTTP
 internal import Logging
+internal import Sockets
 internal import Synchronization
 internal import Web
 
@@ -10,9 +12,14 @@ final class AccessRulesReload: Sendable {
     private let digest: Mutex<Digest256?>
     private let logger: Logger
 
-    init(_ rules: Configuration.ForwardAuth, logger: Logger) {
-        current = CurrentAccessRules(rules.rules)
-        digest = Mutex(rules.digest)
+    private let style: OriginalRequest.Style
+    private let trustedProxies: [IPNetwork]
+
+    init(_ configuration: Configuration, logger: Logger) {
+        current = CurrentAccessRules(configuration.forwardAuth.rules)
+        digest = Mutex(configuration.forwardAuth.digest)
+        style = configuration.forwardAuth.style
+        trustedProxies = configuration.server.trustedProxies
         self.logger = logger
     }
 
@@ -23,6 +30,16 @@ final class AccessRulesReload: Sendable {
     func take(_ loaded: LoadedConfiguration) {
         let forwardAuth = loaded.configuration.forwardAuth
         guard forwardAuth.rules != nil || current.current != nil else { return }
+        // Rules for a proxy that is not believed yet, or speaks otherwise, would refuse everybody.
+        guard loaded.configuration.server.trustedProxies == trustedProxies, forwardAuth.style == style else {
+            logger.error(
+                "access rules not read again; the rules read before stay in force",
+                metadata: [
+                    "key": "forwardAuth.rulesFile",
+                    "detail": "server.trustedProxies or forwardAuth.style has changed as well: restart bramley serve",
+                ])
+            return
+        }
         for warning in loaded.warnings where Self.isAbout(warning) {
             logger.warning("configuration", metadata: ["detail": .string(warning.description)])
         }

@@ -4,8 +4,8 @@ internal import RelyingParty
 internal import Storage
 internal import Web
 
-/// What `/readyz` looks at: our own disk, our own keys, our own certificate, and, as a warning, whose notifications we take. Whether Apple answers is not among them: a
-/// server that is taken out of balance for that would sign out everybody it serves.
+/// What `/readyz` examines: our own disk, our own keys, our own certificate, and, as a warning, whose notifications are
+/// accepted. Whether Apple answers is not among them: a server taken out of rotation for that would sign out everybody.
 struct Readiness: Sendable {
     let database: Database
     let draining: DrainingFlag
@@ -34,13 +34,14 @@ struct Readiness: Sendable {
 
     /// Sign-ins go on without, so the server stays in balance.
     private var notificationWarning: String? {
-        if let last = notifications.lastUnlisted {
+        let refused = notifications.unlistedAudiences()
+        if let last = refused.map(\.at).max() {
+            let apps = refused.map { "\($0.audience) (\($0.count))" }.joined(separator: ", ")
             return
-                "Apple's notification for \(last.audience) was refused at \(last.at.rfc3339): apple.bundleIDs does not "
-                + "name it"
+                "Apple's notifications were refused, the last one at \(last.rfc3339): apple.bundleIDs does not list \(apps)"
         }
         guard bundleIDs.isEmpty else { return nil }
-        return "Apple's notifications will be refused: apple.bundleIDs does not name the primary App ID's bundle ID"
+        return "Apple's notifications will be refused: apple.bundleIDs does not list the primary App ID's bundle ID"
     }
 
     private func storage(at now: Timestamp) async -> HealthCheck {

@@ -66,7 +66,7 @@ final class ServerParts: Sendable {
             input: input,
             appleKeys: AppleKeyReload(
                 teamID: configuration.apple.teamID, secrets: provider.secrets, logger: logger),
-            accessRules: AccessRulesReload(configuration.forwardAuth, logger: logger),
+            accessRules: AccessRulesReload(configuration, logger: logger),
             certificate: Self.certificateReload(configuration, acceptor, clock, logger),
             snapshot: configuration.snapshot, logger: logger)
         webhooks = try Self.webhooks(

@@ -38,7 +38,7 @@ package struct VerifierTransport: AccountVerifier {
     }
 
     package func verify(username: String, password: Password) async throws(VerifierFailure) -> VerifierAnswer {
-        // What is no text is nobody's password, and cannot be asked about.
+        // What is not a string is nobody's password, and cannot be asked about.
         guard let question = VerifierQuestion.verify(username: username, password: password) else { return .failure }
         return try VerifierReading.answer(in: try await ask(question, as: makeMessageID()))
     }
@@ -179,9 +179,9 @@ enum VerifierReading {
         do throws(JSONError) {
             value = try JSONReader.parse(response.body, limits: limits)
         } catch {
-            throw .unavailable("the answer is no JSON: \(error)")
+            throw .unavailable("the answer is not JSON: \(error)")
         }
-        guard let object = value.objectValue else { throw .unavailable("the answer is no JSON object") }
+        guard let object = value.objectValue else { throw .unavailable("the answer is not a JSON object") }
         guard let result = object["result"]?.stringValue else { throw .unavailable("the answer has no result") }
         let externalID = try text("externalID", in: object)
         let challenge = try text("challenge", in: object)
@@ -223,7 +223,7 @@ enum VerifierReading {
         switch object[name] {
         case nil, .null: return nil
         case .string(let text): return text
-        default: throw .unavailable("\(name) is no text")
+        default: throw .unavailable("\(name) is not a string")
         }
     }
 

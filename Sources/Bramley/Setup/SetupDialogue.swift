@@ -30,7 +30,7 @@ struct SetupDialogue {
         let open = SetupQuestion.all.filter { draft[$0.key] == nil }
         guard !open.isEmpty else { return }
         say(
-            "Each answer is checked at once. Enter takes what stands in brackets. Ctrl-C ends this, and nothing is written."
+            "Each answer is checked at once. Enter accepts the value in brackets. Ctrl-C ends this, and nothing is written."
         )
         for question in open where question.isAsked(draft) { try ask(question, &draft) }
     }

@@ -59,7 +59,7 @@ struct SetupQuestion: Sendable {
         SetupQuestion(
             "apple.bundleIDs", "--bundle-ids",
             need: """
-                It is needed. In Apple's portal: Identifiers, Services IDs, yours, Sign in with Apple, Configure shows the \
+                Required. In Apple's portal: Identifiers, Services IDs, yours, Sign in with Apple, Configure shows the \
                 primary App ID, and Identifiers, App IDs its bundle ID. Without it, people who stop using your site at \
                 Apple stay signed in. To go on without, write none.
                 """),

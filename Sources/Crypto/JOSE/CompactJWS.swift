@@ -70,7 +70,7 @@ extension JSONObject {
         } catch {
             throw .notJSON(part: part, error)
         }
-        guard let object = value.objectValue else { throw .wrongShape("the \(part) is no JSON object") }
+        guard let object = value.objectValue else { throw .wrongShape("the \(part) is not a JSON object") }
         return object
     }
 }

@@ -41,7 +41,7 @@ package struct JWKSet: Sendable {
         }
         var keys: [JWK] = []
         for element in elements {
-            guard let object = element.objectValue else { throw .wrongShape("an element of keys is no object") }
+            guard let object = element.objectValue else { throw .wrongShape("an element of keys is not an object") }
             let key = JWK(object)
             if key.holdsSecret { throw .refusedKeySet("it holds a private or symmetric key") }
             if let id = key.keyID, keys.contains(where: { $0.keyID?.isExactly(id) == true }) {

@@ -31,8 +31,13 @@ package struct OriginalRequest: Hashable, Sendable {
     package var method: HTTPRequest.Method?
 
     /// Reads the fields of `style`. What was not sent is nil.
-    /// - Parameter isFromTrustedProxy: an untrusted peer's fields are not looked at: everything is nil.
-    package init(fields: HTTPFields, style: Style, isFromTrustedProxy: Bool) throws(Refusal) {
+    /// - Parameters:
+    ///   - isFromTrustedProxy: an untrusted peer's fields are ignored: everything is nil.
+    ///   - isTargetJudged: false where the path decides nothing: one that is not canonical, such as with an encoded slash, is
+    ///     then nil instead of refused.
+    package init(
+        fields: HTTPFields, style: Style, isFromTrustedProxy: Bool, isTargetJudged: Bool = true
+    ) throws(Refusal) {
         guard isFromTrustedProxy else { return }
         switch style {
         case .forwarded:
@@ -49,7 +54,10 @@ package struct OriginalRequest: Hashable, Sendable {
         }
         if let scheme, scheme != "http", scheme != "https" { throw .notCanonical }
         if let host, !Self.isCanonicalHost(host) { throw .notCanonical }
-        if let target, !Self.isCanonicalTarget(target) { throw .notCanonical }
+        if let target, !Self.isCanonicalTarget(target) {
+            guard !isTargetJudged else { throw .notCanonical }
+            self.target = nil
+        }
     }
 
     private mutating func takeApart(_ url: String) throws(Refusal) {

@@ -78,7 +78,7 @@ package final class AppleRevocations: Sendable {
             return try await postpone(entry, reason: error.reason, detail: error.detail, level: level)
         }
         guard try await queue.finishRevocation(entry.id, at: clock.now()) else { return }
-        logger.info("deletion told to Apple", metadata: ["attempts": "\(entry.attempts + 1)"])
+        logger.info("token revoked at Apple after deletion", metadata: ["attempts": "\(entry.attempts + 1)"])
     }
 
     private func postpone(
@@ -103,7 +103,7 @@ package final class AppleRevocations: Sendable {
     private func giveUp(_ entry: QueuedRevocation, reason: String, detail: String) async throws(StoreError) {
         try await queue.postponeRevocation(entry.id, until: nil, failure: reason)
         logger.error(
-            "deletion given up at Apple",
+            "token revocation at Apple given up",
             metadata: ["reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)"])
     }
 

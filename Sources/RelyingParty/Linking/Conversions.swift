@@ -40,7 +40,7 @@ package final class Conversions: Sendable {
                 _ = try await linking.convert(link.key, onlyIfDue: true)
             }
         } catch {
-            logger.error("the queue of conversions does not answer", metadata: ["cause": "\(error.text)"])
+            logger.error("conversion queue cannot be read", metadata: ["cause": "\(error.text)"])
         }
     }
 

@@ -96,14 +96,18 @@ package struct Linking: SignInSteps {
     }
 
     /// Opens a link's address: from now on the link is for this browser, and its id leads there.
-    /// - Parameter claims: false for who only looks: the link is left to who comes next.
+    /// - Parameter claims: false for a request that only looks: the link stays free for the next visitor.
     /// - Throws: `.unknown` for a token that is not this link's, `.signIn(.wrongBrowser)` when another browser was first.
     package func openLink(
         _ id: LinkID, token: LinkAddressToken, binding: BrowserBinding, claims: Bool = true
     ) async throws(LinkFailure) {
         let link = try await link(id)
         guard let hash = link.addressHash, constantTimeEquals(hash, token.hash) else { throw .unknown }
-        if claims { try await claim(link, for: binding) }
+        if claims {
+            try await claim(link, for: binding)
+        } else if link.browser != nil {
+            try requireOpened(link, in: binding)
+        }
     }
 
     /// The link for its page, while it waits for Apple's answer.

@@ -32,7 +32,7 @@ extension SignIn {
             nonce = configuration.nativeNonce.claim(for: text)
         }
         if let token = fresh.identityToken {
-            guard let nonce else { throw .malformedCallback("identityToken needs nonce beside it") }
+            guard let nonce else { throw .malformedCallback("identityToken needs a nonce") }
             let claims = try await provider.verify(
                 identityToken: token, authorizationCode: fresh.authorizationCode, nonce: nonce,
                 clientIDs: [session.clientID])

@@ -3,18 +3,22 @@ package import Logging
 internal import Synchronization
 
 /// Receives Apple's server-to-server notifications: verified, then recorded and applied in one durable transaction.
-/// Only what verified is stored. 200 for every outcome returned, 400 for `.refused` and `.otherAudience`, 503 for the other failures.
+/// Only what verified is stored.
 package final class Notifications: Sendable {
     private let provider: any IdentityProvider
     private let store: any NotificationStore
     private let clock: any WallClock
     private let logger: Logger
-    private let otherAudiences = Mutex((report: SparseReport(), last: UnlistedAudience?.none))
+    private let otherAudiences = Mutex((report: SparseReport(), list: UnlistedAudiences()))
     private let unverified = Mutex(SparseReport())
     /// What became of posts.
     package let metrics = NotificationMetrics()
-    /// The last that Apple signed for an app that is none of ours, since the start.
-    package var lastUnlisted: UnlistedAudience? { otherAudiences.withLock { $0.last } }
+
+    /// The apps that Apple's notifications were refused for during the last day, since the start.
+    package func unlistedAudiences() -> [UnlistedAudience] {
+        let now = clock.now()
+        return otherAudiences.withLock { $0.list.recent(at: now) }
+    }
 
     package init(
         provider: any IdentityProvider, store: any NotificationStore, clock: any WallClock, logger: Logger
@@ -70,17 +74,18 @@ package final class Notifications: Sendable {
         case .otherAudience(let audience):
             let now = clock.now()
             let count = otherAudiences.withLock { state in
-                state.last = UnlistedAudience(audience: audience, at: now)
+                state.list.record(audience, at: now)
                 return state.report.count(at: now)
             }
             guard let count else { break }
             var metadata = metadata(
                 .notificationRefused,
                 "aud is not in apple.bundleIDs: if it is your team's primary App ID, or an app grouped with it, add it "
-                    + "there and restart. Until then whoever withdraws their consent stays signed in")
+                    + "there and restart; until then, people who withdraw their consent stay signed in. Never add another "
+                    + "team's app: its owner could sign in here")
             metadata["aud"] = "\(audience)"
             metadata["count"] = "\(count)"
-            logger.warning("notification for another app", metadata: metadata)
+            logger.warning("notification refused for an unlisted app", metadata: metadata)
         case .keysUnavailable(let detail):
             // Anyone can make up a kid, which is told from a new one only by the next fetch.
             guard let count = unverified.withLock({ $0.count(at: clock.now()) }) else { break }
@@ -97,11 +102,43 @@ package final class Notifications: Sendable {
     }
 }
 
-/// A notification of Apple's that was refused because `apple.bundleIDs` does not name its app.
+/// An app whose notifications were refused because `apple.bundleIDs` does not list it.
 package struct UnlistedAudience: Hashable, Sendable {
     /// The bundle ID: printable ASCII, at most 255 bytes. Anybody with an app at Apple can have one sent here.
     package var audience: String
+    package var count: Int
+    /// When the last one came.
     package var at: Timestamp
+}
+
+/// The first apps of a day. No later one displaces them: the owner of another app can repeat its notifications at will.
+package struct UnlistedAudiences: Sendable {
+    package static let maximumCount = 8
+    /// Seconds after its last notification until an app is forgotten.
+    package static let lifetime: Int64 = 86_400
+
+    private var entries: [UnlistedAudience] = []
+
+    package init() {}
+
+    package mutating func record(_ audience: String, at now: Timestamp) {
+        dropOld(at: now)
+        if let index = entries.firstIndex(where: { $0.audience.isExactly(audience) }) {
+            entries[index].count += 1
+            entries[index].at = now
+        } else if entries.count < Self.maximumCount {
+            entries.append(UnlistedAudience(audience: audience, count: 1, at: now))
+        }
+    }
+
+    package mutating func recent(at now: Timestamp) -> [UnlistedAudience] {
+        dropOld(at: now)
+        return entries
+    }
+
+    private mutating func dropOld(at now: Timestamp) {
+        entries.removeAll { now >= $0.at.adding(seconds: Self.lifetime) }
+    }
 }
 
 /// When the operator is told of notifications for other apps: of the first at once, then at most once a minute.

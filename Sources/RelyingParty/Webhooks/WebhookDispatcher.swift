@@ -96,6 +96,8 @@ package final class WebhookDispatcher: Sendable {
                 let limit = state.withLock { $0.lines.look(at: endpoint) }
                 guard limit > 0 else { continue }
                 let found = try await store.dueWebhooks(for: endpoint, limit: limit, at: now)
+                // Another process may know endpoints that this one does not.
+                    .filter { targets[$0.url] != nil }
                 deliveries += state.withLock { $0.lines.start(found) }
             }
             workedAgain()
@@ -184,7 +186,7 @@ package final class WebhookDispatcher: Sendable {
         if case .failed(let reason, next: nil, _) = record {
             metadata["event"] = .string(delivery.entry.id.rawValue)
             metadata["cause"] = .string(reason)
-            logger.warning("a webhook is a dead letter", metadata: metadata)
+            logger.warning("webhook event became a dead letter", metadata: metadata)
         }
     }
 }

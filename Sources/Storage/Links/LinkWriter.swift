@@ -102,10 +102,11 @@ struct LinkWriter: Sendable {
         _ owner: UserID?, at now: Timestamp, on connection: SQLiteConnection, effects: inout WriteEffects
     ) throws {
         guard let owner else { return }
-        try set(nil, of: owner, at: now, on: connection, effects: &effects)
+        // First the sessions: their events carry the external ID, by which the application knows whose they were.
         try connection.endSessions(
             where: "s.user = ?", [owner.rawValue], cause: .replaced, at: now, identifiers: identifiers,
             effects: &effects)
+        try set(nil, of: owner, at: now, on: connection, effects: &effects)
     }
 
     private func set(

@@ -16,12 +16,11 @@ extension SQLiteConnection {
         guard let backup = unsafe sqlite3_backup_init(to, "main", from, "main") else {
             throw unsafe SQLiteError(code: SQLITE_ERROR, of: to)
         }
+        var step = SQLITE_OK
         do {
-            var isDone = false
-            while !isDone {
-                let code = unsafe sqlite3_backup_step(backup, pagesPerStep)
-                guard code == SQLITE_OK || code == SQLITE_DONE else { throw unsafe SQLiteError(code: code, of: to) }
-                isDone = code == SQLITE_DONE
+            while step == SQLITE_OK {
+                step = unsafe sqlite3_backup_step(backup, pagesPerStep)
+                guard step == SQLITE_OK || step == SQLITE_DONE else { break }
                 let total = Int(unsafe sqlite3_backup_pagecount(backup))
                 try progress(total - Int(unsafe sqlite3_backup_remaining(backup)), total)
             }
@@ -29,7 +28,10 @@ extension SQLiteConnection {
             _ = unsafe sqlite3_backup_finish(backup)
             throw error
         }
-        let code = unsafe sqlite3_backup_finish(backup)
-        guard code == SQLITE_OK else { throw unsafe SQLiteError(code: code, of: to) }
+        // Tells the destination what went wrong: not before does it have the text.
+        let end = unsafe sqlite3_backup_finish(backup)
+        guard step == SQLITE_DONE, end == SQLITE_OK else {
+            throw unsafe SQLiteError(code: end == SQLITE_OK ? step : end, of: to)
+        }
     }
 }

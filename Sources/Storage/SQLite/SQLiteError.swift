@@ -36,7 +36,7 @@ struct SQLiteError: Error, Hashable {
     fileprivate var detail: String {
         // Safe: a constant of SQLite's.
         let name = unsafe sqlite3_errstr(extendedCode).map { unsafe String(cString: $0) } ?? ""
-        return "\(extendedCode) (\(name)) \(message)"
+        return message == name ? "\(extendedCode) (\(name))" : "\(extendedCode) (\(name)) \(message)"
     }
 }
 
@@ -49,6 +49,10 @@ extension StoreError {
         }
         guard let error = error as? SQLiteError else {
             self = .inconsistent("\(type(of: error))")
+            return
+        }
+        guard error != .closed else {
+            self = .unavailable("the database is closed")
             return
         }
         switch error.code {

@@ -11,10 +11,20 @@ import CSQLite
 
     init(_ sql: String, on database: OpaquePointer) throws {
         var pointer: OpaquePointer?
-        let code = unsafe sqlite3_prepare_v3(
-            database, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, nil)
+        var isWhole = false
+        // Safe: SQLite reads the text, which is kept for the call, and points to where it stopped in it.
+        let code = unsafe sql.withCString { text in
+            var rest: UnsafePointer<CChar>?
+            let code = unsafe sqlite3_prepare_v3(database, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, &rest)
+            isWhole = unsafe rest.map { unsafe $0.pointee == 0 } ?? true
+            return code
+        }
         guard code == SQLITE_OK, let pointer = unsafe pointer else {
             throw unsafe SQLiteError(code: code, of: database)
+        }
+        guard isWhole else {
+            unsafe sqlite3_finalize(pointer)
+            throw SQLiteError(extendedCode: SQLITE_MISUSE, message: "more than one statement")
         }
         unsafe self.pointer = pointer
         unsafe self.database = database
@@ -111,12 +121,12 @@ import CSQLite
     private func text(_ column: Int32) -> String {
         let start = unsafe sqlite3_column_text(pointer, column)
         let count = Int(unsafe sqlite3_column_bytes(pointer, column))
-        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: start == nil ? 0 : count), as: UTF8.self)
     }
 
     private func blob(_ column: Int32) -> [UInt8] {
         let start = unsafe sqlite3_column_blob(pointer, column)
         let count = Int(unsafe sqlite3_column_bytes(pointer, column))
-        return unsafe Array(UnsafeRawBufferPointer(start: start, count: count))
+        return unsafe Array(UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count))
     }
 }

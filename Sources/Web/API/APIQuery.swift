@@ -43,13 +43,14 @@ struct APIQuery: Sendable {
     /// `after`, where the last page ended: one name on every list. `cursor` is what it was called before.
     func cursor() throws(WebFailure) -> String? {
         guard let older = self["cursor"] else { return self["after"] }
-        guard self["after"] == nil else { throw .invalidRequest("cursor is another name of after: give one of them") }
+        guard self["after"] == nil else { throw .invalidRequest("cursor is an old name for after; send only one") }
         return older
     }
 
-    /// Names what was refused, and what there is. A name that is long, or no plain word, is not repeated: it may be
+    /// Names what was refused, and what is accepted. A name that is long, or not a plain word, is not repeated: it may be
     /// anything, such as a secret that was pasted into the wrong place.
-    private static func refusal(of given: String, _ known: [String]) -> String {
+    /// - Parameter kind: `parameter` or `member`.
+    static func refusal(of given: String, _ known: [String], _ kind: String = "parameter") -> String {
         let isWord =
             (1...32).contains(given.utf8.count)
             && given.utf8.allSatisfy { byte in
@@ -60,10 +61,8 @@ struct APIQuery: Sendable {
                 default: false
                 }
             }
-        let what = isWord ? "the parameter \(given)" : "a parameter of the query"
-        return known.isEmpty
-            ? "\(what) is unknown: this route has none"
-            : "\(what) is unknown: this route has \(known.joined(separator: ", "))"
+        let what = isWord ? "unknown \(kind) \(given)" : "unknown \(kind)"
+        return "\(what); accepted: \(known.isEmpty ? "none" : known.joined(separator: ", "))"
     }
 
     /// `limit`: 1 to 200, 50 when it is not given.
@@ -71,7 +70,7 @@ struct APIQuery: Sendable {
         guard let text = self["limit"] else { return 50 }
         let isPlain = !text.hasPrefix("0") && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
         guard isPlain, text.utf8.count <= 3, let limit = Int(text), limit <= UserLimits.pageSize else {
-            throw .invalidRequest("limit is no number from 1 to \(UserLimits.pageSize)")
+            throw .invalidRequest("limit must be a number from 1 to \(UserLimits.pageSize)")
         }
         return limit
     }

@@ -18,7 +18,7 @@ struct EventsAPI: Sendable {
         var filter = JournalFilter(kinds: try Self.kinds(query))
         if let text = query["user"] {
             filter.user = UserID(parsing: text)
-            if filter.user == nil { throw .invalidRequest("user is no user's id") }
+            if filter.user == nil { throw .invalidRequest("user is not a user id") }
         }
         let page = try await WebFailure.mapping(await journal.eventPage(filter, after: place, limit: limit))
         guard let page else { throw .cursorExpired }

@@ -52,7 +52,7 @@ extension WebFailure {
         case "password": "password is 1 to \(LinkLimits.password) bytes of text"
         case "code":
             "code is 1 to \(LinkLimits.secondFactorCode) bytes of text without control characters"
-        default: "\(member) cannot be that"
+        default: "\(member) has an invalid value"
         }
     }
 }

@@ -93,7 +93,7 @@ enum LinkBody {
         }
         var ticket: LinkTicket?
         if let value = try NativeBody.text("ticket", in: object, maximumSize: APILimits.body) {
-            guard let parsed = LinkTicket(parsing: value) else { throw .invalidRequest("ticket is none") }
+            guard let parsed = LinkTicket(parsing: value) else { throw .invalidRequest("ticket is not a link ticket") }
             ticket = parsed
         }
         return Creation(

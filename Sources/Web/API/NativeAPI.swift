@@ -19,7 +19,7 @@ struct NativeAPI: Sendable {
         _ = try APIQuery(request)
         if !request.body.isEmpty {
             let object = try NativeBody.object(request, maximum: APILimits.body)
-            guard object.members.isEmpty else { throw .invalidRequest("a challenge takes no content, or {}") }
+            guard object.members.isEmpty else { throw .invalidRequest("send an empty body or {}") }
         }
         let challenge = signIn.beginNative()
         var writer = JSONWriter(reserving: 192)
@@ -103,7 +103,7 @@ enum NativeBody {
         in object: JSONObject, maximum: Int
     ) throws(WebFailure) -> (given: String?, family: String?) {
         guard let user = object["user"], !user.isNull else { return (nil, nil) }
-        guard let user = user.objectValue else { throw .invalidRequest("user is no object") }
+        guard let user = user.objectValue else { throw .invalidRequest("user is not an object") }
         try require(user, toHoldOnly: ["givenName", "familyName"], "user.")
         return (
             try text("givenName", in: user, maximumSize: maximum),
@@ -123,7 +123,7 @@ enum NativeBody {
             identityToken: try text("identityToken", in: object, maximumSize: maximumTokenSize),
             nonce: try text("nonce", in: object, maximumSize: maximumNonceSize))
         guard fresh.identityToken == nil || fresh.nonce != nil else {
-            throw .invalidRequest("identityToken needs nonce beside it")
+            throw .invalidRequest("identityToken needs a nonce")
         }
         return fresh
     }
@@ -138,9 +138,9 @@ enum NativeBody {
             value = try JSONReader.parse(
                 request.body, limits: JSONLimits(maximumBytes: maximum, maximumDepth: 4))
         } catch {
-            throw .invalidRequest("the content is no JSON: \(error.reason.rawValue)")
+            throw .invalidRequest("the content is not JSON: \(error.reason.rawValue)")
         }
-        guard let object = value.objectValue else { throw .invalidRequest("the content is no object") }
+        guard let object = value.objectValue else { throw .invalidRequest("the content is not an object") }
         return object
     }
 
@@ -148,7 +148,7 @@ enum NativeBody {
         _ object: JSONObject, toHoldOnly names: [String], _ prefix: String
     ) throws(WebFailure) {
         for member in object.members where !names.contains(where: { $0.isExactly(member.name) }) {
-            throw .invalidRequest("there is a member other than \(names.map { prefix + $0 }.joined(separator: ", "))")
+            throw .invalidRequest(APIQuery.refusal(of: prefix + member.name, names.map { prefix + $0 }, "member"))
         }
     }
 
@@ -166,7 +166,7 @@ enum NativeBody {
         _ name: String, in object: JSONObject, maximumSize: Int
     ) throws(WebFailure) -> String? {
         guard let value = object[name], !value.isNull else { return nil }
-        guard let text = value.stringValue else { throw .invalidRequest("\(name) is no text") }
+        guard let text = value.stringValue else { throw .invalidRequest("\(name) is not a string") }
         guard text.utf8.count <= maximumSize else { throw .invalidRequest("\(name) is too long") }
         return text
     }

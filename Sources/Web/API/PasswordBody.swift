@@ -24,7 +24,7 @@ struct PasswordBody: Sendable {
         let isText = decode(body[value], &bytes) && Self.isUTF8(bytes)
         // Takes the bytes over and zeroes them, whatever they are.
         let secret = Password(consuming: &bytes)
-        guard isText else { throw .invalidRequest("password is no text") }
+        guard isText else { throw .invalidRequest("password is not a string") }
         password = secret
         rest = Array(body[..<value.lowerBound]) + body[value.upperBound...]
     }
@@ -53,13 +53,13 @@ extension PasswordBody {
             guard equals - piece.startIndex <= 3 * Self.name.utf8.count,
                 let name = try? FormDecoder.parse(Array(piece[..<equals])).first?.name, name.isExactly(Self.name)
             else { continue }
-            guard value == nil else { throw .badRequest("several password") }
+            guard value == nil else { throw .badRequest("password is given more than once") }
             value = min(equals + 1, piece.endIndex)..<piece.endIndex
         }
         do {
             try self.init(body, value: value, decode: Self.decodeForm)
         } catch {
-            throw .badRequest("password is no text")
+            throw .badRequest("password is not a string")
         }
     }
 
@@ -87,7 +87,7 @@ extension PasswordBody {
 // JSON and is none.
 extension PasswordBody {
     /// - Throws: when a member's name is escaped (it could be another spelling of this one), the password comes twice, or
-    ///   is no JSON text.
+    ///   is not JSON text.
     init(json body: [UInt8]) throws(WebFailure) {
         var scan = MemberScan(bytes: body)
         var value: Range<Int>?
@@ -97,7 +97,7 @@ extension PasswordBody {
             }
             guard body[member.name].elementsEqual(Self.name.utf8) else { continue }
             guard value == nil else { throw .invalidRequest("password is given twice") }
-            guard let text = member.text else { throw .invalidRequest("password is no text") }
+            guard let text = member.text else { throw .invalidRequest("password is not a string") }
             value = text
         }
         try self.init(body, value: value, decode: Self.decodeJSON)
@@ -155,7 +155,7 @@ extension PasswordBody {
     private struct MemberScan {
         struct Member {
             var name: Range<Int>
-            /// Between the quotation marks; nil for a value that is no text.
+            /// Between the quotation marks; nil for a value that is not a string.
             var text: Range<Int>?
         }
 

@@ -16,9 +16,9 @@ enum UserPatchBody {
         do {
             value = try JSONReader.parse(request.body, limits: JSONLimits(maximumDepth: 4))
         } catch {
-            throw .invalidRequest("the content is no JSON: \(error.reason.rawValue)")
+            throw .invalidRequest("the content is not JSON: \(error.reason.rawValue)")
         }
-        guard let object = value.objectValue else { throw .invalidRequest("the content is no object") }
+        guard let object = value.objectValue else { throw .invalidRequest("the content is not an object") }
         var patch = UserPatch()
         for member in object.members {
             if member.name.isExactly("externalID") {
@@ -27,11 +27,12 @@ enum UserPatchBody {
                 patch.groups = try groups(member.value)
             } else if member.name.isExactly("state") {
                 guard let state = member.value.stringValue.flatMap(User.State.init(rawValue:)) else {
-                    throw .invalidRequest("state is no user's state")
+                    throw .invalidRequest("state must be active, pending or disabled")
                 }
                 patch.state = state
             } else {
-                throw .invalidRequest("only externalID, groups and state can be changed")
+                throw .invalidRequest(
+                    APIQuery.refusal(of: member.name, ["externalID", "groups", "state"], "member"))
             }
         }
         return patch

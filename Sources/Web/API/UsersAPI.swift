@@ -69,28 +69,28 @@ struct UsersAPI: Sendable {
     private static func filter(_ query: APIQuery) throws(WebFailure) -> UserFilter {
         var filter = UserFilter()
         if let text = query["state"] {
-            guard let state = User.State(rawValue: text) else { throw .invalidRequest("state is no user's state") }
+            guard let state = User.State(rawValue: text) else { throw .invalidRequest("state must be active, pending or disabled") }
             filter.state = state
         }
         if let group = query["group"] {
             guard isText(group, maximum: UserLimits.groupName), !group.contains(",") else {
-                throw .invalidRequest("group is no group's name")
+                throw .invalidRequest("group is not a valid group name")
             }
             filter.group = group
         }
         if let email = query["email"] {
             // RFC 5321 §4.5.3.1: no address is longer.
             guard isText(email, maximum: 254), email.contains("@") else {
-                throw .invalidRequest("email is no address")
+                throw .invalidRequest("email is not an address")
             }
             filter.email = email
         }
         if let externalID = query["externalID"], !isText(externalID, maximum: UserLimits.externalID) {
-            throw .invalidRequest("externalID can be nobody's")
+            throw .invalidRequest("invalid externalID")
         }
         if let subject = query["appleSubject"] {
             guard (1...255).contains(subject.utf8.count), subject.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-                throw .invalidRequest("appleSubject can be nobody's")
+                throw .invalidRequest("invalid appleSubject")
             }
         }
         return filter
@@ -104,7 +104,7 @@ struct UsersAPI: Sendable {
 
     private static func cursor(_ query: APIQuery) throws(WebFailure) -> UserCursor? {
         guard let text = try query.cursor() else { return nil }
-        guard let cursor = PageCursor.userCursor(text) else { throw .invalidRequest("after is no cursor of this list") }
+        guard let cursor = PageCursor.userCursor(text) else { throw .invalidRequest("after is not a cursor of this list") }
         return cursor
     }
 

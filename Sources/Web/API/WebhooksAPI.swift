@@ -26,10 +26,10 @@ struct WebhooksAPI: Sendable {
     }
 
     func deadLetters(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
-        let query = try APIQuery(request, names: ["limit", "after", "cursor"])
+        let query = try APIQuery(request, names: ["limit", "after"])
         let limit = try query.limit()
         var place: DeadWebhookPlace?
-        if let text = try query.cursor() {
+        if let text = query["after"] {
             place = PageCursor.deadWebhook(text)
             if place == nil { throw .invalidRequest("after is not a cursor of this list") }
         }

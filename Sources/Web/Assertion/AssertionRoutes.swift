@@ -34,18 +34,14 @@ struct AssertionRoutes: Sendable {
     private func audience(
         of request: ServerRequest, _ issuer: AssertionIssuer
     ) throws(WebFailure) -> AssertionAudience {
-        let query = Query(request)
-        // What cannot be read may name another one.
-        guard query.isWhole else { throw .invalidRequest("the query cannot be read") }
-        switch query.value(Self.parameter) {
-        case .absent: return issuer.audiences[0]
-        case .several: throw .invalidRequest("several audience")
-        case .one(let name):
-            guard let audience = issuer.audience(named: name) else {
-                throw .invalidRequest("audience is none of assertion.audience")
-            }
-            return audience
+        // Strict: a misspelt name would get the first audience an assertion that was meant for another.
+        guard let name = try APIQuery(request, names: [Self.parameter])[Self.parameter] else {
+            return issuer.audiences[0]
         }
+        guard let audience = issuer.audience(named: name) else {
+            throw .invalidRequest("audience is not one of assertion.audience")
+        }
+        return audience
     }
 
     /// The public keys, for anyone; kept by caches for less than a key is published before it signs.

@@ -17,7 +17,7 @@ struct VerifyAssertions: Sendable {
     func audience(in query: Query) throws(WebFailure) -> AssertionAudience? {
         switch query.value(Self.parameter) {
         case .absent, .one("false"): return nil
-        case .several: throw .badRequest("several \(Self.parameter)")
+        case .several: throw .badRequest("\(Self.parameter) is given more than once")
         // Without assertions the word has always been taken for nothing.
         case .one("true"): return issuer?.audiences[0]
         case .one(let name):

@@ -1,5 +1,4 @@
 import Coding
-import Mustache
 import RelyingParty
 
 /// The login page of one language, rendered once at start and cut where requests differ.
@@ -44,10 +43,10 @@ struct LoginPage: Sendable {
     private let base: PageValue
     private let askedBase: PageValue
     private let strings: Strings
-    private let library: MustacheLibrary
+    private let library: TemplateLibrary
 
     init(
-        locale: String, base: PageValue, askedBase: PageValue, strings: Strings, library: MustacheLibrary,
+        locale: String, base: PageValue, askedBase: PageValue, strings: Strings, library: TemplateLibrary,
         configuration: WebConfiguration
     ) throws(PagesError) {
         let values = base.merging(Self.values(locale: locale, configuration: configuration))
@@ -55,7 +54,7 @@ struct LoginPage: Sendable {
             throw .missing("templates/login.mustache")
         }
         parts = Self.cut(page)
-        size = page.utf8.count
+        size = page.count
         self.base = base
         self.askedBase = askedBase
         self.strings = strings
@@ -78,15 +77,15 @@ struct LoginPage: Sendable {
             case .gap(.cancelled):
                 page.append(contentsOf: HTMLText.escapedBytes(content.errorReturn?.cancelled ?? ""))
             case .gap(.notice):
-                if let notice = content.notice { page.append(contentsOf: render(notice, locale: locale).utf8) }
+                if let notice = content.notice { page.append(contentsOf: render(notice, locale: locale)) }
             }
         }
         return page
     }
 
-    private func render(_ notice: Notice, locale: PageLocale) -> String {
+    private func render(_ notice: Notice, locale: PageLocale) -> [UInt8] {
         let base = locale.isAskedFor ? askedBase : base
-        return library.render(base.merging(Self.values(of: notice, strings)), withTemplate: "notice") ?? ""
+        return library.render(base.merging(Self.values(of: notice, strings)), withTemplate: "notice") ?? []
     }
 
     static func values(of notice: Notice, _ strings: Strings) -> PageValue {
@@ -99,10 +98,9 @@ struct LoginPage: Sendable {
         }
     }
 
-    private static func cut(_ page: String) -> [Part] {
+    private static func cut(_ bytes: [UInt8]) -> [Part] {
         var parts: [Part] = []
         var text: [UInt8] = []
-        let bytes = Array(page.utf8)
         let marks = Gap.allCases.map { (gap: $0, mark: Array($0.mark.utf8)) }
         var index = 0
         while index < bytes.count {

@@ -107,21 +107,23 @@ struct MessagePage: Sendable {
         func action(_ key: String, _ path: String) -> Action {
             Action(text: strings?["message.\(key)"] ?? key, link: locale.link(url.path(path)))
         }
-        switch failure {
-        case .notAllowed(_, let target, _):
-            let elsewhere = Action(
+        func otherAccount(returnTo target: ReturnTarget?) -> Action {
+            Action(
                 text: strings?["forbidden.somebodyElse"] ?? "", link: locale.link(url.path("/logout/switch")),
                 kind: .form(returnTo: target?.location))
+        }
+        switch failure {
+        case .notAllowed(_, let target, _):
             let account = Action(
                 text: strings?["forbidden.account"] ?? "", link: locale.link(url.path("/account")))
-            return [elsewhere, account]
+            return [otherAccount(returnTo: target), account]
         case .signIn(_, let retry), .tooManyRequests(_, let retry):
             let target = retry.map { "?" + ReturnWish.query($0.target.location, $0.errorReturn) } ?? ""
             return [action("tryAgain", "/login" + target)]
         case .link(let failure, let way): return actions(after: failure, way, strings, locale, configuration)
         case .routing(.notFound): return [home(strings, locale, configuration)]
         case .crossSite, .store: return [action("account", "/account")]
-        case .userPending, .userDisabled: return [action("signOut", "/logout")]
+        case .userPending, .userDisabled: return [otherAccount(returnTo: nil), action("signOut", "/logout")]
         default: return [action("signIn", "/login")]
         }
     }

@@ -101,7 +101,7 @@ package enum PageCheck {
         for template in files.templates {
             let path = "templates/\(template).mustache"
             let known = Set(names(of: template, locale, pages, configuration).flatMap(Self.suffixes) + ["."])
-            for tag in TemplateSource(try files.text(path)).tags where tag.kind == .value && !known.contains(tag.name) {
+            for tag in pages.tags(ofTemplate: template) where tag.kind == .value && !known.contains(tag.name) {
                 problems.append(
                     PageProblem(
                         path: path, fault: "names \"\(tag.name)\" in line \(tag.line), which it is not given.",

@@ -130,13 +130,15 @@ enum TemplateCheck {
         do throws(PagesError) {
             for name in files.templates {
                 let path = "templates/\(name).mustache"
-                let source = TemplateSource(try files.text(path))
-                uses[name] = source.templates
-                problems += self.problems(in: source, path: path, templates: files.templates)
-                if let fault = Pages.fault(inTemplate: try files.text(path)) {
+                let text = try files.text(path)
+                do {
+                    let template = try Template(text)
+                    uses[name] = template.templates
+                    problems += self.problems(in: template, path: path, templates: files.templates)
+                } catch {
                     problems.append(
                         PageProblem(
-                            path: path, fault: "cannot be read: \(fault).", remedy: "docs/pages.md shows the tags."))
+                            path: path, fault: "cannot be read: \(error).", remedy: "docs/pages.md shows the tags."))
                 }
             }
         } catch {
@@ -152,18 +154,11 @@ enum TemplateCheck {
         return problems
     }
 
-    private static func problems(in source: TemplateSource, path: String, templates: [String]) -> [PageProblem] {
-        source.tags.compactMap { tag in
-            switch tag.kind {
-            case .delimiters:
-                PageProblem(
-                    path: path, fault: "changes the delimiters in line \(tag.line).", remedy: "Keep {{ and }}.")
-            case .template where !templates.contains(tag.name):
-                PageProblem(
-                    path: path, fault: "includes \"\(tag.name)\" in line \(tag.line), which is no template.",
-                    remedy: "Write one of \(templates.joined(separator: ", ")).")
-            case .template, .value: nil
-            }
+    private static func problems(in template: Template, path: String, templates: [String]) -> [PageProblem] {
+        template.tags.filter { $0.kind == .template && !templates.contains($0.name) }.map { tag in
+            PageProblem(
+                path: path, fault: "includes \"\(tag.name)\" in line \(tag.line), which does not exist.",
+                remedy: "Write one of \(templates.joined(separator: ", ")).")
         }
     }
 

@@ -1,9 +1,7 @@
-import Mustache
-
 /// What a template may show.
 ///
-/// Escaping belongs to the value and not to the braces around its name: `text` reaches a template escaped, whether it
-/// writes two braces or three, and only `html` (made by other templates of ours) does not.
+/// Escaping belongs to the value, not to the braces around its name: `text` is always escaped, and `html`, which other
+/// templates of ours made, never is.
 enum PageValue: Sendable {
     case text(String)
     case html(String)
@@ -21,17 +19,19 @@ enum PageValue: Sendable {
         guard case .object(let own) = self, case .object(let others) = other else { return other }
         return .object(own.merging(others) { $0.merging($1) })
     }
-}
 
-extension PageValue: MustacheParent {
-    func child(named name: String) -> Any? {
-        guard case .object(let members) = self, let value = members[name] else { return nil }
-        switch value {
-        case .text(let text): return HTMLText.escape(text)
-        case .html(let html): return html
-        case .flag(let flag): return flag
-        case .list(let elements): return elements
-        case .object: return value
+    /// Of an object; nil when it has no such member.
+    func member(_ name: String) -> PageValue? {
+        guard case .object(let members) = self else { return nil }
+        return members[name]
+    }
+
+    /// Whether a section of it is rendered: everything but false and the empty list.
+    var isShown: Bool {
+        switch self {
+        case .flag(let flag): flag
+        case .list(let elements): !elements.isEmpty
+        case .text, .html, .object: true
         }
     }
 }

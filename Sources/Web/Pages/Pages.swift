@@ -1,6 +1,5 @@
 import Coding
 import Crypto
-import Mustache
 
 /// Every page of the server: templates parsed once, texts filled in once, one rendering per request.
 package struct Pages: Sendable {
@@ -17,7 +16,7 @@ package struct Pages: Sendable {
     let choice: LanguageChoice
     let assets: AssetLinks
     let inlineStyle: InlineStyle
-    private let library: MustacheLibrary
+    private let library: TemplateLibrary
     let languages: LanguageShelf
 
     /// - Throws: when a template or the strings of a configured language are missing or unreadable.
@@ -76,7 +75,12 @@ package struct Pages: Sendable {
     /// - Parameter values: what this request adds to the language's base.
     func render(_ template: String, locale: PageLocale, _ values: PageValue) -> [UInt8] {
         guard let base = base(locale) else { return [] }
-        return Array((library.render(base.merging(values), withTemplate: template) ?? "").utf8)
+        return library.render(base.merging(values), withTemplate: template) ?? []
+    }
+
+    /// The names that a template uses.
+    func tags(ofTemplate name: String) -> [Template.Tag] {
+        library.templates[name]?.tags ?? []
     }
 
     /// The login page: joined from parts rendered at start.
@@ -84,31 +88,18 @@ package struct Pages: Sendable {
         languages[locale.tag]?.login.render(content, locale: locale) ?? []
     }
 
-    private static let contentType = "{{% CONTENT_TYPE:TEXT}}"
-
-    /// Values are escaped where they are read (`PageValue`), so the templates themselves pass text through.
-    private static func parse(_ files: PageFiles) throws(PagesError) -> MustacheLibrary {
-        var library = MustacheLibrary()
+    private static func parse(_ files: PageFiles) throws(PagesError) -> TemplateLibrary {
+        var library = TemplateLibrary()
         for name in files.templates {
             let path = "templates/\(name).mustache"
             let text = try files.text(path)
             do {
-                try library.register(contentType + text, named: name)
+                library.templates[name] = try Template(text)
             } catch {
-                throw .template(path, TemplateFault.text(of: error, inserted: contentType))
+                throw .template(path, error.description)
             }
         }
         return library
-    }
-
-    /// Why this text is no template; nil when it is one.
-    static func fault(inTemplate text: String) -> String? {
-        do {
-            _ = try MustacheTemplate(string: contentType + text)
-            return nil
-        } catch {
-            return TemplateFault.text(of: error, inserted: contentType)
-        }
     }
 
     private static func values(_ configuration: WebConfiguration) -> [String: String] {

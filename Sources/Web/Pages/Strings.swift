@@ -144,7 +144,7 @@ struct StringsFile {
     }
 
     /// Reads on after a fault.
-    /// - Throws: when it is no JSON.
+    /// - Throws: when it is not JSON.
     init(lenient bytes: [UInt8], path: String) throws(PagesError) {
         let value: JSONValue
         do {

@@ -53,7 +53,7 @@ struct AccountAccess: Sendable {
             switch query.value(name) {
             case .absent: continue
             case .one(let value): values[name] = value
-            case .several: throw .badRequest("several \(name)")
+            case .several: throw .badRequest("\(name) is given more than once")
             }
         }
         return values

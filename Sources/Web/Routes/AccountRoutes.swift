@@ -61,7 +61,7 @@ struct AccountRoutes: Sendable {
         case .one(let text) where !text.isEmpty:
             guard targets.validate(text) != nil else { throw .returnToRefused }
             returnTo = text
-        case .several: throw .badRequest("several return_to")
+        case .several: throw .badRequest("return_to is given more than once")
         case .absent, .one: returnTo = nil
         }
         let page = responses.pages.render(

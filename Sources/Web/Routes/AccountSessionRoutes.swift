@@ -20,7 +20,7 @@ struct AccountSessionRoutes: Sendable {
     func revoke(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let form = try access.form(request, ["session"])
         guard let text = form["session"], let id = SessionID(parsing: text) else {
-            throw .badRequest("session is no session id")
+            throw .badRequest("session is not a session id")
         }
         let locale = responses.locale(of: request)
         guard let signedIn = try await access.active(request) else {

@@ -15,7 +15,7 @@ struct ExistingAccountRoutes: Sendable {
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let form = try access.form(request, ["waiting", "choice"])
         guard let choice = form["choice"].flatMap({ ExistingAccountChoice(rawValue: $0) }) else {
-            throw .badRequest("no choice")
+            throw .badRequest("choice must be connect or new")
         }
         guard let id = form["waiting"].flatMap({ WaitingID(parsing: $0) }) else { throw .link(.unknown, way: nil) }
         guard choice == .new || configuration.login.passwordURL != nil else { throw .routing(.notFound) }

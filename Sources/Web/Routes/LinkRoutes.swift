@@ -34,9 +34,10 @@ struct LinkRoutes: Sendable {
         let locale = responses.locale(of: request)
         let token = try Self.token(in: request)
         let isLook = token != nil && LookAhead.isNoVisit(request.method, request.fields)
-        let browser = isLook ? BrowserBinding.make(random: random) : browser(of: request)
+        let visitor = self.browser(of: request)
+        let browser = isLook ? BrowserBinding.make(random: random) : visitor
         let (link, person) = try await answeringVisitors { () throws(LinkFailure) in
-            if let token { try await linking.openLink(id, token: token, binding: browser, claims: !isLook) }
+            if let token { try await linking.openLink(id, token: token, binding: visitor, claims: !isLook) }
             let link = try await linking.link(id)
             return (link, try await linking.waitingPerson(for: link, binding: .value(browser)))
         }

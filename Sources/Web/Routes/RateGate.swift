@@ -27,6 +27,16 @@ struct RateGate: Sendable {
         }
     }
 
+    /// The same, counting page loads only: what nginx shows a script in place of each of its 401s costs its page nothing.
+    func limitingPageLoads(
+        _ handle: @escaping @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
+    ) -> @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse {
+        { request throws(WebFailure) in
+            if Navigation.holds(request.fields) { try noting(request) }
+            return try await handle(request)
+        }
+    }
+
     /// The same for a route whose pattern has parameters.
     func limiting(
         _ handle: @escaping @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse

@@ -18,14 +18,14 @@ struct ReturnWish: Sendable {
     init(_ query: Query, among targets: ReturnTargets) throws(WebFailure) {
         switch query.value("return_to") {
         case .absent, .one(""): (text, target) = (nil, targets.defaultTarget)
-        case .several: throw .badRequest("several return_to")
+        case .several: throw .badRequest("return_to is given more than once")
         case .one(let text):
             guard let target = targets.validate(text) else { throw .returnToRefused }
             (self.text, self.target) = (text, target)
         }
         switch query.value("error_return") {
         case .absent, .one(""): errorReturn = nil
-        case .several: throw .badRequest("several error_return")
+        case .several: throw .badRequest("error_return is given more than once")
         case .one(let text):
             guard let target = targets.validate(errorReturn: text) else { throw .returnToRefused }
             errorReturn = target

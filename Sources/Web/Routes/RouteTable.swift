@@ -95,7 +95,7 @@ struct RouteTable: Sendable {
             Entry(method: .get, pattern: "/auth/verify", handle: verify.get),
             Entry(method: .get, pattern: "/auth/forbidden", handle: verify.forbidden),
             Entry(method: .get, pattern: "/oauth2/auth", handle: oauth2Proxy.auth),
-            Entry(method: .get, pattern: "/oauth2/sign_in", handle: signIns.limiting(oauth2Proxy.signIn)),
+            Entry(method: .get, pattern: "/oauth2/sign_in", handle: signIns.limitingPageLoads(oauth2Proxy.signIn)),
             Entry(method: .get, pattern: "/oauth2/start", handle: oauth2Proxy.start),
             Entry(method: .get, pattern: "/oauth2/sign_out", handle: oauth2Proxy.signOut),
             Entry(method: .get, pattern: "/oauth2/userinfo", handle: oauth2Proxy.userInfo),

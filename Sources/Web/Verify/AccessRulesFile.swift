@@ -59,7 +59,7 @@ package struct AccessRulesFile {
     private mutating func rule(_ value: JSONValue, number: Int) -> AccessRules.Rule? {
         place = "rule \(number)"
         guard let object = value.objectValue else {
-            fail("is no object.", "Write {\"host\": \"app.example.com\", \"path\": \"/*\", \"allow\": \"signedIn\"}.")
+            fail("is not an object.", "Write {\"host\": \"app.example.com\", \"path\": \"/*\", \"allow\": \"signedIn\"}.")
             return nil
         }
         for member in object.members where !["host", "path", "methods", "allow"].contains(where: member.name.isExactly)
@@ -83,7 +83,7 @@ package struct AccessRulesFile {
     private mutating func host(_ value: JSONValue?) -> AccessRules.HostPattern? {
         guard let value else { return .any }
         let remedy = "Write \"app.example.com\", \"*.example.com\" or \"*\": in lower case, without port."
-        guard let text = value.stringValue else { return fail("is no text.", remedy) }
+        guard let text = value.stringValue else { return fail("is not a string.", remedy) }
         if text == "*" { return .any }
         let isBelow = text.hasPrefix("*.")
         let name = Array((isBelow ? text.dropFirst(2) : text[...]).utf8)
@@ -106,7 +106,7 @@ package struct AccessRulesFile {
     private mutating func path(_ value: JSONValue?) -> AccessRules.PathPattern? {
         guard let value else { return .below([]) }
         let remedy = "Write \"/a/page\", or \"/a/*\" for /a and all below it; decoded, without query."
-        guard let text = value.stringValue else { return fail("is no text.", remedy) }
+        guard let text = value.stringValue else { return fail("is not a string.", remedy) }
         let isBelow = text.utf8.suffix(2).elementsEqual("/*".utf8)
         let path = Array(isBelow ? Array(text.utf8.dropLast(2)) : Array(text.utf8))
         let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
@@ -229,7 +229,7 @@ package struct AccessRulesFile {
         var texts: [String] = []
         for value in values {
             guard let text = value.stringValue, !text.isEmpty else {
-                return fail("has an entry that is no text.", remedy)
+                return fail("has an entry that is not a string.", remedy)
             }
             if texts.contains(where: text.isExactly) { return fail("names \(Self.quoted(text)) twice.", remedy) }
             texts.append(text)

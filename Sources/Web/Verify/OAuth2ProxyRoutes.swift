@@ -29,8 +29,10 @@ struct OAuth2ProxyRoutes: Sendable {
         if let domains = try list("allowed_email_domains", query) {
             demands.append(AccessRules.Listed(domains: domains.map { $0.lowercased() }))
         }
+        // oauth2-proxy looks at no path: an application's own paths, such as GitLab's with %2F, must pass.
+        let isJudged = verify.rules.current != nil
         let original = try site.complete(
-            verify.original(request), of: request, isJudged: verify.rules.current != nil)
+            verify.original(request, isTargetJudged: isJudged), of: request, isJudged: isJudged)
         var response = try await verify.answer(request, original, demands: demands)
         if response.status == .noContent { response.status = .accepted }
         return response
@@ -81,7 +83,7 @@ struct OAuth2ProxyRoutes: Sendable {
     private func list(_ name: String, _ query: Query) throws(WebFailure) -> [String]? {
         switch query.value(name) {
         case .absent, .one(""): return nil
-        case .several: throw .badRequest("several \(name)")
+        case .several: throw .badRequest("\(name) is given more than once")
         case .one(let text): return text.split(separator: ",").map(String.init)
         }
     }

@@ -58,8 +58,8 @@ struct OAuth2ProxySite: Sendable {
         let known = origin(authority)
         if let named = original.host, known == nil || isOurOwn(authority, beside: named) {
             // Asked at an address of Bramley's own, `127.0.0.1:8080` say, as Traefik does. A client cannot pretend that:
-            // what `$host` makes of it has no port.
-            guard !isJudged || known != nil || Self.host(of: authority) != authority else {
+            // what `$host` makes of it has no port. publicURL's name it can send to the site's nginx.
+            guard !isJudged || known == nil && Self.host(of: authority) != authority else {
                 throw .originalRequest(.unknownSite)
             }
             return original
@@ -159,7 +159,7 @@ enum RedirectParameter {
         switch parameters.value("rd") {
         case .absent, .one(""): return nil
         case .one(let text): return text
-        case .several: throw .badRequest("several rd")
+        case .several: throw .badRequest("rd is given more than once")
         }
     }
 

@@ -21,7 +21,7 @@ enum VerifyQuery {
             switch query.value(flag) {
             case .absent, .one("true"), .one("false"): continue
             case .one: throw .badRequest("\(flag) is neither true nor false")
-            case .several: throw .badRequest("several \(flag)")
+            case .several: throw .badRequest("\(flag) is given more than once")
             }
         }
     }

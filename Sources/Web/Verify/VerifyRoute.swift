@@ -73,11 +73,11 @@ struct VerifyRoute: Sendable {
         }
     }
 
-    func original(_ request: ServerRequest) throws(WebFailure) -> OriginalRequest {
+    func original(_ request: ServerRequest, isTargetJudged: Bool = true) throws(WebFailure) -> OriginalRequest {
         do throws(OriginalRequest.Refusal) {
             return try OriginalRequest(
                 fields: request.fields, style: configuration.forwardAuth,
-                isFromTrustedProxy: request.isFromTrustedProxy)
+                isFromTrustedProxy: request.isFromTrustedProxy, isTargetJudged: isTargetJudged)
         } catch {
             throw .originalRequest(error)
         }

@@ -17,7 +17,7 @@ extension FuzzTarget {
             }
             return nil
         }
-        try hold(PlainJSON.isText(input), "accepted, though it is no JSON: \(shown(input))")
+        try hold(PlainJSON.isText(input), "accepted, though it is not JSON: \(shown(input))")
         let written = JSONWriter.encode(value)
         let wide = JSONLimits(maximumBytes: 65_536, maximumDepth: 16)
         try hold((try? JSONReader.parse(written, limits: wide)) == value, "written again: \(shown(written))")

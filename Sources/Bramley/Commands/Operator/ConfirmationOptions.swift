@@ -19,7 +19,7 @@ package struct ConfirmationOptions: ParsableArguments {
     package func confirm(_ question: String, id: String? = nil) throws(CommandFailure) {
         if yes { return }
         guard StandardStream.input.isTerminal else {
-            throw .usage("\(question) Nobody can be asked here: add --yes to do it. Nothing was done.")
+            throw .usage("\(question) Not a terminal: pass --yes to confirm. Nothing was done.")
         }
         let words = id == nil ? "yes" : "yes, or the id,"
         let prompt = "\(TerminalText.safe(question))\nType \(words) to go on: "

@@ -52,7 +52,7 @@ package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
                 Finding(user: $0, isCertain: false)
             }
         }
-        guard let first = found.first else { throw CommandFailure("Nobody fits \(text.quoted).") }
+        guard let first = found.first else { throw CommandFailure("No user matches \(text.quoted).") }
         // One person may be found in two ways; the surer comes first.
         let others = found.filter { $0.user.id != first.user.id }
         guard others.isEmpty else { throw ambiguous([first] + others) }
@@ -64,7 +64,7 @@ package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
             CommandOutput.remark("  \(UserRows.mention(finding.user)), \(finding.user.state.rawValue)")
         }
         let count = found.count > Self.shown ? "More than \(Self.shown)" : "\(found.count)"
-        return CommandFailure("\(count) people fit \(text.quoted). Name one by id. Nothing was done.")
+        return CommandFailure("\(count) users match \(text.quoted). Name one by id. Nothing was done.")
     }
 }
 

@@ -29,7 +29,7 @@ package struct UsersApproveCommand: AsyncParsableCommand {
 /// `bramley users disable`
 package struct UsersDisableCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "disable", abstract: "Sign people out everywhere, and let them in no more.",
+        commandName: "disable", abstract: "Sign people out everywhere and block further sign-ins.",
         discussion: "Asks first when it is more than one. Nothing of them is deleted: enable lets them in again.")
 
     @OptionGroup package var options: OperatorOptions

@@ -1,0 +1,205 @@
+/// A page template, parsed once: the part of [Mustache](https://mustache.github.io/mustache.5.html) that pages use.
+///
+/// That is values, sections, inverted sections, comments, partials and inheritance. Delimiters, lambdas and functions do
+/// not exist. Escaping belongs to the value (`PageValue`), so two braces and three mean the same.
+struct Template: Sendable {
+    indirect enum Node: Sendable {
+        case text([UInt8])
+        case value([String])
+        case section([String], [Node])
+        case invertedSection([String], [Node])
+        case partial(String)
+        /// Another template, with some of its blocks replaced.
+        case parent(String, blocks: [String: [Node]])
+        case block(String, [Node])
+    }
+
+    /// A name that the template uses.
+    struct Tag: Hashable, Sendable {
+        enum Kind: Hashable, Sendable {
+            /// A value or a section.
+            case value
+            /// Another template, included or filled in.
+            case template
+        }
+
+        var kind: Kind
+        var name: String
+        /// Counted from 1.
+        var line: Int
+    }
+
+    let nodes: [Node]
+    let tags: [Tag]
+
+    /// - Throws: `TemplateFault`, where the text is not a template.
+    init(_ text: String) throws(TemplateFault) {
+        var parser = TemplateParser(text)
+        nodes = try parser.parse()
+        tags = parser.tags
+    }
+
+    /// The templates this one includes or fills in.
+    var templates: [String] { tags.filter { $0.kind == .template }.map(\.name) }
+}
+
+/// Why a text is not a template, and where. Lines and columns count from 1, columns in bytes.
+struct TemplateFault: Error, Hashable, CustomStringConvertible {
+    var line: Int
+    var column: Int
+    var reason: String
+
+    var description: String { "line \(line), column \(column): \(reason)" }
+}
+
+private struct TemplateParser {
+    /// Far more than any page needs; an operator's file must not exhaust the stack.
+    private static let deepest = 64
+
+    private let bytes: [UInt8]
+    private var position = 0
+    private var depth = 0
+    /// The line of the byte at `counted`.
+    private var line = 1
+    private var counted = 0
+    private(set) var tags: [Template.Tag] = []
+
+    init(_ text: String) { bytes = Array(text.utf8) }
+
+    mutating func parse() throws(TemplateFault) -> [Template.Node] {
+        try nodes(of: nil)
+    }
+
+    /// What follows, up to the end of the section that `opening` begins; to the end of the text for nil.
+    private mutating func nodes(of opening: RawTag?) throws(TemplateFault) -> [Template.Node] {
+        depth += 1
+        defer { depth -= 1 }
+        if let opening, depth > Self.deepest { throw fault(opening.start, "sections are nested too deeply") }
+        var nodes: [Template.Node] = []
+        while let tag = try nextTag(into: &nodes) {
+            if tag.sigil == UInt8(ascii: "/") {
+                guard let opening else { throw fault(tag.start, "\"\(tag.name)\" ends a section that does not begin") }
+                guard tag.name == opening.name else {
+                    throw fault(tag.start, "\"\(tag.name)\" ends the section \"\(opening.name)\"")
+                }
+                return nodes
+            }
+            if let node = try node(tag) { nodes.append(node) }
+        }
+        if let opening { throw fault(opening.start, "the section \"\(opening.name)\" does not end") }
+        return nodes
+    }
+
+    private mutating func node(_ tag: RawTag) throws(TemplateFault) -> Template.Node? {
+        func path() -> [String] { tag.name == "." ? [] : tag.name.split(separator: ".").map(String.init) }
+        switch tag.sigil {
+        case UInt8(ascii: "!"): return nil
+        case UInt8(ascii: "#"):
+            record(.value, tag)
+            return .section(path(), try nodes(of: tag))
+        case UInt8(ascii: "^"):
+            record(.value, tag)
+            return .invertedSection(path(), try nodes(of: tag))
+        case UInt8(ascii: "$"): return .block(tag.name, try nodes(of: tag))
+        case UInt8(ascii: ">"):
+            record(.template, tag)
+            return .partial(tag.name)
+        case UInt8(ascii: "<"):
+            record(.template, tag)
+            return .parent(tag.name, blocks: try blocks(of: tag))
+        case UInt8(ascii: "="): throw fault(tag.start, "delimiters cannot be changed; keep {{ and }}")
+        default:
+            record(.value, tag)
+            return .value(path())
+        }
+    }
+
+    private mutating func blocks(of tag: RawTag) throws(TemplateFault) -> [String: [Template.Node]] {
+        var blocks: [String: [Template.Node]] = [:]
+        for node in try nodes(of: tag) {
+            switch node {
+            case .block(let name, let content): blocks[name] = content
+            case .text(let text) where text.allSatisfy(Self.isSpace): continue
+            default: throw fault(tag.start, "only blocks may stand inside {{<\(tag.name)}}")
+            }
+        }
+        return blocks
+    }
+
+    private mutating func record(_ kind: Template.Tag.Kind, _ tag: RawTag) {
+        line += bytes[counted..<tag.start].count { $0 == 0x0A }
+        counted = tag.start
+        tags.append(Template.Tag(kind: kind, name: tag.name, line: line))
+    }
+
+    // MARK: Tags
+
+    private struct RawTag {
+        /// `#`, `/`, `{` …; 0 for a plain value.
+        var sigil: UInt8
+        var name: String
+        var start: Int
+    }
+
+    /// Appends the text before the next tag and goes behind that tag; nil at the end.
+    private mutating func nextTag(into nodes: inout [Template.Node]) throws(TemplateFault) -> RawTag? {
+        guard let open = first("{{", from: position) else {
+            append(position..<bytes.count, to: &nodes)
+            position = bytes.count
+            return nil
+        }
+        var index = open + 2
+        while index < bytes.count, Self.isSpace(bytes[index]) { index += 1 }
+        let sigil = index < bytes.count && "!#/^$><={&".utf8.contains(bytes[index]) ? bytes[index] : 0
+        if sigil != 0 { index += 1 }
+        guard let close = first(sigil == UInt8(ascii: "{") ? "}}}" : "}}", from: index) else {
+            throw fault(open, "the tag does not end")
+        }
+        let end = close + (sigil == UInt8(ascii: "{") ? 3 : 2)
+        let name = String(decoding: bytes[index..<close], as: UTF8.self).filter { !$0.isWhitespace }
+        guard !name.isEmpty || sigil == UInt8(ascii: "!") else { throw fault(open, "the tag has no name") }
+        let isValue = sigil == 0 || sigil == UInt8(ascii: "{") || sigil == UInt8(ascii: "&")
+        if !isValue, let line = lineAround(open, end) {
+            append(position..<max(position, line.lowerBound), to: &nodes)
+            position = line.upperBound
+        } else {
+            append(position..<open, to: &nodes)
+            position = end
+        }
+        return RawTag(sigil: sigil, name: name, start: open)
+    }
+
+    /// The whole line, its end included, when nothing but white space stands beside the tag: it leaves no empty line.
+    private func lineAround(_ open: Int, _ end: Int) -> Range<Int>? {
+        var start = open
+        while start > 0, bytes[start - 1] != 0x0A {
+            guard Self.isSpace(bytes[start - 1]) else { return nil }
+            start -= 1
+        }
+        var stop = end
+        while stop < bytes.count, bytes[stop] != 0x0A {
+            guard Self.isSpace(bytes[stop]) else { return nil }
+            stop += 1
+        }
+        return start..<min(stop + 1, bytes.count)
+    }
+
+    private func append(_ range: Range<Int>, to nodes: inout [Template.Node]) {
+        if !range.isEmpty { nodes.append(.text(Array(bytes[range]))) }
+    }
+
+    private func first(_ mark: String, from start: Int) -> Int? {
+        let mark = Array(mark.utf8)
+        return (start..<max(start, bytes.count - mark.count + 1)).first { bytes[$0...].starts(with: mark) }
+    }
+
+    private func fault(_ position: Int, _ reason: String) -> TemplateFault {
+        let lineStart = bytes[..<position].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+        let line = 1 + bytes[..<position].count { $0 == 0x0A }
+        return TemplateFault(line: line, column: position - lineStart + 1, reason: reason)
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A
+    }
+}
