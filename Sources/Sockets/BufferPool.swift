@@ -9,6 +9,7 @@ package final class BufferPool: @unchecked Sendable {
     private static let largestOutput = 16_384 + size
     private var buffers: [[UInt8]] = []
     private var outputs: [[UInt8]] = []
+    private var whenEmptied: [() -> Void] = []
 
     package init() {}
 
@@ -40,5 +41,11 @@ package final class BufferPool: @unchecked Sendable {
     package func removeAll() {
         buffers = []
         outputs = []
+        for action in whenEmptied { action() }
+    }
+
+    /// `action` runs with every `removeAll`: it lets go of other storage that waits for its next connection.
+    package func whenEmptied(_ action: @escaping () -> Void) {
+        whenEmptied.append(action)
     }
 }

@@ -186,7 +186,7 @@ internal import Glibc
         }
     }
 
-    /// For who has looked at all there is.
+    /// The caller has read everything that has come.
     func markUnreadable() {
         loop.assertOnLoop()
         isReadable = false

@@ -22,6 +22,10 @@ internal import Glibc
     private var head: ArraySlice<UInt8> = []
     /// What OpenSSL has still to be given of the handshake's current record.
     private var recordLeft = 0
+    /// The first bytes of the peer's current handshake message, until they tell its length (RFC 8446 §4).
+    private var messageHeader: [UInt8] = []
+    /// Bytes of that message still to come, once they do.
+    private var messageLeft = 0
     /// Handshake messages of ours that the kernel has not got. They leave in one send(2) a flight, and what comes last
     /// together with the first bytes of content.
     private var pending: [UInt8] = []
@@ -198,7 +202,7 @@ internal import Glibc
             case .wantsOutput: return sent - offset
             case .wantsInput:
                 hasFailed = true
-                throw .tls("a handshake message that does not end")
+                throw .tls("unfinished handshake message")
             case .end: throw .broken(EPIPE)
             case .failed(let error): throw error
             }
@@ -265,7 +269,7 @@ internal import Glibc
     private func receiveHandshake(_ buffer: UnsafeMutableRawBufferPointer) -> SystemCalls.Transfer {
         // OpenSSL reads on behind the header that it was to refuse: there is nothing more for it.
         guard silence <= Self.maximumSilence else { return .failed(EMSGSIZE) }
-        while head.count < (recordLeft > 0 ? 1 : Self.excessiveRecord.count) {
+        while head.count < neededBytes {
             let outcome = unsafe stream.receive(buffer)
             switch outcome {
             case .moved(let count) where count > 0:
@@ -280,9 +284,9 @@ internal import Glibc
             }
         }
         if recordLeft == 0 {
-            let header = head.prefix(Self.excessiveRecord.count)
-            recordLeft = header.count + Int(header[header.startIndex + 3]) << 8 + Int(header[header.startIndex + 4])
+            recordLeft = Self.excessiveRecord.count + recordLength
             silence += recordLeft
+            if announcesLongHello() { silence = Self.maximumSilence + 1 }
             if silence > Self.maximumSilence {
                 unsafe buffer.copyBytes(from: Self.excessiveRecord.prefix(buffer.count))
                 return .moved(min(Self.excessiveRecord.count, buffer.count))
@@ -291,6 +295,47 @@ internal import Glibc
         let count = unsafe takeHead(buffer, atMost: recordLeft)
         recordLeft -= count
         return .moved(count)
+    }
+
+    /// Bytes that must be here before OpenSSL is given any: of a new record its header, and what it has of the header of
+    /// a handshake message.
+    private var neededBytes: Int {
+        guard recordLeft == 0 else { return 1 }
+        let header = Self.excessiveRecord.count
+        guard head.count >= header else { return header }
+        return header + messageHeaderBytes(inRecordOf: recordLength)
+    }
+
+    /// Of the new record whose header `head` begins with.
+    private var recordLength: Int { Int(head[head.startIndex + 3]) << 8 + Int(head[head.startIndex + 4]) }
+
+    /// How many of a new record's bytes, of which there are `length`, belong to the header of a message.
+    ///
+    /// Zero for records that hold no hello: after one, TLS 1.2 enciphers handshake messages, and TLS 1.3 calls them
+    /// application data. A hello begins a record (OpenSSL refuses others).
+    private func messageHeaderBytes(inRecordOf length: Int) -> Int {
+        guard context.isServer, messageLeft == 0, head.first == Self.excessiveRecord[0],
+            unsafe SSL_version(ssl) == TLSVersion.tls13.rawValue
+        else { return 0 }
+        return min(4 - messageHeader.count, length)
+    }
+
+    /// Reads the start of a new record, which is in `head`. OpenSSL allocates and zeroes what a hello announces, up to
+    /// 131,396 bytes, before it has come: one that announces more than may come is refused by its header.
+    private func announcesLongHello() -> Bool {
+        let header = Self.excessiveRecord.count
+        let length = recordLeft - header
+        guard head.first == Self.excessiveRecord[0] else { return false }
+        let count = messageHeaderBytes(inRecordOf: length)
+        messageHeader += head.dropFirst(header).prefix(count)
+        if messageHeader.count == 4 {
+            messageLeft = messageHeader[1...].reduce(0) { $0 << 8 + Int($1) }
+            // client_hello is 1.
+            if messageHeader[0] == 1, messageLeft + 4 > Self.maximumSilence { return true }
+            messageHeader = []
+        }
+        messageLeft = max(0, messageLeft - (length - count))
+        return false
     }
 
     private func takeHead(_ buffer: UnsafeMutableRawBufferPointer, atMost maximum: Int) -> Int {
@@ -342,7 +387,7 @@ internal import Glibc
         case SSL_ERROR_ZERO_RETURN: return .end
         case SSL_ERROR_SYSCALL:
             hasFailed = true
-            guard silence <= Self.maximumSilence else { return .failed(.tls("the peer sends much and says nothing")) }
+            guard silence <= Self.maximumSilence else { return .failed(.tls("too many TLS records without data")) }
             return .failed(.broken(systemError == 0 ? ECONNRESET : systemError))
         default:
             hasFailed = true

@@ -5,7 +5,7 @@ import Synchronization
 final class FailureLines: Sendable {
     /// Lines at once with one reason: what a small trouble says is said whole.
     static let burst = 200
-    /// Lines a second with one reason, on and on.
+    /// Lines a second with one reason after those.
     static let rate = 10
 
     private struct Bucket {

@@ -28,7 +28,7 @@ import Web
             await root
         }
         let well = HealthCheck("event_loops")
-        let stuck = HealthCheck("event_loops", problem: "event loop 1 does not turn")
+        let stuck = HealthCheck("event_loops", problem: "event loop 1 is not responding")
         #expect(checks.withLock { $0 } == [well, stuck, well])
     }
 

@@ -5,7 +5,8 @@ import Testing
 /// How long a hello may be, counted by what it is and not by how it comes.
 @Suite struct TLSHelloSizeTests {
     /// A ClientHello of so many bytes, most of them of an extension that nobody knows, in records of at most `record`.
-    private static func hello(_ size: Int, record: Int) -> [UInt8] {
+    /// - Parameter hasKeyShare: without one the server asks for another hello.
+    private static func hello(_ size: Int, record: Int, hasKeyShare: Bool = true) -> [UInt8] {
         func extensionBytes(_ type: UInt16, _ body: [UInt8]) -> [UInt8] { two(Int(type)) + two(body.count) + body }
         func two(_ value: Int) -> [UInt8] { [UInt8(value >> 8), UInt8(value & 255)] }
         let fixed: [UInt8] =
@@ -13,7 +14,7 @@ import Testing
         let needed =
             extensionBytes(43, [2, 3, 4]) + extensionBytes(10, [0, 2, 0, 29])
             + extensionBytes(13, [0, 4, 4, 3, 8, 4])
-            + extensionBytes(51, [0, 36, 0, 29, 0, 32] + [UInt8](repeating: 9, count: 32))
+            + extensionBytes(51, hasKeyShare ? [0, 36, 0, 29, 0, 32] + [UInt8](repeating: 9, count: 32) : [0, 0])
         let rest = size - 4 - fixed.count - 2 - needed.count - 4
         let extensions = needed + extensionBytes(0xFA_FA, [UInt8](repeating: 0, count: rest))
         let body = fixed + two(extensions.count) + extensions
@@ -61,6 +62,54 @@ import Testing
         // RFC 8446 §6: an alert, fatal, record_overflow.
         let alert = try await Self.answer(to: refused, pieces: pieces)
         #expect(alert.first == 21 && alert.suffix(4) == [0, 2, 2, 22], "\(alert)")
+    }
+
+    /// The last bytes of what the server sends until it closes.
+    private static func end(of pieces: [[UInt8]]) async throws -> [UInt8] {
+        // The handshake's time ends much later.
+        let configuration = HTTPServerConfiguration(
+            timeouts: ServerTimeouts(handshake: 60_000, linger: 50), tls: try acceptor())
+        return try await withServer(configuration: configuration) { peer in
+            let stream = try await peer.connect()
+            defer { stream.close() }
+            var all: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: 16_384)
+            for piece in pieces {
+                try? await stream.write(piece)
+                let count = try await stream.read(into: &buffer, at: 0)
+                all += buffer[..<count]
+            }
+            return all.suffix(7)
+        }
+    }
+
+    /// Regression: OpenSSL allocated what a hello of 25 bytes announced, 131,000.
+    @Test(arguments: [1, 3, 4, 20]) func aHelloThatAnnouncesTooMuchIsRefusedByItsHeader(record: Int) async throws {
+        let start: [UInt8] = [1, 1, 0xFF, 0xB8] + [UInt8](repeating: 3, count: 16)
+        let bytes = stride(from: 0, to: start.count, by: record).flatMap { index in
+            let part = start[index..<min(index + record, start.count)]
+            return [22, 3, 1, 0, UInt8(part.count)] + part
+        }
+        #expect(try await Self.end(of: [bytes]).suffix(4) == [0, 2, 2, 22])
+        // The one that the server asks for, too.
+        let first = Self.hello(300, record: 300, hasKeyShare: false)
+        #expect(try await Self.end(of: [first, bytes]).suffix(4) == [0, 2, 2, 22])
+    }
+
+    /// Regression: half a handshake cost 33 KB that nobody counted.
+    @Test func halfAHandshakeIsCounted() async throws {
+        let configuration = HTTPServerConfiguration(
+            timeouts: ServerTimeouts(handshake: 60_000), tls: try acceptor())
+        try await withServer(configuration: configuration) { peer in
+            let stream = try await peer.connect()
+            try await stream.write(Array(Self.hello(300, record: 300).prefix(100)))
+            let limit = Deadline.now.adding(milliseconds: 60_000)
+            while configuration.memory.taken == 0, Deadline.now < limit { await Task.yield() }
+            #expect(configuration.memory.taken > 16_000)
+            stream.close()
+            while configuration.memory.taken > 0, Deadline.now < limit { await Task.yield() }
+            #expect(configuration.memory.taken == 0)
+        }
     }
 
     /// What comes behind the handshake is no part of it, also when it comes in one segment with it.

@@ -12,7 +12,7 @@ from outage import finish
 from place import RECOVERY, within
 
 FEW = "the process may open too few files for server.limits.connections"
-CLOSED = "connections were closed for want of room"
+CLOSED = "connections closed for lack of room"
 MANY = "as many connections as server.limits.connections again"
 # Whoever is in the middle of a request makes no room for others.
 BEGUN = b"POST /apple/callback HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"

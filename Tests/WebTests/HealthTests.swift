@@ -20,13 +20,13 @@ import Web
     }
 
     @Test func aliveAndReadyAreDifferentQuestions() async {
-        let stuck = HealthCheck("event_loops", problem: "event loop 1 does not turn")
+        let stuck = HealthCheck("event_loops", problem: "event loop 1 is not responding")
         let full = HealthCheck("storage", problem: "disk full")
         let alive = await ask("/healthz", live: [HealthCheck("event_loops")], ready: [full])
         #expect(alive.status == .ok && alive.text == "ok\nevent_loops: ok\n")
         let dead = await ask("/healthz", live: [stuck], ready: [])
         #expect(dead.status == .serviceUnavailable)
-        #expect(dead.text.hasPrefix("not alive: event loop 1 does not turn\n"))
+        #expect(dead.text.hasPrefix("not alive: event loop 1 is not responding\n"))
         let ready = await ask("/readyz", live: [stuck], ready: [HealthCheck("storage")])
         #expect(ready.status == .ok && ready.text == "ready\nstorage: ok\n")
     }

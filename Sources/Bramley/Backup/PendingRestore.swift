@@ -11,7 +11,7 @@ enum PendingRestore {
 
     static func isWaiting(for database: String) -> Bool { FileStamp(of: path(of: database)) != nil }
 
-    /// Puts the copy in place. Only for who keeps everybody else out.
+    /// Puts the copy in place. The caller must hold the database's lock.
     static func finish(_ database: String) throws(SystemError) {
         // SQLite would take a log that is left for the new database's own.
         for file in StagedCopy.companions(of: database) { try Files.remove(file) }

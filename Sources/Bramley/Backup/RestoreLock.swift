@@ -49,7 +49,7 @@ final class RestoreLock: Sendable {
             throw CommandFailure(
                 """
                 The restored database cannot be put in place: \(error). It waits as \(PendingRestore.path(of: path)): \
-                remove the cause, and the next command or start puts it there.
+                fix the cause, and the next command or start puts it there.
                 """)
         }
     }

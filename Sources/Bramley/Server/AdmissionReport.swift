@@ -19,7 +19,7 @@ struct AdmissionReport {
     mutating func look(at tally: AdmissionTally, now: Deadline) {
         guard tally != told, now >= nextLine else { return }
         logger.warning(
-            "connections were closed for want of room",
+            "connections closed for lack of room",
             metadata: [
                 "limits.connections": "\(tally.refused - told.refused)",
                 "limits.connectionsPerAddress": "\(tally.refusedByAddress - told.refusedByAddress)",

@@ -26,13 +26,14 @@ struct LoopPulse: Sendable {
         if let loop = group.loops.first(where: { $0.isOnLoop }) {
             let limit = Deadline.now.adding(milliseconds: patience)
             while !silent.indices.isEmpty, Deadline.now < limit {
+                if await loop.sleep(until: Deadline.now.adding(milliseconds: Self.pause)) { continue }
                 // One that drains ends by itself, and the process with it.
-                guard await loop.sleep(until: Deadline.now.adding(milliseconds: Self.pause)) else {
-                    return HealthCheck("event_loops")
-                }
+                if loop.isDraining { return HealthCheck("event_loops") }
+                // There was no timer.
+                await Task.yield()
             }
         }
-        let words = silent.indices.map { "event loop \($0) does not turn" }.joined(separator: ", ")
+        let words = silent.indices.map { "event loop \($0) is not responding" }.joined(separator: ", ")
         return HealthCheck("event_loops", problem: words.isEmpty ? nil : words)
     }
 

@@ -9,7 +9,8 @@ internal import Sockets
 struct MemoryReturn {
     /// About what a connection over TLS takes, in bytes.
     static let connection = 49_152
-    /// Less than this is needed again soon, in bytes.
+    /// Less than this, or than an eighth of the most there was, is needed again soon, in bytes. What stays does not
+    /// count: a crowd that leaves is noticed beside any number of connections.
     static let crowd = 4 << 20
     /// How many looks in a row it must have been quiet: who goes away may come back at once.
     static let patience = 5
@@ -30,7 +31,7 @@ struct MemoryReturn {
         most = max(most, load, peak)
         let isSecond = left == 1
         left = left.flatMap { $0 > 1 ? $0 - 1 : nil }
-        guard most - load >= Self.crowd, load <= most / 2 else {
+        guard most - load >= max(Self.crowd, most / 8) else {
             quiet = 0
             return isSecond
         }

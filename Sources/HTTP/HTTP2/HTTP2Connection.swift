@@ -50,7 +50,10 @@ final class HTTP2Connection: @unchecked Sendable {
     var hasShutDown = false
 
     init?(_ stream: SocketStream, on server: HTTPLoop) {
-        limits = HTTP2Limits(server.configuration.limits)
+        var limits = HTTP2Limits(server.configuration.limits)
+        // A proxy brings the uploads of many: a few slow ones must not keep the others out.
+        if server.isFromTrustedProxy(stream) { limits.awaitedContents = limits.concurrentStreams }
+        self.limits = limits
         guard let session = HTTP2Session(limits: limits, wire: server.configuration.limits) else { return nil }
         self.stream = stream
         self.server = server
@@ -170,7 +173,7 @@ final class HTTP2Connection: @unchecked Sendable {
         let kept = size > 0 ? session.assembler.capacity + 2 * size : 0
         guard kept != keptBlock else { return }
         guard account.keep(kept, insteadOf: keptBlock) else {
-            return session.fail(HTTP2Failure(.enhanceYourCalm, "too much to keep of fields that do not end"))
+            return session.fail(HTTP2Failure(.enhanceYourCalm, "no memory left for an unfinished header block"))
         }
         keptBlock = kept
     }
@@ -180,7 +183,7 @@ final class HTTP2Connection: @unchecked Sendable {
     private func countQueue() {
         let frames = isWriting ? session.queuedFrames : 0
         if frames > limits.queuedFrames {
-            session.fail(HTTP2Failure(.enhanceYourCalm, "answers that nobody reads"))
+            session.fail(HTTP2Failure(.enhanceYourCalm, "too many unread responses"))
         }
         let kept = isWriting ? output.capacity + frames * 1024 : 0
         guard kept != keptQueue else { return }

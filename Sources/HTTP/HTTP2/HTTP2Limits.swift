@@ -5,7 +5,7 @@ struct HTTP2Limits: Hashable, Sendable {
     /// Requests in the works at a time, streams that the client has reset meanwhile included; one more is refused.
     var concurrentStreams = 128
     /// Requests of them whose content has not come whole; one more is refused. A client sends the contents it has one
-    /// after the other, and retries what is refused.
+    /// after the other, and retries what is refused. From a trusted proxy as many as there may be requests.
     var awaitedContents = 16
     /// `SETTINGS_INITIAL_WINDOW_SIZE`: bytes of content a client may send before it hears from us.
     var streamWindow: Int

@@ -49,10 +49,13 @@ extension HTTP2Connection {
         let size = MemoryAccount.size(ofHead: head.count, fields: workspace.parser.head.fields.count)
         let unanswered = self.unanswered
         // A client that resets what it asked for has handlers at work all the same.
-        guard running + unanswered < limits.concurrentStreams, ends || unanswered < limits.awaitedContents,
-            account.keep(size)
-        else {
+        guard running + unanswered < limits.concurrentStreams else {
             session.resetFaulty(id, .refusedStream)
+            return nil
+        }
+        // It has kept to what SETTINGS allow, so that this is no fault of its.
+        guard ends || unanswered < limits.awaitedContents, account.keep(size) else {
+            session.reset(id, .refusedStream)
             return nil
         }
         let request = server.makeRequest(workspace.parser.head, in: head, from: stream, version: .http2)
@@ -121,7 +124,7 @@ extension HTTP2Connection {
         }
         guard append(input[range], to: stream) else {
             session.creditConnection(range.count)
-            return refuse(stream, status: .serviceUnavailable, reason: "too many requests that are not whole")
+            return refuse(stream, status: .serviceUnavailable, reason: ServerConnection.noRoom)
         }
         stream.held += range.count
         // What a body may be is bounded, and the connection's window bounds them all.
@@ -157,7 +160,7 @@ extension HTTP2Connection {
         let trailers = session.assembler.trailers
         let size = MemoryAccount.size(ofHead: session.assembler.trailerBytes, fields: trailers.count)
         guard account.keep(size) else {
-            return refuse(stream, status: .serviceUnavailable, reason: "too many requests that are not whole")
+            return refuse(stream, status: .serviceUnavailable, reason: ServerConnection.noRoom)
         }
         stream.kept += size
         stream.request?.trailers = trailers
@@ -179,7 +182,7 @@ extension HTTP2Connection {
         stream.isAnswered = true
         running += 1
         swap(&request.body, &stream.body)
-        let answer = HTTP2Answer(stream, request)
+        let answer = HTTP2Answer(stream, HandedContent(request))
         group.addTask { [self] in await respond(answer) }
     }
 }

@@ -8,9 +8,10 @@ internal import Synchronization
 /// Proof for `@unchecked Sendable`: see `HTTP2Connection`, which makes it and takes it apart on the same loop.
 final class HTTP2Answer: @unchecked Sendable {
     let stream: HTTP2Stream
-    var request: ServerRequest
+    /// The handler takes the request out of it: no head lives longer than the account counts it.
+    let request: HandedContent
 
-    init(_ stream: HTTP2Stream, _ request: ServerRequest) {
+    init(_ stream: HTTP2Stream, _ request: HandedContent) {
         self.stream = stream
         self.request = request
     }
@@ -20,9 +21,7 @@ extension HTTP2Connection {
     /// Asks the handler and sends what it answers, in a task of its own.
     func respond(_ answer: HTTP2Answer) async {
         let stream = answer.stream
-        let handed = HandedContent(answer.request)
-        answer.request.body = []
-        let response = await handed.answer(by: server.handler)
+        let response = await answer.request.answer(by: server.handler)
         running -= 1
         giveBack(stream)
         releaseWindow(of: stream)
@@ -49,19 +48,27 @@ extension HTTP2Connection {
         }
     }
 
-    private func begin(_ stream: HTTP2Stream, _ content: OutgoingContent?) {
+    /// - Parameter isRefusal: an answer that costs the peer nothing to cause; without room for it the stream is reset.
+    private func begin(_ stream: HTTP2Stream, _ content: OutgoingContent?, isRefusal: Bool = false) {
         stream.content = content
-        countAnswer(of: stream)
+        stream.keptFields = 512 + workspace.list.bytes.count
+        guard countAnswer(of: stream, isForced: !isRefusal) else {
+            stream.content = nil
+            return session.reset(stream.id, .refusedStream)
+        }
         session.respond(to: stream.id, workspace.list, content: content)
         expectProgress(of: stream)
     }
 
-    /// What is here of a response is not taken back; the next request finds the less room.
-    private func countAnswer(of stream: HTTP2Stream) {
-        guard !stream.isClosed else { return }
-        let size = 512 + (stream.content?.pending ?? 0)
-        account.keep(size, insteadOf: stream.keptAnswer, isForced: true)
+    /// What is here of a handler's response is not taken back; the next request finds the less room.
+    /// - Returns: false when there is no room for it.
+    @discardableResult
+    private func countAnswer(of stream: HTTP2Stream, isForced: Bool = true) -> Bool {
+        guard !stream.isClosed else { return true }
+        let size = stream.keptFields + (stream.content?.pending ?? 0)
+        guard account.keep(size, insteadOf: stream.keptAnswer, isForced: isForced) else { return false }
         stream.keptAnswer = size
+        return true
     }
 
     /// Together the streams of a connection must move as much as one connection of HTTP/1.1 must: whoever asks for a
@@ -156,7 +163,7 @@ extension HTTP2Connection {
         let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
         makeList(status, fields, length: text.count)
         // RFC 9110 §9.3.2.
-        begin(stream, stream.isHead ? nil : OutgoingContent(text, isFinished: true))
+        begin(stream, stream.isHead ? nil : OutgoingContent(text, isFinished: true), isRefusal: true)
     }
 }
 

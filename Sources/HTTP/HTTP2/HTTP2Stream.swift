@@ -12,6 +12,8 @@ final class HTTP2Stream {
     var kept = 0
     /// Bytes the account counts for its response, until the peer has taken all of it.
     var keptAnswer = 0
+    /// Bytes of that for the fields of its response.
+    var keptFields = 0
     /// What `Content-Length` announced (RFC 9113 §8.1.1).
     let expected: Int?
     /// Bytes of content the connection's window is short of for it.

@@ -1,5 +1,5 @@
 /// What the HTTP/2 connections of one loop share, because each uses it only while it reads: none of it outlives a turn
-/// of the loop.
+/// of the loop but spare storage, which `removeAll` lets go of.
 ///
 /// Not Sendable: a member of its `HTTPLoop`.
 final class HTTP2Workspace {
@@ -10,13 +10,20 @@ final class HTTP2Workspace {
     var list = HeaderList()
     /// What an `ImmediateResponder` wrote.
     var scratch: [UInt8] = []
-    private var storages: [RequestAssembler.Storage] = []
+    private(set) var storages: [RequestAssembler.Storage] = []
 
     init(limits: WireLimits) {
         parser = RequestParser(limits: limits)
     }
 
     func take() -> RequestAssembler.Storage { storages.popLast() ?? RequestAssembler.Storage() }
+
+    /// Not within a turn of a connection.
+    func removeAll() {
+        storages = []
+        scratch = []
+        list.giveStorageBack()
+    }
 
     func give(_ storage: consuming RequestAssembler.Storage) {
         if storages.count < Self.kept { storages.append(storage) }

@@ -122,7 +122,9 @@ package final class HTTPLoop: @unchecked Sendable {
         self.immediate = immediate
         self.wallClock = wallClock
         self.logger = logger
-        http2 = HTTP2Workspace(limits: configuration.limits)
+        let http2 = HTTP2Workspace(limits: configuration.limits)
+        self.http2 = http2
+        loop.buffers.whenEmptied { http2.removeAll() }
     }
 
     /// How long a new connection may take to send its first byte, in milliseconds.
@@ -181,9 +183,11 @@ package final class HTTPLoop: @unchecked Sendable {
 
     /// What a connection keeps is counted here, as that of its address: a proxy's is that of many.
     func makeAccount(of stream: SocketStream) -> MemoryAccount {
-        let address = stream.peer.ip.normalized
-        return MemoryAccount(
-            configuration.memory, address: configuration.trustedProxies.contains(address) ? nil : address)
+        MemoryAccount(configuration.memory, address: isFromTrustedProxy(stream) ? nil : stream.peer.ip.normalized)
+    }
+
+    func isFromTrustedProxy(_ stream: SocketStream) -> Bool {
+        configuration.trustedProxies.contains(stream.peer.ip.normalized)
     }
 
     /// Once a minute.

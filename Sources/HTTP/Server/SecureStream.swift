@@ -4,6 +4,9 @@ internal import Sockets
 
 /// The TLS handshake a connection begins with, when the listener has a certificate.
 extension HTTPLoop {
+    /// What OpenSSL holds for a handshake that has begun, in bytes (measured with a usual hello).
+    private static let handshakeSize = 33_792
+
     /// Whether the stream carries requests now. If not, it has ended.
     ///
     /// Until the first byte the connection is idle and holds nothing but its task: neither a buffer nor an `SSL`. From
@@ -25,6 +28,10 @@ extension HTTPLoop {
                 await refusePlain(stream)
                 return false
             }
+            // Counted, not refused: otherwise a few addresses with handshakes that never end would keep everybody out.
+            let account = makeAccount(of: stream)
+            account.keep(Self.handshakeSize, insteadOf: 0, isForced: true)
+            defer { account.release(Self.handshakeSize) }
             try await stream.startTLS(acceptor.context, serverName: nil, head: head)
             acceptor.count(stream.isResumed ? .resumed : .full, stream.tlsVersion)
             return true

@@ -28,6 +28,8 @@ final class ServerConnection {
     let server: HTTPLoop
     var input: InputBuffer
     var output: [UInt8]
+    /// Part of an output has gone and the rest never will: nothing may follow it.
+    private var hasFailedToSend = false
     private var parser: RequestParser
     private var headDeadline = Deadline.never
     /// What the peer makes us keep beyond a head of the usual size, once it does.
@@ -232,7 +234,7 @@ final class ServerConnection {
         return true
     }
 
-    private static let noRoom = "too many requests that are not whole"
+    static let noRoom = "too many incomplete requests"
 
     /// Of a connection that waited without a task for its first byte: the head's time runs from the accept.
     private var firstHeadDeadline: Deadline? {
@@ -299,9 +301,17 @@ final class ServerConnection {
             } catch {
                 throw .wire(error)
             }
-            guard account.keep(head + body.capacity, insteadOf: kept) else { throw .noRoom }
-            kept = head + body.capacity
-            if decoder.isComplete { return (body, decoder.makeTrailers()) }
+            let size = head + body.capacity + decoder.trailerSection.capacity
+            guard account.keep(size, insteadOf: kept) else { throw .noRoom }
+            kept = size
+            if decoder.isComplete {
+                guard !decoder.trailerSection.isEmpty else { return (body, HTTPFields()) }
+                let trailers = decoder.makeTrailers()
+                let more = MemoryAccount.size(ofHead: decoder.trailerSection.count, fields: trailers.count)
+                guard account.keep(head + body.capacity + more, insteadOf: kept) else { throw .noRoom }
+                kept = head + body.capacity + more
+                return (body, trailers)
+            }
             try await fillBody(until: until)
         }
     }
@@ -309,6 +319,11 @@ final class ServerConnection {
     private func fillBody(until deadline: Deadline) async throws(BodyFailure) {
         do throws(StreamError) {
             try await flush()
+        } catch {
+            // Nobody reads, so nobody can be told.
+            throw .stream(error)
+        }
+        do throws(StreamError) {
             stream.setDeadline(deadline)
             guard try await input.fill(from: stream) > 0 else { throw .aborted }
         } catch {
@@ -327,16 +342,20 @@ final class ServerConnection {
     /// - Parameter milliseconds: for all of it, however it trickles.
     fileprivate func flush(within milliseconds: Int64) async throws(StreamError) {
         guard !output.isEmpty else { return }
+        // Whatever happens, none of it is sent twice.
+        defer { output.removeAll(keepingCapacity: output.capacity <= 65_536) }
+        guard !hasFailedToSend else { throw .aborted }
+        hasFailedToSend = true
         stream.setDeadline(deadline(after: milliseconds))
         let sent = try stream.tryWriting(output)
         if sent < output.count {
-            // Who does not read its answers when there is no room for them is not waited for.
+            // Without room for its unread answers, a client gets no time to read them.
             let size = output.capacity
             guard account.keep(size) else { throw .deadline }
             defer { account.release(size) }
             try await stream.write(output, from: sent)
         }
-        output.removeAll(keepingCapacity: output.capacity <= 65_536)
+        hasFailedToSend = false
     }
 
     /// Appends (and for a stream, sends) a response; false when the connection ends with it.

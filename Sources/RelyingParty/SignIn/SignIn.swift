@@ -42,6 +42,7 @@ package final class SignIn: SignInSteps {
     package func dropExpiredAnswers() {
         answers.dropExpired()
         nativeAnswers.dropExpired()
+        linking?.answers.dropExpired()
     }
 
     /// Answers one post to the callback.

@@ -7,7 +7,8 @@ import Synchronization
 /// Remembers for a few seconds where a browser was sent after signing in, so that a target that sends it straight back
 /// is noticed instead of being followed round in circles.
 ///
-/// In memory and bounded: what is forgotten costs one more redirect, nothing else.
+/// In memory and bounded by `capacity`, at about 100 bytes each: old visits stay until it is reached. What is forgotten
+/// costs one more redirect, nothing else.
 final class BounceMemory: Sendable {
     /// Seconds within which coming back is a bounce.
     static let window: Int64 = 10
