@@ -20,7 +20,7 @@ example: ## start one of docs/examples with a simulated Apple: NAME=accounts, fl
 test: ## build once (debug) and run all tests but the long ones, those in a real browser too
 	@scripts/test.sh
 
-test-long: ## the tests in Python that are marked as long: chaos, killed receivers of webhooks, descriptions of the API that lie
+test-long: ## the tests in Python that are marked as long: every proxy with every case, every language, chaos
 	@scripts/test.sh long
 
 SECONDS ?= 600

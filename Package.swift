@@ -12,16 +12,18 @@ let house: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+// A debug build is optimised too, and keeps its assertions: tests spend most of their time in what it makes.
+let ours: [SwiftSetting] =
+    house + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
+
 // Swift's own link line exports each symbol of a program. Nothing looks them up: without, what is unused is dropped, and
 // 1.4 MiB less are resident (docs/performance.md).
 let programs: [LinkerSetting] = [
     .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(platforms: [.linux], configuration: .release))
 ]
 
-func library(
-    _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil, path: String? = nil
-) -> Target {
-    .target(name: name, dependencies: dependencies, path: path, resources: resources, swiftSettings: house)
+func library(_ name: String, _ dependencies: [Target.Dependency] = [], path: String? = nil) -> Target {
+    .target(name: name, dependencies: dependencies, path: path, swiftSettings: ours)
 }
 
 /// - Parameter data: files and folders beside the sources that tests read by path.
@@ -74,9 +76,11 @@ let package = Package(
         library("RelyingParty", ["Coding", "Crypto", "Instruments", logging]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", httpTypes, logging]),
         library("Storage", ["RelyingParty", "Coding", "Crypto", "Instruments", "CSQLite", logging]),
-        library(
-            "Public", resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")],
-            path: "Public"),
+        // Not optimised: that takes a minute over what is one long list of bytes.
+        .target(
+            name: "Public", path: "Public",
+            resources: [.embedInCode("assets"), .embedInCode("templates"), .embedInCode("strings")],
+            swiftSettings: house),
         library(
             "Web",
             ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", "Public", httpTypes, logging]),
@@ -86,7 +90,7 @@ let package = Package(
                 "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Instruments",
                 "Public", arguments, configuration, lifecycle, signals, httpTypes, logging,
             ],
-            swiftSettings: house, linkerSettings: programs),
+            swiftSettings: ours, linkerSettings: programs),
         .executableTarget(
             name: "AppleSimulator",
             dependencies: ["HTTP", "Sockets", "COpenSSL", httpTypes, arguments, logging],
@@ -94,12 +98,12 @@ let package = Package(
                 .embedInCode("Assets/appleid.auth.js"), .embedInCode("Assets/control.js"),
                 .embedInCode("Assets/deliver.js"), .embedInCode("Assets/simulator.css"),
             ],
-            swiftSettings: house, linkerSettings: programs),
+            swiftSettings: ours, linkerSettings: programs),
 
         .executableTarget(
             name: "HTTPEcho",
             dependencies: ["HTTP", "Sockets", "Coding", httpTypes, arguments, signals, logging],
-            swiftSettings: house),
+            swiftSettings: ours),
 
         // The stores in memory, for the tests of more than one target.
         library("MemoryStores", ["RelyingParty", "Crypto", "Coding"], path: "Tests/MemoryStores"),

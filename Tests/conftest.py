@@ -58,23 +58,13 @@ def shared_browser():
 @pytest.fixture
 def make_visitor(shared_browser):
     """A visitor in a new tab of a browser without cookies; looks at the browser's complaints when the test is over."""
-    from visitor import Visitor
+    from visitor import Visitor, use_fresh_tab
 
-    driver = shared_browser
-    old = driver.window_handles
-    driver.switch_to.new_window("tab")
-    fresh = driver.current_window_handle
-    for handle in old:
-        driver.switch_to.window(handle)
-        driver.close()
-    driver.switch_to.window(fresh)
-    driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
-    for log in ("browser", "performance"):
-        driver.get_log(log)
+    use_fresh_tab(shared_browser)
     visitors = []
 
     def make(site) -> Visitor:
-        visitors.append(Visitor(driver, site))
+        visitors.append(Visitor(shared_browser, site))
         return visitors[-1]
 
     yield make

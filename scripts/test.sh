@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 logs=.build/test-logs
 # Those that take longest come first, so that none is left running alone at the end.
-suites=(Swift Commands API Linking Browser Limits Apple Webhooks Proxies Examples Deployment Documents Native TLS Echo HTTP2 Chaos)
+suites=(Swift Browser API Commands Linking Deployment Limits Documents Apple Examples Webhooks Proxies Native TLS Echo HTTP2)
 
 # All at once, the Swift tests would wait for each other: on a slow machine for longer than a token lives. They give up
 # late, which costs nothing as long as what they wait for happens.
@@ -22,16 +22,21 @@ run_swift() {
     SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 TEST_PATIENCE=4 swift test --skip-build
 }
 
-# run_suite NAME: what it prints is in its log, and one line says what came of it.
+# run_suite NAME: what it prints is in its log, and one line says what came of it, how long it took and how much time of
+# the processors that was.
 run_suite() {
     local log="$logs/$1.log" rc=0 begun=$SECONDS
     if [ "$1" = Swift ]; then
         run_swift >"$log" 2>&1 || rc=1
     else
-        "$TEST_PYTHON" -B -m pytest "Tests/$1" -m "$TEST_MARK" -q -rsfE -p no:cacheprovider >"$log" 2>&1 || rc=1
+        "$TEST_PYTHON" -B -m pytest "Tests/$1" -m "$TEST_MARK" -q -rsfE --durations=25 --durations-min=1 \
+            -p no:cacheprovider >"$log" 2>&1 || rc=1
     fi
     [ $rc = 0 ] || touch "$logs/$1.failed"
-    printf '%s %s after %s s: %s\n' "$1" "$([ $rc = 0 ] && echo passed || echo FAILED)" "$((SECONDS - begun))" \
+    # Not in a pipe: that of a subshell is nothing.
+    times >"$logs/$1.times"
+    printf '%-10s %s after %4s s (processors: %s s): %s\n' "$1" "$([ $rc = 0 ] && echo passed || echo FAILED)" \
+        "$((SECONDS - begun))" "$(awk -F'[ms ]+' 'NR == 2 { printf "%.0f", $1 * 60 + $2 + $3 * 60 + $4 }' "$logs/$1.times")" \
         "$(grep -aE '^[0-9]+ (passed|failed|errors?|deselected|skipped)|Test run with' "$log" | tail -1 | sed 's/^[^A-Za-z0-9]*//')"
 }
 

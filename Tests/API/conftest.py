@@ -5,6 +5,15 @@ from programs import Site
 from verifier import Verifier
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    # Whether a proxy is believed makes no difference to parameters: two pages show it in `make test`.
+    for item in items:
+        if getattr(item, "originalname", "") == "test_no_page_leads_out" and item.callspec.params["site"] == "untrusted" \
+                and item.callspec.params["path"] not in ("/login", "/account"):
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="session")
 def verifier():
     verifier = Verifier()

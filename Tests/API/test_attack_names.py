@@ -147,7 +147,8 @@ def test_on_a_terminal_it_gives_no_orders(site, inhabited):
             # One line a person, whatever their name holds.
             line, = [line for line in lines if line.startswith(user)]
             safe(line)
-        for user, name in people.items():
+        # In a pipe, every fourth of them: what is written there is the same.
+        for user in list(people)[::1 if terminal else 4]:
             for arguments in (("users", "show", user), ("sessions", "list", "--user", user), ("events", "tail", "--user", user)):
                 for line in run(site, *arguments, terminal=terminal).split("\n"):
                     safe(line)

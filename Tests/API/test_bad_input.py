@@ -9,6 +9,7 @@ import json
 import re
 import sqlite3
 from contextlib import closing
+from functools import cache
 from types import SimpleNamespace
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -188,9 +189,14 @@ def unfinished(site) -> int:
             """).fetchone()[0]
 
 
+@cache
+def openapi() -> dict:
+    return yaml.load(OPENAPI.read_text(), yaml.CSafeLoader)
+
+
 def described(method: str, path: str) -> dict[int, set[str]]:
     """Codes by status: what docs/openapi.yaml says of an operation; for other routes, what docs/api.md says of all."""
-    document = yaml.safe_load(OPENAPI.read_text())
+    document = openapi()
     operation = document["paths"].get(path, {}).get(method.lower())
     if operation is None:
         rows = re.findall(r"^\| `([a-z_]+)` \| (\d{3}) \|", ROUTES.read_text(), re.MULTILINE)

@@ -85,7 +85,7 @@ enum VerifierStage {
         _ script: Script, on stream: SocketStream, listen: (@Sendable (inout [UInt8], Int) -> Void)?,
         keep: @Sendable (String) -> Void
     ) async {
-        stream.setDeadline(Deadline.now.adding(milliseconds: 30_000))
+        stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
         defer { stream.close() }
         guard let request = await request(from: stream, listen) else { return }
         keep(request)

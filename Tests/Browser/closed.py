@@ -12,7 +12,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs/openapi.yaml"
 
 def close(text: str) -> dict:
     """The description with no member but those named, and no value but those listed, in what the server answers."""
-    document = yaml.safe_load(text)
+    document = yaml.load(text, yaml.CSafeLoader)
     components = document["components"]
     for part in [*components["schemas"].values(), *components["responses"].values()]:
         close_schema(part)

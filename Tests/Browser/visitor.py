@@ -48,6 +48,20 @@ def start_browser(
     return webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
 
 
+def use_fresh_tab(driver: webdriver.Chrome) -> None:
+    """Closes what is open, forgets every cookie and what the browser complained about."""
+    old = driver.window_handles
+    driver.switch_to.new_window("tab")
+    fresh = driver.current_window_handle
+    for handle in old:
+        driver.switch_to.window(handle)
+        driver.close()
+    driver.switch_to.window(fresh)
+    driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    for log in ("browser", "performance"):
+        driver.get_log(log)
+
+
 class Visitor:
     """Drives one tab against one site; what the browser complained about meanwhile is kept for `check`."""
 

@@ -53,6 +53,8 @@ def good() -> dict:
     return {
         "publicURL": "https://id.example.com",
         "access": {"signUp": "open"},
+        # `bramley check` renders every page in each: one is as good for this as all.
+        "pages": {"locales": ["en"]},
         "apple": {
             "servicesID": "com.example.web", "teamID": "A1B2C3D4E5", "keyID": "F6G7H8I9J0",
             "privateKeyFile": "AuthKey_F6G7H8I9J0.p8", "scopes": ["name", "email"],

@@ -1,5 +1,6 @@
 """Bramley as a service manager runs it: told where to report, given sockets, asked by signals."""
 
+import fcntl
 import os
 import re
 import select
@@ -72,7 +73,8 @@ class Service:
         variables = os.environ | (environment or {})
 
         def inherit() -> None:
-            high = [os.dup2(number, 100 + index, inheritable=False) for index, number in enumerate(numbers)]
+            # Free ones, and none of those that hold what this process is told by.
+            high = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 500) for number in numbers]
             for index, number in enumerate(high):
                 os.dup2(number, 3 + index, inheritable=True)
 

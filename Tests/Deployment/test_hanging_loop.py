@@ -1,10 +1,10 @@
 """One event loop hangs while the others turn: the service manager hears nothing more, and /healthz says which."""
 
+import concurrent.futures
 import contextlib
 import ctypes
 import json
 import os
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -57,9 +57,6 @@ def health(service) -> tuple[int, str]:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
-    except OSError:
-        # The loop that answers is the one that stands still.
-        return 0, ""
 
 
 def test_a_loop_that_hangs_is_told_by_silence_and_by_healthz(make_service, tmp_path):
@@ -83,18 +80,17 @@ def test_a_loop_that_hangs_is_told_by_silence_and_by_healthz(make_service, tmp_p
             manager.wait_for(lambda _, lines: "WATCHDOG" in lines, "WATCHDOG=1 again")
         assert len(loops) == 2, "each of the two loops is missed, and no other thread"
         assert health(service)[0] == 200
-        # The one that does not answer the operator itself.
+        # The one that does not answer the operator itself. The other answers when it turns again, and then all is well.
         problems = []
         for loop in loops:
-            with held(loop):
-                if health(service)[0] == 0:
-                    continue
-                # The first question is answered so, within two seconds, and not after many.
-                begun = time.monotonic()
-                status, text = health(service)
-                assert status == 503, text
-                assert time.monotonic() - begun < 2 + PATIENCE / 10
-                problems.append(text)
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                with held(loop):
+                    answer = pool.submit(health, service)
+                    # The server itself waits for two seconds.
+                    concurrent.futures.wait([answer], timeout=15)
+                status, text = answer.result()
+            assert status in (200, 503), text
+            problems += [text] if status == 503 else []
             eventually(lambda: health(service)[0] == 200, "recovery")
         assert len(problems) == 1 and "event loop 1 is not responding" in problems[0], problems
     finally:

@@ -71,8 +71,8 @@ import Testing
                 streams.append(
                     try await withTaskExecutorPreference(loop) {
                         let stream = try await SocketStream.connect(
-                            to: [address], on: loop, deadline: Deadline.now.adding(milliseconds: 5000))
-                        stream.setDeadline(Deadline.now.adding(milliseconds: 20_000))
+                            to: [address], on: loop, deadline: Deadline.now.adding(milliseconds: 120_000))
+                        stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
                         try await stream.write(Array(client.bytes.utf8))
                         return stream
                     })
@@ -100,7 +100,7 @@ import Testing
                 await withTaskExecutorPreference(loop) {
                     while process.ending == nil {
                         let stream = try? await SocketStream.connect(
-                            to: [address], on: loop, deadline: Deadline.now.adding(milliseconds: 5000))
+                            to: [address], on: loop, deadline: Deadline.now.adding(milliseconds: 120_000))
                         guard let stream else { continue }
                         process.signal(signal)
                         stream.close()

@@ -60,7 +60,7 @@ private final class Counter: Sendable {
     }
 
     private static func play(_ script: Script, on stream: SocketStream) async {
-        stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+        stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
         defer { stream.close() }
         var buffer = [UInt8](repeating: 0, count: 8192)
         var request: [UInt8] = []

@@ -45,7 +45,7 @@ import Testing
                 sockets, on: loop, admission: AdmissionControl(maximum: 100, maximumPerAddress: 100))
             async let root: Void = loop.runRoot { stream in
                 recorder.noteConnection()
-                stream.setDeadline(Deadline.now.adding(milliseconds: 20_000))
+                stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
                 if isSecure, (try? await stream.startTLS(server, serverName: nil)) == nil { return stream.close() }
                 await serve(stream, extra)
                 stream.close()

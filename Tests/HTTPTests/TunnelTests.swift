@@ -51,7 +51,7 @@ import Testing
             _ = try? Listener.start(
                 sockets, on: loop, admission: AdmissionControl(maximum: 100, maximumPerAddress: 100))
             async let root: Void = loop.runRoot { stream in
-                stream.setDeadline(Deadline.now.adding(milliseconds: 10_000))
+                stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
                 await play(script, on: stream, server, recorder)
                 stream.close()
             }

@@ -14,8 +14,8 @@ from namespace import mount
 from patience import PATIENCE, eventually
 from programs import Site
 
-# How soon all is well again when the cause has gone, in seconds. Most of it is for a busy machine.
-RECOVERY = 20
+# How soon all is well again when the cause has gone, in seconds. Nearly all of it is for a busy machine.
+RECOVERY = 120
 
 
 class Place:

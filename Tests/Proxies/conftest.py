@@ -11,6 +11,25 @@ from programs import Site, write_private
 from proxies import ALL, DOMAIN, RULES, free_ports
 
 
+# What every proxy does in `make test`; all other cases go through the first of them there, and through each of them in
+# `make test-long`.
+EVERYWHERE = {
+    "test_signed_out_login_and_back_at_the_exact_page[{}-/report?q=%2Fadmin%2F&z=a%20b+c&u=%C3%A9%E6%9D%8E&&=&e]",
+    "test_identity_arrives[{}]", "test_forged_identity_has_no_effect[{}-/]", "test_forged_description_has_no_effect[{}-0]",
+    "test_public_and_optional_paths[{}]", "test_bramley_down_lets_nobody_in[{}]",
+    "test_description_is_the_proxys_own[{}-GET]"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    first, *others = ALL
+    for item in items:
+        parameters = getattr(item, "callspec", None) and item.callspec.params or {}
+        name = parameters.get("place") or parameters.get("stand_in")
+        if name in others and item.name not in {pattern.format(name) for pattern in EVERYWHERE}:
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="module")
 def folder():
     """Readable along its whole path: Apache's workers are another user."""

@@ -41,11 +41,11 @@ func listen(
     return sockets.address
 }
 
-/// Connects to `address` and gives the stream five seconds for everything.
+/// Connects to `address` and gives the stream two minutes for everything.
 func connect(_ address: SocketAddress, on loop: EventLoop) async throws -> SocketStream {
     let stream = try await SocketStream.connect(
-        to: [address], on: loop, deadline: Deadline.now.adding(milliseconds: 5000))
-    stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+        to: [address], on: loop, deadline: Deadline.now.adding(milliseconds: 120_000))
+    stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
     return stream
 }
 
@@ -61,7 +61,7 @@ func readAll(_ stream: SocketStream) async -> [UInt8] {
 
 /// Sends back whatever comes, until the peer half-closes.
 @Sendable func echo(_ stream: SocketStream) async {
-    stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+    stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while let count = try? await stream.read(into: &buffer, at: 0), count > 0 {
         do { try await stream.write(Array(buffer[..<count])) } catch { break }

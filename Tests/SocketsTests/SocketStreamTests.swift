@@ -20,7 +20,7 @@ import Testing
     @Test func answerArrives_AfterTheClientHalfClosed() async throws {
         let answer = try await onLoop(
             serving: { stream in
-                stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+                stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
                 let request = await readAll(stream)
                 try? await stream.write(Array("got \(request.count)".utf8))
                 stream.close()
@@ -52,7 +52,7 @@ import Testing
     @Test func writeFailsWithDeadline_WhenThePeerDoesNotRead() async throws {
         let failure = try await onLoop(
             serving: { stream in
-                stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+                stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
                 _ = try? await stream.waitUntilReadable()
                 _ = await stream.loop.sleep(until: Deadline.now.adding(milliseconds: 4000))
                 stream.close()
@@ -103,8 +103,8 @@ import Testing
             let dead = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: 1).address
             let live = try listen(on: loop)
             let stream = try await SocketStream.connect(
-                to: [dead, live], on: loop, deadline: Deadline.now.adding(milliseconds: 5000))
-            stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+                to: [dead, live], on: loop, deadline: Deadline.now.adding(milliseconds: 120_000))
+            stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
             try await stream.write([1, 2, 3])
             stream.shutdownWrite()
             return await readAll(stream)
@@ -119,7 +119,7 @@ import Testing
                 let number = arrivals.withLock {
                     $0 += 1; return $0
                 }
-                stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+                stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
                 if number == 1 {
                     var buffer = [UInt8](repeating: 0, count: 1)
                     _ = try? stream.tryReading(into: &buffer, at: 0)

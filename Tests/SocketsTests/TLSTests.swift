@@ -31,7 +31,7 @@ import Testing
         let client = try TLSContext.client(trust: .file("\(folder)/\(test.trust).pem"))
         let answer = try await onLoop(
             serving: { stream in
-                stream.setDeadline(Deadline.now.adding(milliseconds: 5000))
+                stream.setDeadline(Deadline.now.adding(milliseconds: 120_000))
                 guard (try? await stream.startTLS(server, serverName: nil)) != nil else { return stream.close() }
                 await echo(stream)
             },
