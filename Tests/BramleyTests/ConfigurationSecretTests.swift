@@ -1,4 +1,4 @@
-import Bramley
+@testable import Bramley
 import Foundation
 import Testing
 
