@@ -28,6 +28,13 @@ package struct PublicURL: Hashable, Sendable {
         basePath = path
     }
 
+    private init(origin: String, isSecure: Bool, authority: String) {
+        (self.origin, self.isSecure, self.authority, basePath) = (origin, isSecure, authority, "")
+    }
+
+    /// `http://localhost`.
+    package static let localhost = PublicURL(origin: "http://localhost", isSecure: false, authority: "localhost")
+
     /// `authority` without its port.
     package var host: String { String(authority.prefix { $0 != ":" }) }
 

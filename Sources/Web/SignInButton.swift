@@ -15,41 +15,25 @@ package struct SignInButton: Sendable {
 
     /// Nil follows the visitor's colour scheme: black on light pages, white on dark ones.
     package var color: Color?
-    package var kind: Kind
-    package var mode: Mode
-    package var border: Bool
+    package var kind = Kind.signIn
+    package var mode = Mode.centerAlign
+    package var border = false
     /// Pixels, 0–50.
-    package var borderRadius: Int
+    package var borderRadius = 14
     /// Pixels, 130–375; nil fills the column.
-    package var width: Int?
+    package var width: Int? = 320
     /// Pixels, 30–64.
-    package var height: Int
+    package var height = 48
     /// Pixels; logo-only buttons.
-    package var size: Int?
+    package var size = 44
     /// Left-aligned buttons.
-    package var logoSize: LogoSize?
+    package var logoSize = LogoSize.small
     /// Pixels; left-aligned buttons.
     package var logoPosition: Int?
     /// Pixels; left-aligned buttons.
     package var labelPosition: Int?
 
-    package init(
-        color: Color? = nil, kind: Kind = .signIn, mode: Mode = .centerAlign, border: Bool = false,
-        borderRadius: Int = 14, width: Int? = 320, height: Int = 48, size: Int? = nil, logoSize: LogoSize? = nil,
-        logoPosition: Int? = nil, labelPosition: Int? = nil
-    ) {
-        self.color = color
-        self.kind = kind
-        self.mode = mode
-        self.border = border
-        self.borderRadius = borderRadius
-        self.width = width
-        self.height = height
-        self.size = size
-        self.logoSize = logoSize
-        self.logoPosition = logoPosition
-        self.labelPosition = labelPosition
-    }
+    package init() {}
 
     /// The `data-*` attributes Apple's script reads, without the prefix.
     var attributes: [(name: String, value: String)] {
@@ -59,14 +43,14 @@ package struct SignInButton: Sendable {
         ]
         switch mode {
         case .logoOnly:
-            list.append(("size", String(logoOnlySize)))
+            list.append(("size", String(size)))
         case .centerAlign, .leftAlign:
             // The page sizes the element itself, so that it also shrinks with a narrow screen.
             list.append(("width", "100%"))
             list.append(("height", "100%"))
         }
         if mode == .leftAlign {
-            if let logoSize { list.append(("logo-size", logoSize.rawValue)) }
+            list.append(("logo-size", logoSize.rawValue))
             if let logoPosition { list.append(("logo-position", String(logoPosition))) }
             if let labelPosition { list.append(("label-position", String(labelPosition))) }
         }
@@ -74,11 +58,11 @@ package struct SignInButton: Sendable {
     }
 
     var cssWidth: String {
-        if mode == .logoOnly { return "\(logoOnlySize)px" }
+        if mode == .logoOnly { return "\(size)px" }
         return width.map { "\($0)px" } ?? "100%"
     }
 
-    var cssHeight: String { "\(mode == .logoOnly ? logoOnlySize : height)px" }
+    var cssHeight: String { "\(mode == .logoOnly ? size : height)px" }
 
     /// Apple's picture of the button, served beside its script; for browsers that run no scripts.
     /// - Parameter origin: of `apple.scriptURL`.
@@ -91,10 +75,8 @@ package struct SignInButton: Sendable {
             }
         // The pictures know no "sign-up", and answer 404 to what they do not know.
         let type = kind == .continue ? "continue" : "sign-in"
-        let shape = mode == .logoOnly ? "&size=\(logoOnlySize)" : "&width=\(width ?? 375)&height=\(height)"
+        let shape = mode == .logoOnly ? "&size=\(size)" : "&width=\(width ?? 375)&height=\(height)"
         return "\(origin)\(path)?color=\(color.rawValue)&border=\(border)&type=\(type)&border_radius=\(borderRadius)"
             + "\(shape)&scale=2&locale=\(locale)"
     }
-
-    private var logoOnlySize: Int { size ?? height }
 }

@@ -1,5 +1,6 @@
 import Bramley
 import Foundation
+import HTTP
 import RelyingParty
 import Sockets
 import Testing
@@ -26,12 +27,12 @@ struct ConfigurationExampleTests {
 
     @Test func defaultsHoldWhereTheFileIsSilent() throws {
         let configuration = try ConfigurationFixture().load(["server": [String: Any]()]).configuration
-        #expect(configuration.server.listener.host.description == "127.0.0.1")
+        #expect(configuration.server.listener.ip.description == "127.0.0.1")
         #expect(configuration.server.listener.port == 8080)
         #expect(configuration.admin.port == 9090)
         #expect(configuration.server.trustedProxies.isEmpty)
-        #expect(configuration.server.limits.requestLine == 8192)
-        #expect(configuration.server.limits.idleTimeout == 60)
+        #expect(configuration.server.limits.wire.requestLine == 8192)
+        #expect(configuration.server.limits.timeouts.idle == 60_000)
         #expect(configuration.server.limits.credentialChecks == 20)
         #expect(configuration.apple.issuers == ["https://appleid.apple.com"])
         #expect(configuration.apple.endpoint == "https://appleid.apple.com")

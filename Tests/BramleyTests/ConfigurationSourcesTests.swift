@@ -1,7 +1,9 @@
 import Bramley
 import Crypto
 import Foundation
+import HTTP
 import RelyingParty
+import Sockets
 import Testing
 import Web
 
@@ -25,7 +27,7 @@ struct ConfigurationSourcesTests {
     @Test func readsBothSpellingsOfAFlagsValue() throws {
         let limits = try fixture.load(flags: ["--server-limits-body=70000", "--server-limits-connections", "9"])
             .configuration.server.limits
-        #expect(limits.body == 70000)
+        #expect(limits.wire.body == 70000)
         #expect(limits.connections == 9)
     }
 

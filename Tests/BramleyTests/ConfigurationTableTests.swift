@@ -61,10 +61,13 @@ struct ConfigurationTableTests {
     func defaultIsAValueOfTheKeysType(name: String) throws {
         let key = try #require(ConfigurationTable.byName[name])
         switch (key.presence, key.type) {
-        case (.integer(let value), .integer(let range, _)), (.integer(let value), .length(let range)):
+        case (.default(.integer(let value)), .integer(let range, _)),
+            (.default(.integer(let value)), .length(let range)):
             #expect(range.contains(value))
-        case (.text(let word), .choice(let words)): #expect(words.contains(word))
-        case (.text, .text), (.boolean, .boolean), (.list, .list), (.optional, _), (.derived, .text): break
+        case (.default(.text(let word)), .choice(let words)): #expect(words.contains(word))
+        case (.default(.text), .text), (.default(.boolean), .boolean), (.default(.list), .list), (.optional, _),
+            (.derived, .text):
+            break
         case (.required, _): #expect(key.example != nil)
         case (.requiredUnlessTwin, _): #expect(key.twin != nil)
         default: Issue.record("\(key.presence) is no default for \(key.type)")

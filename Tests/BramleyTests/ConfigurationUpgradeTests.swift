@@ -21,7 +21,7 @@ struct ConfigurationUpgradeTests {
         let configuration = try fixture.load().configuration
         #expect(configuration.upgrade == nil)
         #expect(!configuration.login.askExistingAccount)
-        #expect(configuration.server.limits.upgradesPerMinute == 10)
+        #expect(configuration.server.limits.web.upgradesPerMinute == 10)
         #expect(configuration.server.limits.upgradesPerAccount == 10)
         // Switched off in so many words.
         #expect(try fixture.load(["upgrade": ["changePassword": false]]).configuration.upgrade == nil)
@@ -37,12 +37,12 @@ struct ConfigurationUpgradeTests {
         ])
         #expect(loaded.warnings.isEmpty)
         let upgrade = try #require(loaded.configuration.upgrade)
-        #expect(upgrade.verifierURL == Self.url && upgrade.changePassword)
+        #expect(upgrade.verifierURL == Self.url && loaded.configuration.linking.changePassword)
         guard case .file(path) = upgrade.secrets else {
             Issue.record("no file")
             return
         }
-        #expect(loaded.configuration.server.limits.upgradesPerMinute == 3)
+        #expect(loaded.configuration.server.limits.web.upgradesPerMinute == 3)
         #expect(loaded.configuration.server.limits.upgradesPerAccount == 4)
         #expect(loaded.configuration.webhooks == nil)
     }
@@ -56,7 +56,7 @@ struct ConfigurationUpgradeTests {
             "BRAMLEY_LOGIN_PASSWORD_URL": "https://app.example.com/login?from=apple",
         ]).configuration
         let upgrade = try #require(configuration.upgrade)
-        #expect(upgrade.verifierURL == "http://localhost:5001/" && upgrade.changePassword)
+        #expect(upgrade.verifierURL == "http://localhost:5001/" && configuration.linking.changePassword)
         guard case .inline(let secrets) = upgrade.secrets else {
             Issue.record("no inline secret")
             return

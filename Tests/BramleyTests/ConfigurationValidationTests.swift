@@ -159,7 +159,7 @@ struct ConfigurationValidationTests {
     }
 
     @Test func requestsAMinuteAreConfigured() throws {
-        let standard = try fixture.load().configuration.server.limits
+        let standard = try fixture.load().configuration.server.limits.web
         #expect([standard.signInsPerMinute, standard.exportsPerMinute] == [120, 120])
         let changes: [String: Any] = ["server": ["limits": ["signInsPerMinute": 1000, "exportsPerMinute": 5]]]
         let limits = try fixture.load(changes).configuration.web.limits

@@ -3,6 +3,7 @@ import Certificates
 import Coding
 import Crypto
 import Foundation
+import HTTP
 import RelyingParty
 import Testing
 
@@ -51,7 +52,7 @@ struct TLSConfigurationTests {
         #expect(server.tls == nil)
         #expect(server.redirectPort == nil)
         #expect(!server.proxyProtocol)
-        #expect(server.limits.handshakeTimeout == 10)
+        #expect(server.limits.timeouts.handshake == 10_000)
     }
 
     @Test(arguments: [CertificateMaker.Key.p256, .p384, .rsa2048]) func readsThePair(key: CertificateMaker.Key) throws {
@@ -242,6 +243,6 @@ struct TLSConfigurationTests {
         ]).configuration.server
         #expect(server.redirectPort == 80)
         #expect(server.proxyProtocol)
-        #expect(server.limits.handshakeTimeout == 60)
+        #expect(server.limits.timeouts.handshake == 60_000)
     }
 }

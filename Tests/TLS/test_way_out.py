@@ -93,17 +93,17 @@ def test_https_goes_through_the_proxy_and_its_tls_is_with_the_server(site, tunne
     found = checks(site, HTTPS_PROXY=address)
     assert found["tls"]["state"] == "good"
     assert found["callback"]["state"] == found["notifications"]["state"] == "good"
-    assert f"127.0.0.1:{tunnels.port}" in found["way_out"]["detail"]
+    assert f"127.0.0.1:{tunnels.port}" in found["outbound_proxy"]["detail"]
     assert set(tunnels.asked) == {f"CONNECT {HOST}:{site.port} HTTP/1.1"}
     # Nothing that is plain, and nothing on this machine.
-    assert "is reached without it" in found["way_out"]["detail"]
+    assert "is reached without it" in found["outbound_proxy"]["detail"]
 
 
 def test_no_proxy_makes_an_exception(site, tunnels):
     found = checks(site, HTTPS_PROXY=f"http://127.0.0.1:{tunnels.port}", NO_PROXY="orchard.test")
     assert found["public_url"]["finding"] == "public_url_unreachable" or "tls" not in found
     assert tunnels.asked == []
-    assert "way_out" not in checks(site)
+    assert "outbound_proxy" not in checks(site)
 
 
 @pytest.mark.parametrize("value", ["https://proxy.example", "socks5://127.0.0.1:1", "http://user:secret%zz@proxy", "http://"])

@@ -64,8 +64,8 @@ import Web
 
     @Test func buttonAttributesFollowTheConfiguration() async throws {
         let site = try Site(adjust: {
-            $0.button = SignInButton(
-                color: .white, kind: .continue, border: true, borderRadius: 4, width: 200, height: 40)
+            ($0.button.color, $0.button.kind, $0.button.border) = (.white, .continue, true)
+            ($0.button.borderRadius, $0.button.width, $0.button.height) = (4, 200, 40)
         })
         let page = await site.get("/login").text
         #expect(

@@ -4,58 +4,55 @@ package import RelyingParty
 package import Sockets
 package import Web
 
-/// The whole configuration: validated, plain values. `ConfigurationLoader` is its only maker outside of tests.
+/// The whole configuration: validated values, in the types of the modules that use them. `ConfigurationLoader` is its only
+/// maker; what stands here first is replaced by what the keys give or default to.
 package struct Configuration: Sendable {
-    package var publicURL: PublicURL
-    package var access: Access
-    package var server: Server
-    package var admin: Listener
-    package var apple: Apple
-    package var login: WebConfiguration.Login
-    package var forwardAuth: ForwardAuth
-    package var api: API
-    package var button: SignInButton
-    package var site: WebConfiguration.Site
-    package var pages: Pages
-    package var sessions: WebConfiguration.Sessions
-    package var storage: Storage
-    package var secrets: Secrets
-    package var retention: RetentionPolicy
-    package var assertion: Assertion
+    package var publicURL = PublicURL.localhost
+    package var access = Access()
+    package var server = Server()
+    /// `admin.host` and `admin.port`.
+    package var admin = SocketAddress(ip: .v4(0), port: 0)
+    package var apple = Apple()
+    package var login = WebConfiguration.Login()
+    package var forwardAuth = ForwardAuth()
+    package var api = API()
+    package var button = SignInButton()
+    package var site = WebConfiguration.Site(name: "")
+    package var pages = Pages()
+    package var sessions = WebConfiguration.Sessions(limits: SessionLimits(lifetime: 0, idleTimeout: 0))
+    package var storage = Storage()
+    package var secrets = Secrets()
+    package var retention = RetentionPolicy()
+    package var assertion = Assertion()
     /// Nil: no events are sent.
     package var webhooks: Webhooks?
-    /// Nil: nobody knows any passwords, and there is nothing to upgrade.
+    /// Nil: no application has passwords to upgrade.
     package var upgrade: Upgrade?
-    package var log: Log
-    /// How other servers are reached: what the environment says in `HTTPS_PROXY` and `NO_PROXY`.
-    package var wayOut: ProxySettings
-    /// Of what it was made.
+    package var linking = WebConfiguration.Linking()
+    package var log = Log()
+    /// How other servers are reached: `HTTPS_PROXY` and `NO_PROXY` of the environment.
+    package var outboundProxy = ProxySettings.direct
+    /// What it was made from.
     package var snapshot = ConfigurationSnapshot()
 
     package struct Access: Sendable {
-        package var signUp: SignUpPolicy
-    }
-
-    /// An address and port to listen on.
-    package struct Listener: Hashable, Sendable {
-        package var host: IPAddress
-        package var port: UInt16
+        package var signUp = SignUpPolicy.closed
     }
 
     package struct Server: Sendable {
-        package var listener: Listener
+        package var listener = SocketAddress(ip: .v4(0), port: 0)
         /// Event loops; 0 means one per core.
-        package var threads: Int
+        package var threads = 0
         /// Nil: plain HTTP.
         package var tls: TLS?
-        /// Of a plain listener on the same address that only sends visitors to https; nil: there is none.
+        /// A plain listener on the same address that only redirects to https; nil: there is none.
         package var redirectPort: UInt16?
-        package var trustedProxies: [IPNetwork]
+        package var trustedProxies: [IPNetwork] = []
         /// Whether every connection begins with a PROXY header; there is a trusted proxy then.
-        package var proxyProtocol: Bool
+        package var proxyProtocol = false
         /// Seconds that requests in flight may take after SIGTERM.
-        package var drainTimeout: Int
-        package var limits: Limits
+        package var drainTimeout = 0
+        package var limits = Limits()
     }
 
     /// What visitors' connections are encrypted with: read, and known to belong together.
@@ -69,55 +66,43 @@ package struct Configuration: Sendable {
         package var privateKeyFile: String?
     }
 
-    /// `server.limits.*`: bytes, counts, seconds and a rate. Each is inclusive.
-    package struct Limits: Hashable, Sendable {
-        package var requestLine: Int
-        package var headerBlock: Int
-        package var fieldCount: Int
-        package var body: Int
-        package var connections: Int
-        package var connectionsPerAddress: Int
-        package var handshakeTimeout: Int
-        package var headerTimeout: Int
-        package var bodyTimeout: Int
-        package var writeTimeout: Int
-        package var idleTimeout: Int
+    /// `server.limits.*`. Each is inclusive.
+    package struct Limits: Sendable {
+        package var wire = WireLimits()
+        package var timeouts = ServerTimeouts()
+        package var web = WebConfiguration.Limits()
+        package var connections = 0
+        package var connectionsPerAddress = 0
         /// A second, at Apple.
-        package var credentialChecks: Int
-        /// Passwords that one address may try in a minute.
-        package var upgradesPerMinute: Int
+        package var credentialChecks = 0
         /// Passwords that may be tried at one account in 15 minutes.
-        package var upgradesPerAccount: Int
-        /// Login and link pages, attempts and callbacks of one address in a minute.
-        package var signInsPerMinute: Int
-        /// Exports of one address in a minute.
-        package var exportsPerMinute: Int
+        package var upgradesPerAccount = 0
     }
 
     package struct Apple: Sendable {
-        package var servicesID: String
-        package var bundleIDs: [String]
-        package var teamID: String
-        package var keyID: String
+        package var servicesID = ""
+        package var bundleIDs: [String] = []
+        package var teamID = ""
+        package var keyID = ""
         /// The .p8 as PEM; known to hold a P-256 private key.
-        package var privateKeyPEM: Secret
+        package var privateKeyPEM = Secret("")
         /// Where that was read; nil when the configuration holds it.
         package var privateKeyFile: String?
         /// The key that takes over, if there is one.
         package var nextKey: NextKey?
         /// A subset of `name` and `email`, in this order.
-        package var scopes: [String]
-        package var issuers: [String]
+        package var scopes: [String] = []
+        package var issuers: [String] = []
         /// An origin without trailing slash.
-        package var endpoint: String
+        package var endpoint = ""
         /// May hold `{locale}`.
-        package var scriptURL: String
-        package var nativeNonce: NativeNonce
-        package var onAccountDeleted: AccountDeletionPolicy
+        package var scriptURL = ""
+        package var nativeNonce = NativeNonce.sha256
+        package var onAccountDeleted = AccountDeletionPolicy.erase
         /// Whether any of the addresses above is not Apple's: what the database is stamped with.
-        package var isSimulated: Bool
-        /// Simulated on a publicURL that is not for tests, by the flag alone: every page says so.
-        package var showsSimulationBanner: Bool
+        package var isSimulated = false
+        /// Simulated on a publicURL that is not for tests, as only the flag allows: every page says so.
+        package var showsSimulationBanner = false
     }
 
     /// `apple.nextKeyID` and what belongs to it; another key than the first.
@@ -129,8 +114,8 @@ package struct Configuration: Sendable {
     }
 
     package struct ForwardAuth: Sendable {
-        package var style: OriginalRequest.Style
-        /// Nil lets everybody in who is signed in.
+        package var style = OriginalRequest.Style.forwarded
+        /// Nil: everybody who is signed in may pass.
         package var rules: AccessRules?
         /// SHA-256 of their text.
         package var digest: Digest256?
@@ -138,28 +123,28 @@ package struct Configuration: Sendable {
 
     package struct API: Sendable {
         /// Exact origins whose pages may ask who is signed in (CORS).
-        package var allowedOrigins: [String]
+        package var allowedOrigins: [String] = []
     }
 
     /// What pages are made of.
     package struct Pages: Hashable, Sendable {
-        /// As it was named; nil when every page is the built-in one.
+        /// Nil: every page is built in.
         package var directory: String?
-        /// Languages there are texts of, at least one; the first is the default.
-        package var locales: [String]
+        /// At least one, each with texts; the first is the default.
+        package var locales: [String] = []
         /// The directory's files, validated: path below `Public/` → content.
-        package var files: [String: [UInt8]]
+        package var files: [String: [UInt8]] = [:]
     }
 
     package struct Storage: Hashable, Sendable {
-        /// Without trailing slash; a path of the file has begun at the file's folder.
-        package var directory: String
+        /// Without trailing slash; resolved against the folder of the configuration file.
+        package var directory = ""
     }
 
     package struct Secrets: Sendable {
-        package var sealingKey: SealingKeySource
+        package var sealingKey = SealingKeySource.file(path: "")
         /// Keys that only open. Each 32 bytes.
-        package var previousSealingKeys: [SecretBytes]
+        package var previousSealingKeys: [SecretBytes] = []
     }
 
     /// Where the sealing key is.
@@ -170,9 +155,9 @@ package struct Configuration: Sendable {
     }
 
     package struct Assertion: Hashable, Sendable {
-        /// Whom signed assertions are made for; none makes none.
-        package var audiences: [AssertionAudience]
-        /// Those that somebody needs keys of.
+        /// Who signed assertions are made for; without any, none are made.
+        package var audiences: [AssertionAudience] = []
+        /// Those of the audiences, each once.
         package var algorithms: [SigningAlgorithm] {
             SigningAlgorithm.allCases.filter { algorithm in audiences.contains { $0.algorithm == algorithm } }
         }
@@ -194,8 +179,6 @@ package struct Configuration: Sendable {
     package struct Upgrade: Sendable {
         package var verifierURL: String
         package var secrets: WebhookSecretSource
-        /// `/.well-known/change-password` leads to the upgrade page.
-        package var changePassword: Bool
     }
 
     /// Where the secrets are that sign webhooks, or questions to the verifier.
@@ -206,10 +189,10 @@ package struct Configuration: Sendable {
     }
 
     package struct Log: Hashable, Sendable {
-        package var level: LogLevel
-        package var format: LogFormat
+        package var level = LogLevel.info
+        package var format = LogFormat.json
         /// `log.requests` and `log.clients`.
-        package var access: WebConfiguration.AccessLog
+        package var access = WebConfiguration.AccessLog()
     }
 }
 

@@ -3,93 +3,68 @@ import Crypto
 
 // The keys Apple knows us by: `apple.keyID`, `apple.nextKeyID` and what belongs to them.
 extension ConfigurationBuilder {
-    func tenCharacters(_ key: String, _ what: String, _ remedy: String) -> String? {
-        guard let text = values.text(key) else { return nil }
-        guard text.utf8.count == 10, text.utf8.allSatisfy({ (0x41...0x5A).contains($0) || (0x30...0x39).contains($0) })
-        else {
-            values.fail(key, "is \(text.quoted), but \(what) is ten capitals and digits.", remedy)
-            return nil
+    func readAppleKeys(_ apple: inout Configuration.Apple) {
+        if values.areGood("apple.keyID", "apple.teamID"), apple.keyID.isExactly(apple.teamID) {
+            values.report(
+                "apple.keyID", "is \(apple.keyID.quoted), as apple.teamID is, and no key has the ID of its team.",
+                "Copy the key ID from the name of the .p8 file, and the Team ID from Membership details.")
         }
-        return text
-    }
-
-    /// The first key, which must be there.
-    func privateKey() -> Secret? {
-        let key = privateKey(file: "apple.privateKeyFile", inline: "apple.privateKey")
-        if key == nil, isMissing("apple.privateKeyFile", "apple.privateKey") {
+        if let key = privateKey("apple.privateKeyFile") {
+            apple.privateKeyPEM = Secret(key.text)
+            apple.privateKeyFile = key.path
+        } else if isMissing("apple.privateKeyFile") {
             values.failMissing(
                 "apple.privateKeyFile",
                 "Name the .p8 file that Apple let you download once, such as \"AuthKey_F6G7H8I9J0.p8\".")
         }
-        return key
+        if values.areGood("apple.keyID") { compareWithFileName(apple.keyID, "apple.keyID", apple.privateKeyFile) }
+        apple.nextKey = nextKey(apple)
     }
 
-    /// The second key; nil when there is none, or when something is wrong with it, which is said then.
-    func nextKey(_ keyID: String?, _ key: Secret?) -> Configuration.NextKey? {
-        let (name, file, inline) = ("apple.nextKeyID", "apple.nextPrivateKeyFile", "apple.nextPrivateKey")
-        let isNamed = values.isGiven(name)
-        let nextID = tenCharacters(name, "a key ID", "Copy it from the name of the .p8 file.")
-        let pem = privateKey(file: file, inline: inline)
-        if isNamed, isMissing(file, inline) {
-            values.fail(name, "is given without its key.", "Name the .p8 file in \(file), or remove \(name).")
+    /// The second key; nil when there is none, or when something is wrong with it, which is reported then.
+    private func nextKey(_ apple: Configuration.Apple) -> Configuration.NextKey? {
+        let (name, file) = ("apple.nextKeyID", "apple.nextPrivateKeyFile")
+        let keyID = KeyKind<String>.keyID.read(self, name)
+        let key = privateKey(file)
+        if values.isGiven(name), isMissing(file) {
+            values.report(name, "is given without its key.", "Name the .p8 file in \(file), or remove \(name).")
         }
-        if !isNamed, !values.isRefused(name), !isMissing(file, inline) {
-            values.fail(
-                values.isGiven(file) ? file : inline, "is given without \(name).",
+        if !values.isGiven(name), !values.isRefused(name), !isMissing(file) {
+            values.report(
+                values.isGiven(file) ? file : "apple.nextPrivateKey", "is given without \(name).",
                 "Give the ID of that key in \(name): the ten characters in the name of its file.")
         }
-        guard let nextID, let pem else { return nil }
-        compareWithFileName(nextID, name, file)
-        if let keyID, keyID.isExactly(nextID) {
-            values.fail(name, "is the ID in apple.keyID too.", "Give the ID of the other key, or remove \(name).")
+        guard let keyID, let key else { return nil }
+        compareWithFileName(keyID, name, key.path)
+        if values.areGood("apple.keyID"), apple.keyID.isExactly(keyID) {
+            values.report(name, "is the ID in apple.keyID too.", "Give the ID of the other key, or remove \(name).")
             return nil
         }
-        if let key, holdSameKey(key, pem) {
-            values.fail(
-                values.isGiven(file) ? file : inline, "holds the key that apple.keyID has already.",
+        if holdSameKey(apple.privateKeyPEM, Secret(key.text)) {
+            values.report(
+                key.key, "holds the key that apple.keyID has already.",
                 "Name the other key's .p8 file: one key has one ID.")
             return nil
         }
-        return Configuration.NextKey(keyID: nextID, privateKeyPEM: pem, privateKeyFile: values.text(file))
+        return Configuration.NextKey(keyID: keyID, privateKeyPEM: Secret(key.text), privateKeyFile: key.path)
     }
 
-    /// Reads one key from the one or the other of its twins; nil when neither is given, or what is given is no key.
-    private func privateKey(file fileName: String, inline inlineName: String) -> Secret? {
-        let file = values.text(fileName)
-        let inline = values.text(inlineName)
-        guard !refuseTwins(fileName, inlineName) else { return nil }
-        if let file {
-            return readSecret(fileName, file).flatMap { pem in
-                isP256(pem, key: fileName, subject: "\(file.quoted) ") ? Secret(pem) : nil
-            }
-        }
-        if let inline {
-            // The environment cannot always carry line ends: \n is taken for one.
-            let pem = inline.replacing("\\n", with: "\n")
-            return isP256(pem, key: inlineName, subject: "") ? Secret(pem) : nil
-        }
+    /// Nil when it is not given, or not a P-256 key.
+    private func privateKey(_ fileKey: String) -> GivenText? {
+        guard let given = given(fileKey, readSecret) else { return nil }
+        guard let flaw = AppleKeyFile.flaw(in: given.text) else { return given }
+        values.fail(
+            given.key, given.subject + flaw,
+            "Use the .p8 as Apple gave it: it begins with -----BEGIN PRIVATE KEY-----.")
         return nil
     }
 
-    /// Whether nothing at all was said of a key, not even something that was refused.
-    private func isMissing(_ file: String, _ inline: String) -> Bool {
-        ![file, inline].contains { values.isGiven($0) || values.isRefused($0) }
-    }
-
     /// Apple names the file after the key: another ID beside it is most likely that of another key.
-    func compareWithFileName(_ keyID: String, _ name: String, _ file: String) {
-        guard let path = values.text(file), let named = AppleKeyFile.keyID(inNameOf: path), !named.isExactly(keyID)
-        else { return }
+    private func compareWithFileName(_ keyID: String, _ name: String, _ path: String?) {
+        guard let path, let named = AppleKeyFile.keyID(inNameOf: path), !named.isExactly(keyID) else { return }
         values.warn(
             name, "is \(keyID.quoted), but the name of \(path.quoted) says \(named).",
             "Unless the file was renamed, write \(named.quoted).")
-    }
-
-    private func isP256(_ pem: String, key: String, subject: String) -> Bool {
-        guard let flaw = AppleKeyFile.flaw(in: pem) else { return true }
-        values.fail(
-            key, subject + flaw, "Use the .p8 as Apple gave it: it begins with -----BEGIN PRIVATE KEY-----.")
-        return false
     }
 
     private func holdSameKey(_ one: Secret, _ other: Secret) -> Bool {

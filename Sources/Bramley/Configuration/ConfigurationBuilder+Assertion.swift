@@ -9,47 +9,45 @@ extension ConfigurationBuilder {
     /// What `?assertion=` means otherwise.
     private static let flags = ["true", "false"]
 
-    /// - Parameter apple: nil when it has a problem of its own.
-    func assertion(_ apple: Configuration.Apple?) -> Configuration.Assertion? {
+    func readAudiences(_ assertion: inout Configuration.Assertion) {
         let (key, rsaKey) = ("assertion.audience", "assertion.rs256Audiences")
         let (audiences, rsa) = (values.list(key), values.list(rsaKey))
-        guard let audiences, let rsa else { return nil }
-        // RFC 8725 §3.12: an assertion has nothing in common with Apple's tokens, or with those we send to Apple.
-        let taken = [apple?.servicesID].compactMap { $0 } + (apple?.bundleIDs ?? []) + (apple?.issuers ?? [])
+        guard let audiences, let rsa else { return }
         for audience in audiences {
             guard audience.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
                 audience.utf8.count <= Self.longestAudience
             else {
-                values.fail(
-                    key, "is no plain name.",
+                return values.fail(
+                    key, "is not a plain name.",
                     "Write at most \(Self.longestAudience) visible ASCII characters, such as "
                         + "\"https://api.example.com\".")
-                return nil
             }
             guard !Self.flags.contains(audience) else {
-                values.fail(
+                return values.fail(
                     key, "is \(audience.quoted), which asks for the first audience or for none.",
                     "Write another name, such as \"https://api.example.com\".")
-                return nil
-            }
-            guard !taken.contains(audience) else {
-                values.fail(
-                    key, "is \(audience.quoted), which is the audience of other tokens.",
-                    "Write a name of the backends that read assertions, such as \"https://api.example.com\".")
-                return nil
             }
         }
         guard audiences.count <= Self.mostAudiences else {
-            values.fail(key, "names \(audiences.count).", "Name at most \(Self.mostAudiences).")
-            return nil
+            return values.fail(key, "names \(audiences.count).", "Name at most \(Self.mostAudiences).")
         }
         if let unknown = rsa.first(where: { !audiences.contains($0) }) {
-            values.fail(
+            return values.fail(
                 rsaKey, "names \(unknown.quoted), which is not in \(key).",
                 "Write the audience as it is there, or name it there too.")
-            return nil
         }
-        return Configuration.Assertion(
-            audiences: audiences.map { AssertionAudience(name: $0, algorithm: rsa.contains($0) ? .rs256 : .es256) })
+        assertion.audiences = audiences.map {
+            AssertionAudience(name: $0, algorithm: rsa.contains($0) ? .rs256 : .es256)
+        }
+    }
+
+    /// RFC 8725 §3.12: an assertion has nothing in common with Apple's tokens, or with those we send to Apple.
+    func checkAudiences(_ configuration: Configuration) {
+        let apple = configuration.apple
+        let others = [apple.servicesID] + apple.bundleIDs + apple.issuers
+        guard let name = configuration.assertion.audiences.map(\.name).first(where: others.contains) else { return }
+        values.report(
+            "assertion.audience", "is \(name.quoted), which is the audience of other tokens.",
+            "Write a name of the backends that read assertions, such as \"https://api.example.com\".")
     }
 }

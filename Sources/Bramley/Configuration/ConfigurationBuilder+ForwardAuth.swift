@@ -1,42 +1,21 @@
 import Coding
 import Crypto
-import HTTP
 import Web
 
 extension ConfigurationBuilder {
-    func forwardAuth(_ server: Configuration.Server?) -> Configuration.ForwardAuth? {
-        let style = values.choice("forwardAuth.style", OriginalRequest.Style.self)
-        let file = values.text("forwardAuth.rulesFile")
-        let inline = values.text("forwardAuth.rules")
-        guard let style, !refuseTwins("forwardAuth.rulesFile", "forwardAuth.rules") else { return nil }
-        let key = values.isGiven("forwardAuth.rules") ? "forwardAuth.rules" : "forwardAuth.rulesFile"
-        guard values.isGiven(key) else { return Configuration.ForwardAuth(style: style, rules: nil, digest: nil) }
-        guard let bytes = inline.map({ Array($0.utf8) }) ?? file.flatMap(readRules),
-            let rules = rules(bytes, key: key, subject: inline == nil ? "\((file ?? "").quoted) " : "")
-        else { return nil }
-        if let server, server.trustedProxies.isEmpty {
-            values.fail(
-                key, "is given, but no proxy is trusted to say what was asked for, so that nobody would be let in.",
-                "Name the proxy in server.trustedProxies.")
-            return nil
-        }
-        return Configuration.ForwardAuth(style: style, rules: rules, digest: SHA256.hash(bytes))
-    }
-
     /// Whoever can write the file decides who comes in; whoever can read it learns little.
-    private func readRules(_ path: String) -> [UInt8]? {
-        let key = "forwardAuth.rulesFile"
-        do throws(GuardedFile.Failure) {
-            let file = try GuardedFile.read(path, maximumBytes: AccessRulesFile.maximumBytes)
-            if file.isWritableByOthers {
-                values.fail(key, "\(path.quoted) can be changed by other users.", "Run: chmod go-w \(path)")
-                return nil
-            }
-            return file.bytes
-        } catch {
-            values.fail(key, "\(path.quoted) \(error.fault)", error.remedy(for: path))
-            return nil
+    func readRules(_ configuration: inout Configuration) {
+        let file = given("forwardAuth.rulesFile") { key, path in
+            readFile(key, path, maximumBytes: AccessRulesFile.maximumBytes) { _ in false }
         }
+        guard let file, let rules = rules(file.bytes, key: file.key, subject: file.subject) else { return }
+        if values.areGood("server.trustedProxies"), configuration.server.trustedProxies.isEmpty {
+            values.report(
+                file.key, "is given, but no proxy is trusted to tell the original request, so nobody could pass.",
+                "Name the proxy in server.trustedProxies.")
+        }
+        configuration.forwardAuth.rules = rules
+        configuration.forwardAuth.digest = SHA256.hash(file.bytes)
     }
 
     private func rules(_ bytes: [UInt8], key: String, subject: String) -> AccessRules? {

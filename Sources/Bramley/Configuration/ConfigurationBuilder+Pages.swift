@@ -1,29 +1,24 @@
 import Web
 
 extension ConfigurationBuilder {
-    func pages() -> Configuration.Pages? {
-        let directory = values.text("pages.directory").map { Self.withoutSlash($0) }
-        let wanted = values.list("pages.locales")
-        guard directory != nil || !values.isGiven("pages.directory") else { return nil }
-        var files: [String: [UInt8]] = [:]
+    func readPages(_ pages: inout Configuration.Pages) {
         var areGood = true
-        if let directory {
-            guard let found = pageFiles(directory) else { return nil }
-            (files, areGood) = found
+        if let directory = pages.directory {
+            guard let found = pageFiles(directory) else { return }
+            (pages.files, areGood) = found
         }
-        let own = files.keys.compactMap(PageOverrides.language(of:))
-        guard let wanted, areLanguages(wanted, own: own) else { return nil }
-        // A built-in one may lie there unused, as it was exported.
+        let own = pages.files.keys.compactMap(PageOverrides.language(of:))
+        guard values.areGood("pages.directory", "pages.locales"), areLanguages(pages.locales, own: own) else { return }
+        // A built-in one may be there unused, as it was exported.
         for language in own.sorted()
-        where areGood && !wanted.contains(language) && !PageLanguages.builtIn.contains(language) {
+        where areGood && !pages.locales.contains(language) && !PageLanguages.builtIn.contains(language) {
             values.warn(
-                "pages.directory", "\("strings/\(language).json".quoted) is used by nobody.",
+                "pages.directory", "\("strings/\(language).json".quoted) is not used.",
                 "Name \(language.quoted) in pages.locales, or remove the file.")
         }
-        return Configuration.Pages(directory: directory, locales: wanted, files: files)
     }
 
-    /// Those that can be read, whatever is wrong with others: `bramley check` looks at what they make all the same.
+    /// Those that can be read, whatever is wrong with others: `bramley check` renders pages with them all the same.
     private func pageFiles(_ directory: String) -> (files: [String: [UInt8]], areGood: Bool)? {
         let found: PageDirectory
         do {
@@ -36,7 +31,7 @@ extension ConfigurationBuilder {
         }
         let problems = found.problems + PageOverrides.problems(in: found.files)
         for problem in problems {
-            values.fail("pages.directory", problem.sentence, problem.remedy)
+            values.report("pages.directory", problem.sentence, problem.remedy)
         }
         return (PageOverrides.good(found.files, problems), problems.isEmpty)
     }

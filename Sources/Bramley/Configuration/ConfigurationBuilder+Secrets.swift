@@ -1,38 +1,74 @@
+import Crypto
 import RelyingParty
 
-// Secrets that sign, as Standard Webhooks has them.
+// The keys that seal, and the secrets that sign as Standard Webhooks has them.
 extension ConfigurationBuilder {
-    /// Nil means a problem; a value of nil means that nothing was given.
-    struct SigningSecrets { var value: Configuration.WebhookSecretSource? }
+    // MARK: Sealing keys
 
-    /// `group.secretFile` or `group.secret`.
-    /// - Parameter areWanted: without them nothing could be signed that shall be.
-    func signingSecrets(of group: String, areWanted: Bool) -> SigningSecrets? {
-        let (fileKey, inlineKey) = ("\(group).secretFile", "\(group).secret")
-        let file = values.text(fileKey)
-        let inline = values.text(inlineKey)
+    func readSealingKeys(_ configuration: inout Configuration) {
+        if let source = sealingKey(configuration.storage.directory) { configuration.secrets.sealingKey = source }
+        let (fileKey, inlineKey) = ("secrets.previousSealingKeyFiles", "secrets.previousSealingKeys")
+        let (files, texts) = (values.list(fileKey) ?? [], values.list(inlineKey) ?? [])
+        guard !refuseTwins(fileKey, inlineKey) else { return }
+        let fromFiles = files.compactMap { path in
+            readSecret(fileKey, path).flatMap {
+                sealingKey(String(decoding: $0, as: UTF8.self), fileKey, "\(path.quoted) holds")
+            }
+        }
+        let inline = texts.compactMap { sealingKey($0, inlineKey, "holds") }
+        configuration.secrets.previousSealingKeys = fromFiles + inline
+    }
+
+    private func sealingKey(_ directory: String) -> Configuration.SealingKeySource? {
+        let (fileKey, inlineKey) = ("secrets.sealingKeyFile", "secrets.sealingKey")
+        let (path, inline) = (values.text(fileKey), values.text(inlineKey))
         guard !refuseTwins(fileKey, inlineKey) else { return nil }
-        if let file { return signingSecretFile(file, of: group).map { SigningSecrets(value: $0) } }
-        if let inline { return inlineSigningSecret(inline, of: group).map { SigningSecrets(value: $0) } }
-        let isThere = values.isGiven(fileKey) || values.isGiven(inlineKey)
-        guard areWanted, !isThere else { return isThere ? nil : SigningSecrets(value: nil) }
-        failMissingSecret(of: group)
+        if let inline { return sealingKey(inline, inlineKey, "holds").map { .inline($0) } }
+        guard values.areGood(fileKey, inlineKey, "storage.directory") else { return nil }
+        let file = path ?? directory + "/sealing.key"
+        // It may be missing: a new database comes with a new key. If it is there, it must be valid.
+        if GuardedFile.exists(file), let bytes = readSecret(fileKey, file) {
+            _ = sealingKey(String(decoding: bytes, as: UTF8.self), fileKey, "\(file.quoted) holds")
+        }
+        return .file(path: file)
+    }
+
+    private func sealingKey(_ text: String, _ key: String, _ subject: String) -> SecretBytes? {
+        if let bytes = SealingKeyText.parse(text) { return bytes }
+        values.fail(
+            key, "\(subject) no sealing key.", "Use 64 hexadecimal digits, as `openssl rand -hex 32` prints them.")
         return nil
     }
 
-    /// `group.secretFile` or `group.secret`, each one text or several: one for everything that is signed, or one for each
-    /// in the same order.
-    /// - Parameter count: how many there are to sign for; nil when that is not known.
+    // MARK: Signing secrets
+
+    /// `upgrade.secretFile` or its twin. Nil when nothing is given, and after a problem.
+    /// - Parameter areRequired: whether it is an error that nothing is given.
+    func signingSecret(of group: String, areRequired: Bool) -> Configuration.WebhookSecretSource? {
+        let key = "\(group).secretFile"
+        guard let given = given(key, readSecret) else {
+            if areRequired, isMissing(key) { failMissingSecret(of: group) }
+            return nil
+        }
+        return source(given, of: group)
+    }
+
+    /// `webhooks.secretFile` or its twin, each one text or several: one for all addresses, or one for each in the same
+    /// order.
+    /// - Parameter count: the number of addresses; nil when that is not known.
     /// - Returns: one or `count`; none when nothing is to be signed. Nil means a problem.
     func signingSecrets(of group: String, count: Int?) -> [Configuration.WebhookSecretSource]? {
         let (fileKey, inlineKey) = ("\(group).secretFile", "\(group).secret")
         let files = values.list(fileKey)
         let inline = values.list(inlineKey)
         guard !refuseTwins(fileKey, inlineKey), let files, let inline else { return nil }
-        let found =
-            files.map { signingSecretFile($0, of: group) } + inline.map { inlineSigningSecret($0, of: group) }
-        let sources = found.compactMap { $0 }
-        guard sources.count == found.count, let count else { return nil }
+        let texts =
+            files.map { path in
+                readSecret(fileKey, path).map { GivenText(key: fileKey, path: path, bytes: $0) }
+            }
+            + inline.map { GivenText(key: inlineKey, bytes: Array($0.replacing("\\n", with: "\n").utf8)) }
+        let sources = texts.compactMap { $0.flatMap { source($0, of: group) } }
+        guard sources.count == texts.count, let count else { return nil }
         guard !sources.isEmpty || count == 0 else {
             failMissingSecret(of: group)
             return nil
@@ -52,35 +88,21 @@ extension ConfigurationBuilder {
         values.failMissing("\(group).secretFile", "Name a file with a secret: \(Self.secretAdvice(group))")
     }
 
-    private func signingSecretFile(_ path: String, of group: String) -> Configuration.WebhookSecretSource? {
-        let key = "\(group).secretFile"
-        guard let text = readSecret(key, path),
-            signingSecrets(text, key, subject: "\(path.quoted) ", file: group) != nil
-        else { return nil }
-        return .file(path: path)
-    }
-
-    private func inlineSigningSecret(_ text: String, of group: String) -> Configuration.WebhookSecretSource? {
-        // The environment cannot always carry line ends: \n is taken for one.
-        signingSecrets(text.replacing("\\n", with: "\n"), "\(group).secret", subject: "", file: group).map {
-            .inline($0)
-        }
-    }
-
-    private static func secretAdvice(_ group: String) -> String {
-        "(umask 077; echo \"whsec_$(openssl rand -base64 32)\" > \(group).secret) makes one."
-    }
-
-    private func signingSecrets(_ text: String, _ key: String, subject: String, file group: String) -> WebhookSecrets? {
+    private func source(_ given: GivenText, of group: String) -> Configuration.WebhookSecretSource? {
         do throws(WebhookSecrets.Flaw) {
-            return try WebhookSecrets(parsing: text)
+            let secrets = try WebhookSecrets(parsing: given.text)
+            return given.path.map { .file(path: $0) } ?? .inline(secrets)
         } catch {
             values.fail(
-                key, subject + error.fault,
+                given.key, given.subject + error.fault,
                 "Write one a line, \(WebhookSecret.prefix) and "
                     + "\(WebhookSecret.sizes.lowerBound) to \(WebhookSecret.sizes.upperBound) bytes in base64: "
                     + Self.secretAdvice(group))
             return nil
         }
+    }
+
+    private static func secretAdvice(_ group: String) -> String {
+        "(umask 077; echo \"whsec_$(openssl rand -base64 32)\" > \(group).secret) makes one."
     }
 }

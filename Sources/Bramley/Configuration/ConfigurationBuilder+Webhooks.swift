@@ -1,29 +1,53 @@
 import RelyingParty
+import Web
 
+// `webhooks` and `upgrade`, which call the application.
 extension ConfigurationBuilder {
-    /// A section that may be left out. Nil means a problem; a value of nil means that nothing was given.
-    struct WebhooksSection { var value: Configuration.Webhooks? }
-
-    func webhooks() -> WebhooksSection? {
+    /// Nil when no address is named, and after a problem.
+    func webhooks() -> Configuration.Webhooks? {
         let urls = webhookAddresses()
         let events = webhookEvents(urls)
         let secrets = signingSecrets(of: "webhooks", count: urls?.count)
         guard let urls, let events, let secrets else { return nil }
         guard !urls.isEmpty else {
             for key in ["webhooks.secretFile", "webhooks.secret", "webhooks.events"] where values.isGiven(key) {
-                values.fail(
+                values.report(
                     key, "is given without webhooks.url, so nothing would be sent.",
                     "Name an address in webhooks.url, or remove the key.")
-                return nil
+                break
             }
-            return WebhooksSection(value: nil)
+            return nil
         }
         let endpoints = urls.enumerated().map { index, url in
             Configuration.Webhooks.Endpoint(
                 url: url, secrets: secrets.count == 1 ? secrets[0] : secrets[index],
                 events: events.own[url] ?? events.all)
         }
-        return WebhooksSection(value: Configuration.Webhooks(endpoints: endpoints))
+        return Configuration.Webhooks(endpoints: endpoints)
+    }
+
+    /// Nil when no verifier is named, and after a problem.
+    func upgrade(_ linking: WebConfiguration.Linking) -> Configuration.Upgrade? {
+        let urlKey = "upgrade.verifierURL"
+        let url = values.text(urlKey).flatMap { secureAddress(urlKey, $0) }
+        let isNamed = values.isGiven(urlKey) || values.isRefused(urlKey)
+        let secrets = signingSecret(of: "upgrade", areRequired: isNamed)
+        if let url, let secrets {
+            return Configuration.Upgrade(
+                verifierURL: url.path.isEmpty ? url.text + "/" : url.text, secrets: secrets)
+        }
+        let useless = [
+            secrets == nil ? nil : ["upgrade.secretFile", "upgrade.secret"].first(where: values.isGiven),
+            linking.changePassword ? "upgrade.changePassword" : nil,
+        ]
+        if !isNamed, values.areGood("upgrade.secretFile", "upgrade.secret", "upgrade.changePassword"),
+            let key = useless.compactMap({ $0 }).first
+        {
+            values.report(
+                key, "is given without \(urlKey), so no password could be checked.",
+                "Name the application's verifier in \(urlKey), or remove the key.")
+        }
+        return nil
     }
 
     /// What is sent to each address, whatever becomes of the secrets.
@@ -110,7 +134,7 @@ extension ConfigurationBuilder {
         if let kind = JournalEntry.Kind(rawValue: name) { return kind }
         let known = JournalEntry.Kind.allCases.map(\.rawValue)
         values.fail(
-            "webhooks.events", "names \(name.quoted), which is no event.",
+            "webhooks.events", "names \(name.quoted), which is not an event.",
             ConfigurationTable.nearest(to: name, among: known).map { "Did you mean \($0.quoted)?" }
                 ?? "Write some of \(known.joined(separator: ", ")).")
         return nil

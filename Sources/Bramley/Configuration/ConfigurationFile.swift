@@ -193,8 +193,8 @@ extension ConfigurationKey {
     /// What to write, as a sentence.
     var advice: String {
         if let example { return "Write \(example)." }
-        return switch (type, presence) {
-        case (.integer, .integer(let value)), (.length, .integer(let value)):
+        return switch (type, presence.value) {
+        case (.integer, .integer(let value)?), (.length, .integer(let value)?):
             "Write the digits alone, such as \(value)."
         case (.integer(let range, _), _), (.length(let range), _):
             "Write the digits alone, such as \(range.upperBound)."

@@ -1,31 +1,88 @@
-/// One documented key of the configuration: what it means, what may stand there, and what happens without it.
+/// One documented key: its name, what may stand there, what holds without it, and the property of `Configuration` that its
+/// value is stored in.
 ///
-/// `ConfigurationTable` lists them all. Loading, `bramley check`, the messages about unknown names and
-/// `docs/configuration.md` read the same entries, so that they cannot disagree.
+/// `ConfigurationTable` lists them all. Loading, `bramley check`, the messages about unknown names, the schema and
+/// `docs/configuration.md` read the same entries.
 package struct ConfigurationKey: Sendable {
     /// The dotted name, such as `server.limits.body`.
-    package var name: String
-    package var type: KeyType
-    package var presence: KeyPresence
+    package let name: String
+    package let type: KeyType
+    package let presence: KeyPresence
     /// Values of a secret key appear in no message, log or page, and are refused on the command line.
-    package var isSecret: Bool = false
-    /// The same setting spelt the other way (`apple.privateKey` and `apple.privateKeyFile`); both at once is an error.
+    package var isSecret = false
+    /// The same setting in its other spelling (`apple.privateKey` and `apple.privateKeyFile`); both at once is an error.
     package var twin: String?
-    /// A text of several lines may stand there, such as PEM.
-    var holdsLines: Bool = false
-    /// In the file a list of one may be written as the text alone.
-    package var acceptsOneText: Bool = false
-    /// Entries of a list may be the same: they belong to those of another list, in order.
-    var mayRepeat: Bool = false
-    /// What to write, as it stands in the file; every required key has one.
+    /// The text may have several lines, such as PEM.
+    var holdsLines = false
+    /// In the file, a list of one may be written as a text.
+    package var acceptsOneText = false
+    /// Entries of a list may be equal, because they belong to those of another list, in order.
+    var mayRepeat = false
+    /// What to write, as in the file. Every required key has one.
     package var example: String?
-    /// A regular expression that every good text matches, for the schema. Looser than the rules of the loader is right,
-    /// stricter is not: editors would complain about what works. Of a list with `entries`: what else an entry may be.
+    /// A regular expression that every valid text matches, for the schema. It may be looser than the loader's rules, not
+    /// stricter: editors would complain about what works. Of a list with `entries`: what else an entry may be.
     package var pattern: String?
     /// The words a list may hold; nil when any text may stand there.
     package var entries: [String]?
     /// One or two sentences for the reference.
-    package var meaning: String
+    package let meaning: String
+    /// Reads the value and stores it; nil for a key that a step of `ConfigurationBuilder` reads together with others.
+    private(set) var store: (@Sendable (ConfigurationBuilder, inout Configuration) -> Void)?
+
+    /// A key that is required or has a default.
+    init<Value: Sendable>(
+        _ name: String, _ kind: KeyKind<Value>, _ presence: KeyPresence,
+        into property: any WritableKeyPath<Configuration, Value> & Sendable, example: String? = nil, _ meaning: String
+    ) {
+        self.init(name, kind.type, presence, example: example, pattern: kind.pattern, entries: kind.entries, meaning)
+        store = { builder, configuration in
+            if let value = kind.read(builder, name) { configuration[keyPath: property] = value }
+        }
+    }
+
+    /// A key that may be absent; then the property stays nil.
+    init<Value: Sendable>(
+        _ name: String, _ kind: KeyKind<Value>,
+        into property: any WritableKeyPath<Configuration, Value?> & Sendable, example: String? = nil, _ meaning: String
+    ) {
+        self.init(name, kind.type, .optional, example: example, pattern: kind.pattern, entries: kind.entries, meaning)
+        store = { builder, configuration in configuration[keyPath: property] = kind.read(builder, name) }
+    }
+
+    /// A key that a step of `ConfigurationBuilder` reads.
+    init(
+        _ name: String, _ type: KeyType, _ presence: KeyPresence = .optional, example: String? = nil,
+        pattern: String? = nil, entries: [String]? = nil, acceptsOneText: Bool = false, _ meaning: String
+    ) {
+        self.name = name
+        self.type = type
+        self.presence = presence
+        self.example = example
+        self.pattern = pattern
+        self.entries = entries
+        self.acceptsOneText = acceptsOneText
+        self.meaning = meaning
+    }
+
+    /// A key that names a file, and the one that holds the text itself: `apple.privateKeyFile` and `apple.privateKey`. A
+    /// step reads them.
+    /// - Parameter isEachSeveral: one file, or one for each entry of another list.
+    static func twins(
+        _ name: String, type: KeyType = .text, presence: KeyPresence = .optional, isSecret: Bool = true,
+        holdsLines: Bool = false, isEachSeveral: Bool = false, example: String? = nil, _ meaning: String,
+        inline inlineMeaning: String
+    ) -> [ConfigurationKey] {
+        let inlinePresence: KeyPresence =
+            if case .derived = presence { .optional } else { presence }
+        var file = ConfigurationKey(name, type, presence, example: example, acceptsOneText: isEachSeveral, meaning)
+        var inline = ConfigurationKey(
+            name.replacing("File", with: ""), type, inlinePresence, acceptsOneText: isEachSeveral, inlineMeaning)
+        (file.twin, inline.twin) = (inline.name, file.name)
+        (file.mayRepeat, inline.mayRepeat) = (isEachSeveral, isEachSeveral)
+        (inline.isSecret, inline.holdsLines) = (isSecret, holdsLines)
+        return [file, inline]
+    }
 
     /// `server.limits.body` → `["server", "limits", "body"]`
     package var components: [String] { name.split(separator: ".").map(String.init) }
@@ -78,10 +135,29 @@ package enum KeyPresence: Hashable, Sendable {
     case optional
     /// Required unless its twin is given.
     case requiredUnlessTwin
+    case `default`(FileValue)
+    /// A default that follows from other keys, in words.
+    case derived(String)
+
+    /// What holds when the key is not given, unless it follows from other keys.
+    package var value: FileValue? {
+        if case .default(let value) = self { value } else { nil }
+    }
+}
+
+/// A value of the file, of the type its key has.
+package enum FileValue: Hashable, Sendable {
     case text(String)
     case integer(Int)
     case boolean(Bool)
     case list([String])
-    /// A default that follows from other keys, in words.
-    case derived(String)
+}
+
+extension FileValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByArrayLiteral
+{
+    package init(stringLiteral value: String) { self = .text(value) }
+    package init(integerLiteral value: Int) { self = .integer(value) }
+    package init(booleanLiteral value: Bool) { self = .boolean(value) }
+    package init(arrayLiteral elements: String...) { self = .list(elements) }
 }

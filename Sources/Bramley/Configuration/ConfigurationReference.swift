@@ -84,10 +84,10 @@ package enum ConfigurationReference {
         case .required: "**required**"
         case .requiredUnlessTwin: "**required**, this or `\(key.twin ?? "")`"
         case .optional: "none"
-        case .text(let text): "`\(text)`"
-        case .integer(let value): "\(value)"
-        case .boolean(let flag): "\(flag)"
-        case .list(let texts): texts.isEmpty ? "`[]`" : texts.map { "`\($0)`" }.joined(separator: ", ")
+        case .default(.text(let text)): "`\(text)`"
+        case .default(.integer(let value)): "\(value)"
+        case .default(.boolean(let flag)): "\(flag)"
+        case .default(.list(let texts)): texts.isEmpty ? "`[]`" : texts.map { "`\($0)`" }.joined(separator: ", ")
         case .derived(let words): words
         }
     }

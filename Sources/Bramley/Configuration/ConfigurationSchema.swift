@@ -75,13 +75,7 @@ package enum ConfigurationSchema {
     private static func value(_ key: ConfigurationKey) -> JSONObject {
         var schema = type(key)
         schema["description"] = .string(description(key))
-        switch key.presence {
-        case .text(let text): schema["default"] = .string(text)
-        case .integer(let number): schema["default"] = .integer(Int64(number))
-        case .boolean(let flag): schema["default"] = .bool(flag)
-        case .list(let texts): schema["default"] = .array(texts.map { .string($0) })
-        case .required, .requiredUnlessTwin, .optional, .derived: break
-        }
+        if let value = key.presence.value { schema["default"] = JSONValue(value) }
         if key.isSecret { schema["writeOnly"] = true }
         return schema
     }
@@ -111,7 +105,7 @@ package enum ConfigurationSchema {
             var list: JSONObject = ["type": "array", "items": .object(entry)]
             if !key.mayRepeat { list["uniqueItems"] = true }
             // What stands in for a list that is left out is needed.
-            if case .list(let texts) = key.presence, !texts.isEmpty { list["minItems"] = 1 }
+            if case .list(let texts)? = key.presence.value, !texts.isEmpty { list["minItems"] = 1 }
             return key.acceptsOneText ? ["anyOf": [.object(entry), .object(list)]] : list
         }
     }
@@ -134,5 +128,16 @@ package enum ConfigurationSchema {
         if case .derived(let words) = key.presence { text += " Without it: \(words)." }
         if let twin = key.twin, key.isSecret || key.holdsLines { text += " Instead of \(twin)." }
         return text
+    }
+}
+
+extension JSONValue {
+    init(_ value: FileValue) {
+        switch value {
+        case .text(let text): self = .string(text)
+        case .integer(let number): self = .integer(Int64(number))
+        case .boolean(let flag): self = .bool(flag)
+        case .list(let texts): self = .array(texts.map { .string($0) })
+        }
     }
 }

@@ -9,7 +9,7 @@ package struct ConfigurationSnapshot: Hashable, Sendable {
 
     init(_ given: [String: FileValue]) {
         for key in ConfigurationTable.keys {
-            guard let value = given[key.name] ?? key.presence.defaultValue else { continue }
+            guard let value = given[key.name] ?? key.presence.value else { continue }
             digests[key.name] = SHA256.hash(utf8: "\(value)")
         }
     }
@@ -17,18 +17,5 @@ package struct ConfigurationSnapshot: Hashable, Sendable {
     /// The keys that are not as they were, in the order of the reference.
     func changes(since before: ConfigurationSnapshot) -> [String] {
         ConfigurationTable.keys.map(\.name).filter { digests[$0] != before.digests[$0] }
-    }
-}
-
-extension KeyPresence {
-    /// What holds when the key is not given, as far as it does not follow from other keys.
-    fileprivate var defaultValue: FileValue? {
-        switch self {
-        case .text(let value): .text(value)
-        case .integer(let value): .integer(value)
-        case .boolean(let value): .boolean(value)
-        case .list(let value): .list(value)
-        case .required, .optional, .requiredUnlessTwin, .derived: nil
-        }
     }
 }

@@ -17,14 +17,6 @@ enum ConfigurationSource: Hashable {
     }
 }
 
-/// A value of the file, of the type its key asks for.
-enum FileValue: Hashable {
-    case text(String)
-    case integer(Int)
-    case boolean(Bool)
-    case list([String])
-}
-
 /// Names that may be used, checked one way for all three sources.
 struct KeyAdmission {
     let problems: ProblemList

@@ -1,166 +1,167 @@
-internal import RelyingParty
+import HTTP
+import RelyingParty
+import Sockets
+import Web
 
 extension ConfigurationTable {
-    static let outerKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "publicURL", type: .text, presence: .required, example: "\"https://id.example.com\"",
-            pattern: "^https?://[a-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*$",
-            meaning: """
-                The address visitors use: an https origin, with a path when Bramley lives below one, such as \
-                `https://id.example.com` or `https://example.com/auth`. http is accepted for localhost only. \
-                Apple's return URL is this plus `/apple/callback`.
-                """),
-        ConfigurationKey(
-            name: "access.signUp", type: .choice(["open", "approval", "closed"]), presence: .required,
+    @KeyList static var outerKeys: [Key] {
+        Key(
+            "publicURL", .publicURL, .required, into: \.publicURL, example: "\"https://id.example.com\"",
+            """
+            The address your visitors use: an https origin, with a path if Bramley is below one, such as \
+            `https://id.example.com` or `https://example.com/auth`. http is accepted for localhost only. Apple's return \
+            URL is this address plus `/apple/callback`.
+            """)
+        Key(
+            "access.signUp", .choice, .required, into: \.access.signUp,
             example: "\"open\", \"approval\" or \"closed\"",
-            meaning: """
-                What happens to a person not seen before: `open` lets them in, `approval` records them as pending until \
-                an operator approves, `closed` turns them away.
-                """),
-    ]
-
-    static let serverKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "server.host", type: .text, presence: .text("127.0.0.1"),
-            meaning: "The address to listen on, an IPv4 or IPv6 literal. `0.0.0.0` or `::` for all."),
-        ConfigurationKey(
-            name: "server.port", type: .integer(1...65535, unit: ""), presence: .integer(8080),
-            meaning: "The port to listen on."),
-        ConfigurationKey(
-            name: "server.threads", type: .integer(0...256, unit: ""), presence: .integer(0),
-            meaning: "Event loops, each with its own listening socket. 0 means one per core."),
-        ConfigurationKey(
-            name: "server.certificateFile", type: .text, presence: .optional, twin: "server.certificate",
-            example: "\"fullchain.pem\"",
-            meaning: """
-                TLS here: a PEM file with the certificate first and its intermediates behind it. Read again when it \
-                changes. Without it, plain HTTP behind a proxy. See [TLS](tls.md).
-                """),
-        ConfigurationKey(
-            name: "server.certificate", type: .text, presence: .optional, twin: "server.certificateFile",
-            holdsLines: true, meaning: "The PEM text itself; `\\n` may stand for the end of a line."),
-        ConfigurationKey(
-            name: "server.privateKeyFile", type: .text, presence: .optional, twin: "server.privateKey",
-            example: "\"privkey.pem\"",
-            meaning: "The private key of that certificate, as PEM without a passphrase. Read again when it changes."),
-        ConfigurationKey(
-            name: "server.privateKey", type: .text, presence: .optional, isSecret: true, twin: "server.privateKeyFile",
-            holdsLines: true, meaning: "The PEM text itself; `\\n` may stand for the end of a line."),
-        ConfigurationKey(
-            name: "server.redirectPort", type: .integer(1...65535, unit: ""), presence: .optional,
-            meaning: """
-                A plain port on `server.host`, such as 80, that answers every request by sending it to https at \
-                publicURL's host, and nothing else.
-                """),
-        ConfigurationKey(
-            name: "server.trustedProxies", type: .list, presence: .list([]),
-            meaning: """
-                Addresses (`10.0.0.7`) or networks (`10.0.0.0/8`) of the reverse proxies in front. Only their \
-                `X-Forwarded-*` fields are believed. Nobody's by default.
-                """),
-        ConfigurationKey(
-            name: "server.proxyProtocol", type: .boolean, presence: .boolean(false),
-            meaning: """
-                Whether a load balancer in front says who its client is by the PROXY protocol, v1 or v2, at the beginning \
-                of every connection. Needs `server.trustedProxies`: a connection from elsewhere is closed.
-                """),
-        ConfigurationKey(
-            name: "server.drainTimeout", type: .integer(0...3600, unit: "seconds"), presence: .integer(25),
-            meaning: """
-                How long requests in flight may take to finish after SIGTERM. Keep it below the time after which your \
-                service manager kills.
-                """),
-    ]
-
-    static let limitKeys: [ConfigurationKey] = [
-        limit("requestLine", 256...65536, "bytes", 8192, "The longest request line; one byte more is answered 414."),
-        limit("headerBlock", 1024...1_048_576, "bytes", 16384, "All header fields of a request together; more is 431."),
-        limit("fieldCount", 10...1000, "", 100, "The number of header fields; one more is 431."),
-        limit(
-            "body", 32768...16_777_216, "bytes", 524_288,
-            "The longest request body; more is 413. Apple's callback carries a name as long as somebody made it."),
-        limit(
-            "connections", 1...1_000_000, "", 10000, "Open connections over all loops; further ones wait or are closed."
-        ),
-        limit(
-            "connectionsPerAddress", 1...1_000_000, "", 256,
-            "Open connections from one address. Addresses in server.trustedProxies are exempt."),
-        limit(
-            "handshakeTimeout", 1...60, "seconds", 10,
-            "How long a TLS handshake may take, its first byte awaited."),
-        limit("headerTimeout", 1...300, "seconds", 10, "From the first byte of a request to the end of its header."),
-        limit("bodyTimeout", 1...600, "seconds", 20, "From the end of the header to the end of the body."),
-        limit("writeTimeout", 1...600, "seconds", 20, "How long a client may refuse to take bytes of an answer."),
-        limit("idleTimeout", 1...3600, "seconds", 60, "How long a kept-alive connection may stay without a request."),
-        limit(
-            "credentialChecks", 1...1000, "checks a second", CredentialChecks.standardRate,
             """
-            At most so often Apple is asked whether a person's sign-in still stands; each at most once a day. 20 are \
-            1.7 million a day.
-            """),
-        limit(
-            "signInsPerMinute", 1...100_000, "", 120,
-            """
-            Login and link pages, attempts and callbacks together that one address may ask for in a minute; more is 429. \
-            Raise it when many people share one address, as in a school or an office.
-            """),
-        limit(
-            "exportsPerMinute", 1...100_000, "", 120,
-            "Exports of an account (`GET /account/export`) that one address may ask for in a minute; more is 429."),
-        limit(
-            "upgradesPerMinute", 1...10_000, "", 10,
-            """
-            Passwords and second-factor codes together that one address may try in a minute, for [upgrades](upgrade.md); \
-            more is 429.
-            """),
-        limit(
-            "upgradesPerAccount", 1...1_000, "", 10,
-            """
-            Wrong passwords and codes together at one account in 15 minutes, from wherever, whether there is such an \
-            account or not; then it is asked about no more, and answered 429.
-            """),
-    ]
+            What happens to new people: `open` lets them in, `approval` records them as pending until an operator \
+            approves, `closed` turns them away.
+            """)
+    }
 
-    static let adminKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "admin.host", type: .text, presence: .text("127.0.0.1"),
-            meaning: """
-                The address of the operator's listener: `/healthz` and `/readyz`. Never put it on a public \
-                address.
-                """),
-        ConfigurationKey(
-            name: "admin.port", type: .integer(1...65535, unit: ""), presence: .integer(9090),
-            meaning: "Its port; another than server.port."),
-    ]
+    @KeyList static var serverKeys: [Key] {
+        Key(
+            "server.host", .ipAddress, .default("127.0.0.1"), into: \.server.listener.ip,
+            "The address to listen on, an IPv4 or IPv6 literal. `0.0.0.0` or `::` for all.")
+        Key(
+            "server.port", .integer(1...65535), .default(8080), into: \.server.listener.port,
+            "The port to listen on.")
+        Key(
+            "server.threads", .integer(0...256), .default(0), into: \.server.threads,
+            "Number of event loops, each with its own listening socket. 0 means one per core.")
+        Key.twins(
+            "server.certificateFile", isSecret: false, holdsLines: true, example: "\"fullchain.pem\"",
+            """
+            Enables TLS: a PEM file with the certificate first, then its intermediates. Bramley reads it again when it \
+            changes. Without it, Bramley speaks plain HTTP behind a proxy. See [TLS](tls.md).
+            """, inline: "The PEM text itself; `\\n` may be used for line breaks.")
+        Key.twins(
+            "server.privateKeyFile", holdsLines: true, example: "\"privkey.pem\"",
+            "The private key of that certificate, as PEM without a passphrase. Bramley reads it again when it changes.",
+            inline: "The PEM text itself; `\\n` may be used for line breaks.")
+        Key(
+            "server.redirectPort", .integer(1...65535), into: \.server.redirectPort,
+            "A plain port on `server.host`, such as 80, that redirects every request to https at publicURL's host.")
+        Key(
+            "server.trustedProxies", .networks, .default([]), into: \.server.trustedProxies,
+            """
+            Addresses (`10.0.0.7`) or networks (`10.0.0.0/8`) of the reverse proxies in front. Bramley believes \
+            `X-Forwarded-*` fields only from these.
+            """)
+        Key(
+            "server.proxyProtocol", .boolean, .default(false), into: \.server.proxyProtocol,
+            """
+            Whether a load balancer in front sends the PROXY protocol, v1 or v2, at the beginning of every connection. \
+            Needs `server.trustedProxies`: connections from other addresses are closed.
+            """)
+        Key(
+            "server.drainTimeout", .integer(0...3600, "seconds"), .default(25), into: \.server.drainTimeout,
+            """
+            How long requests in flight may take after SIGTERM. Use less than your service manager's timeout before it \
+            kills.
+            """)
+    }
 
-    static let logKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "log.level",
-            type: .choice(["trace", "debug", "info", "notice", "warning", "error", "critical"]),
-            presence: .text("info"),
-            meaning: "The least severe lines to write. They go to standard error."),
-        ConfigurationKey(
-            name: "log.format", type: .choice(["json", "text"]), presence: .text("json"),
-            meaning: "One JSON object a line, or plain text for people."),
-        ConfigurationKey(
-            name: "log.requests", type: .choice(["all", "failures", "none"]), presence: .text("all"),
-            meaning: """
-                Which requests have a line of their own: all, those answered from 400 on, or none. Good answers of \
-                `/auth/verify` and `/assets` have theirs at the level debug.
-                """),
-        ConfigurationKey(
-            name: "log.clients", type: .choice(["network", "address", "none"]), presence: .text("network"),
-            meaning: """
-                What that line says of who asked: the network (/24 of an IPv4 address, /48 of an IPv6 address), the \
-                whole address, or nothing.
-                """),
-    ]
+    @KeyList static var limitKeys: [Key] {
+        Key(
+            "server.limits.requestLine", .integer(256...65536, "bytes"), .default(8192),
+            into: \.server.limits.wire.requestLine, "Longest request line; longer ones are answered 414.")
+        Key(
+            "server.limits.headerBlock", .integer(1024...1_048_576, "bytes"), .default(16384),
+            into: \.server.limits.wire.headerBlock, "All header fields of a request together; more is 431.")
+        Key(
+            "server.limits.fieldCount", .integer(10...1000), .default(100), into: \.server.limits.wire.fieldCount,
+            "Maximum number of header fields; more is 431.")
+        Key(
+            "server.limits.body", .integer(32768...16_777_216, "bytes"), .default(524_288),
+            into: \.server.limits.wire.body,
+            "Longest request body; more is 413. Apple's callback carries a person's name, which can be long.")
+        Key(
+            "server.limits.connections", .integer(1...1_000_000), .default(10000),
+            into: \.server.limits.connections,
+            "Maximum number of open connections over all event loops; further ones wait or are closed.")
+        Key(
+            "server.limits.connectionsPerAddress", .integer(1...1_000_000), .default(256),
+            into: \.server.limits.connectionsPerAddress,
+            "Maximum number of open connections from one address. Addresses in server.trustedProxies are exempt.")
+        Key(
+            "server.limits.handshakeTimeout", .milliseconds(1...60), .default(10),
+            into: \.server.limits.timeouts.handshake, "How long a TLS handshake may take, from the accept.")
+        Key(
+            "server.limits.headerTimeout", .milliseconds(1...300), .default(10), into: \.server.limits.timeouts.header,
+            "From the first byte of a request to the end of its header.")
+        Key(
+            "server.limits.bodyTimeout", .milliseconds(1...600), .default(20), into: \.server.limits.timeouts.body,
+            "From the end of the header to the end of the body.")
+        Key(
+            "server.limits.writeTimeout", .milliseconds(1...600), .default(20), into: \.server.limits.timeouts.write,
+            "How long a client may accept no bytes of a response.")
+        Key(
+            "server.limits.idleTimeout", .milliseconds(1...3600), .default(60), into: \.server.limits.timeouts.idle,
+            "How long a kept-alive connection may stay open without a request.")
+        Key(
+            "server.limits.credentialChecks", .integer(1...1000, "checks a second"),
+            .default(.integer(CredentialChecks.standardRate)), into: \.server.limits.credentialChecks,
+            """
+            Maximum checks per second at Apple of whether a person still consents. Each person is checked once a day at \
+            most; 20 a second are 1.7 million a day.
+            """)
+        Key(
+            "server.limits.signInsPerMinute", .integer(1...100_000), .default(120),
+            into: \.server.limits.web.signInsPerMinute,
+            """
+            Login and link pages, attempts and callbacks that one address may request in a minute, counted together; \
+            more is 429. Raise it if many people share one address, as in a school or an office.
+            """)
+        Key(
+            "server.limits.exportsPerMinute", .integer(1...100_000), .default(120),
+            into: \.server.limits.web.exportsPerMinute,
+            "Account exports (`GET /account/export`) that one address may request in a minute; more is 429.")
+        Key(
+            "server.limits.upgradesPerMinute", .integer(1...10_000), .default(10),
+            into: \.server.limits.web.upgradesPerMinute,
+            """
+            Passwords and second-factor codes that one address may try in a minute, counted together, for \
+            [upgrades](upgrade.md); more is 429.
+            """)
+        Key(
+            "server.limits.upgradesPerAccount", .integer(1...1_000), .default(10),
+            into: \.server.limits.upgradesPerAccount,
+            """
+            Wrong passwords and codes for one account in 15 minutes, counted together from all addresses, whether the \
+            account exists or not. Then the verifier is not asked and the answer is 429.
+            """)
+    }
 
-    private static func limit(
-        _ name: String, _ range: ClosedRange<Int>, _ unit: String, _ value: Int, _ meaning: String
-    ) -> ConfigurationKey {
-        ConfigurationKey(
-            name: "server.limits.\(name)", type: .integer(range, unit: unit), presence: .integer(value),
-            meaning: meaning)
+    @KeyList static var adminKeys: [Key] {
+        Key(
+            "admin.host", .ipAddress, .default("127.0.0.1"), into: \.admin.ip,
+            "The address of the operator's listener: `/healthz` and `/readyz`. Never make it public.")
+        Key(
+            "admin.port", .integer(1...65535), .default(9090), into: \.admin.port,
+            "Its port, different from server.port.")
+    }
+
+    @KeyList static var logKeys: [Key] {
+        Key(
+            "log.level", .choice, .default("info"), into: \.log.level,
+            "The least severe lines to write. They go to standard error.")
+        Key(
+            "log.format", .choice, .default("json"), into: \.log.format,
+            "One JSON object a line, or plain text for people.")
+        Key(
+            "log.requests", .choice, .default("all"), into: \.log.access.requests,
+            """
+            Which requests are logged: all, those answered with 400 or higher, or none. Successful requests to \
+            `/auth/verify` and `/assets` are logged at level debug.
+            """)
+        Key(
+            "log.clients", .choice, .default("network"), into: \.log.access.clients,
+            """
+            What a request's line says about the client: the network (/24 of an IPv4 address, /48 of an IPv6 address), \
+            the whole address, or nothing.
+            """)
     }
 }

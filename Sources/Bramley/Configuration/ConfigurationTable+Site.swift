@@ -1,155 +1,209 @@
+import RelyingParty
 import Web
 
 extension ConfigurationTable {
     /// Names and ranges are Apple's, of the button its script renders.
-    static let buttonKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "button.color", type: .choice(["black", "white"]), presence: .optional,
-            meaning: "The colour of Apple's button. Without it: black on light pages, white on dark ones."),
-        ConfigurationKey(
-            name: "button.type", type: .choice(["sign-in", "continue", "sign-up"]), presence: .text("sign-in"),
-            meaning: "What it says: sign in, continue or sign up with Apple."),
-        ConfigurationKey(
-            name: "button.mode", type: .choice(["center-align", "left-align", "logo-only"]),
-            presence: .text("center-align"), meaning: "Where its logo and label stand."),
-        ConfigurationKey(
-            name: "button.border", type: .boolean, presence: .boolean(true), meaning: "Whether it has a border."),
-        ConfigurationKey(
-            name: "button.borderRadius", type: .integer(0...50, unit: "pixels"), presence: .integer(15),
-            meaning: "How round its corners are."),
-        ConfigurationKey(
-            name: "button.width", type: .length(130...375), presence: .integer(280), meaning: "Its width."),
-        ConfigurationKey(
-            name: "button.height", type: .length(30...64), presence: .integer(44), meaning: "Its height."),
-        ConfigurationKey(
-            name: "button.size", type: .integer(30...64, unit: "pixels"), presence: .integer(44),
-            meaning: "Its width and height in the mode `logo-only`."),
-        ConfigurationKey(
-            name: "button.logoSize", type: .choice(["small", "medium", "large"]), presence: .text("small"),
-            meaning: "The size of the logo in the mode `left-align`."),
-        ConfigurationKey(
-            name: "button.logoPosition", type: .integer(0...375, unit: "pixels"), presence: .optional,
-            meaning: "The logo's distance from the left edge in the mode `left-align`."),
-        ConfigurationKey(
-            name: "button.labelPosition", type: .integer(0...375, unit: "pixels"), presence: .optional,
-            meaning: "The label's distance from the left edge in the mode `left-align`."),
-    ]
+    @KeyList static var buttonKeys: [Key] {
+        Key(
+            "button.color", .choice, into: \.button.color,
+            "The colour of Apple's button. Without it: black on light pages, white on dark ones.")
+        Key(
+            "button.type", .choice, .default("sign-in"), into: \.button.kind,
+            "Its label: sign in, continue or sign up with Apple.")
+        Key("button.mode", .choice, .default("center-align"), into: \.button.mode, "Where its logo and label are.")
+        Key("button.border", .boolean, .default(true), into: \.button.border, "Whether it has a border.")
+        Key(
+            "button.borderRadius", .integer(0...50, "pixels"), .default(15), into: \.button.borderRadius,
+            "How round its corners are.")
+        Key("button.width", .length(130...375), .default(280), into: \.button.width, "Its width.")
+        Key(
+            "button.height", .length(30...64, full: SignInButton().height), .default(44), into: \.button.height,
+            "Its height.")
+        Key(
+            "button.size", .integer(30...64, "pixels"), .default(44), into: \.button.size,
+            "Its width and height in the mode `logo-only`.")
+        Key(
+            "button.logoSize", .choice, .default("small"), into: \.button.logoSize,
+            "The size of the logo in the mode `left-align`.")
+        Key(
+            "button.logoPosition", .integer(0...375, "pixels"), into: \.button.logoPosition,
+            "The logo's distance from the left edge in the mode `left-align`.")
+        Key(
+            "button.labelPosition", .integer(0...375, "pixels"), into: \.button.labelPosition,
+            "The label's distance from the left edge in the mode `left-align`.")
+    }
 
-    static let siteKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "site.name", type: .text, presence: .derived("publicURL's host"),
-            meaning: "What people are signing in to, as the pages say it."),
-        ConfigurationKey(
-            name: "site.logo", type: .text, presence: .optional,
-            meaning: "A picture for the login page: an https address or a path of publicURL's host."),
-        ConfigurationKey(
-            name: "site.privacyURL", type: .text, presence: .optional,
-            meaning: "The privacy policy: an https address or a path of publicURL's host."),
-        ConfigurationKey(
-            name: "site.termsURL", type: .text, presence: .optional,
-            meaning: "The terms of use: an https address or a path of publicURL's host."),
-        ConfigurationKey(
-            name: "site.supportURL", type: .text, presence: .optional,
-            meaning: """
-                Where pages send people who need help: an https address, a path of publicURL's host, or \
-                `mailto:help@example.com`.
-                """),
-        ConfigurationKey(
-            name: "site.homeURL", type: .text, presence: .optional,
-            meaning: """
-                The site's start page, to which pages lead home: an https address or a path of publicURL's host. Without \
-                it, pages lead to `/` of publicURL.
-                """),
-    ]
+    @KeyList static var siteKeys: [Key] {
+        Key(
+            "site.name", .text, .derived("publicURL's host"), into: \.site.name,
+            "What people sign in to, as shown on the pages.")
+        Key(
+            "site.logo", .link, into: \.site.logo,
+            "A picture for the login page: an https address or a path of publicURL's host.")
+        Key(
+            "site.privacyURL", .link, into: \.site.privacyURL,
+            "The privacy policy: an https address or a path of publicURL's host.")
+        Key(
+            "site.termsURL", .link, into: \.site.termsURL,
+            "The terms of use: an https address or a path of publicURL's host.")
+        Key(
+            "site.supportURL", .supportLink, into: \.site.supportURL,
+            """
+            Where people get help: an https address, a path of publicURL's host, or `mailto:help@example.com`.
+            """)
+        Key(
+            "site.homeURL", .link, into: \.site.homeURL,
+            """
+            Your site's start page, which pages link to: an https address or a path of publicURL's host. Without it, \
+            pages link to `/` of publicURL.
+            """)
+    }
 
-    static let pagesKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "pages.directory", type: .text, presence: .optional,
-            meaning: """
-                Your own templates, texts and assets, each in place of the built-in one of that name; read at start. \
-                `bramley pages export DIR` writes them all.
-                """),
-        ConfigurationKey(
-            name: "pages.locales", type: .list, presence: .list(PageLanguages.builtIn),
+    @KeyList static var pagesKeys: [Key] {
+        Key(
+            "pages.directory", .directory, into: \.pages.directory,
+            """
+            Your own templates, texts and assets. Each replaces the built-in one of the same name. Read at start. \
+            `bramley pages export DIR` writes all built-in ones.
+            """)
+        Key(
+            "pages.locales", .list, .default(.list(PageLanguages.builtIn)), into: \.pages.locales,
             example: "[\"en\", \"de\"]",
-            meaning: """
-                The languages of the pages, by their tags; the first is for visitors who read none of the others. \
-                pages.directory can add to them.
-                """),
-    ]
+            """
+            The languages of the pages, as language tags. The first is for visitors who read none of them. Files in \
+            pages.directory can add languages.
+            """)
+    }
 
-    static let sessionKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "sessions.lifetime", type: .integer(60...34_560_000, unit: "seconds"), presence: .integer(2_592_000),
-            meaning:
-                "When a session ends however much it is used. 30 days by default; browsers keep no cookie beyond 400."),
-        ConfigurationKey(
-            name: "sessions.idleTimeout", type: .integer(60...34_560_000, unit: "seconds"),
-            presence: .integer(1_209_600),
-            meaning: "When an unused session ends, 14 days by default; at most sessions.lifetime."),
-        ConfigurationKey(
-            name: "sessions.cookieDomain", type: .text, presence: .optional,
-            meaning: """
-                A parent of publicURL's host, such as `example.com`, whose other hosts shall receive the session cookie \
-                too. Without it only publicURL's host does, which is safer.
-                """),
-    ]
+    @KeyList static var sessionKeys: [Key] {
+        Key(
+            "sessions.lifetime", .integer(60...34_560_000, "seconds"), .default(2_592_000),
+            into: \.sessions.limits.lifetime,
+            "When a session ends even if it is in use. 30 days by default; browsers keep cookies for 400 days at most.")
+        Key(
+            "sessions.idleTimeout", .integer(60...34_560_000, "seconds"), .default(1_209_600),
+            into: \.sessions.limits.idleTimeout,
+            "When an unused session ends. 14 days by default; at most sessions.lifetime.")
+        Key(
+            "sessions.cookieDomain", .text, into: \.sessions.cookieDomain,
+            """
+            A parent domain of publicURL's host, such as `example.com`. All its hosts then receive the session cookie. \
+            Without it only publicURL's host does, which is safer.
+            """)
+    }
 
-    static let storageKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "storage.directory", type: .text, presence: .text("data"),
-            meaning: "Where `bramley.db` lives. A local file system; network file systems are unsupported."),
-        ConfigurationKey(
-            name: "secrets.sealingKeyFile", type: .text, presence: .derived("sealing.key in storage.directory"),
-            twin: "secrets.sealingKey",
-            meaning: """
-                The key that seals what the database and the browser hold: 64 hexadecimal digits (`openssl rand -hex 32`). \
-                Made together with a new database when there is none; back it up apart from the database.
-                """),
-        ConfigurationKey(
-            name: "secrets.sealingKey", type: .text, presence: .optional, isSecret: true,
-            twin: "secrets.sealingKeyFile",
-            meaning: "The 64 digits instead of a file."),
-        ConfigurationKey(
-            name: "secrets.previousSealingKeyFiles", type: .list, presence: .list([]),
-            twin: "secrets.previousSealingKeys",
-            meaning: "Keys used before, which still open what they sealed."),
-        ConfigurationKey(
-            name: "secrets.previousSealingKeys", type: .list, presence: .list([]), isSecret: true,
-            twin: "secrets.previousSealingKeyFiles", meaning: "The digits of those keys instead of files."),
-    ]
+    @KeyList static var storageKeys: [Key] {
+        Key(
+            "storage.directory", .databaseDirectory, .default("data"), into: \.storage.directory,
+            "Where `bramley.db` is. Use a local file system; network file systems are not supported.")
+        Key.twins(
+            "secrets.sealingKeyFile", presence: .derived("sealing.key in storage.directory"),
+            """
+            The key that encrypts secrets in the database and in cookies: 64 hexadecimal digits (`openssl rand -hex \
+            32`). Bramley creates it with a new database if there is none. Back it up separately from the database.
+            """, inline: "The 64 digits instead of a file.")
+        Key.twins(
+            "secrets.previousSealingKeyFiles", type: .list, presence: .default([]),
+            "Keys used before. They still open what they sealed.", inline: "The digits of those keys instead of files.")
+    }
 
-    static let apiKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "api.allowedOrigins", type: .list, presence: .list([]),
-            meaning: """
-                Exact https origins besides publicURL's own whose pages may ask who is signed in (CORS): \
-                `GET /api/v1/session` and `GET /api/v1/session/assertion`. What changes something stays with publicURL's \
-                pages.
-                """)
-    ]
+    @KeyList static var apiKeys: [Key] {
+        Key(
+            "api.allowedOrigins", .origins, .default([]), into: \.api.allowedOrigins,
+            """
+            Exact https origins, besides publicURL's own, whose pages may ask who is signed in (CORS): \
+            `GET /api/v1/session` and `GET /api/v1/session/assertion`. Only publicURL's own pages may change anything.
+            """)
+    }
 
-    static let retentionKeys: [ConfigurationKey] = [
-        ConfigurationKey(
-            name: "retention.events", type: .integer(3_600...315_360_000, unit: "seconds"),
-            presence: .integer(7_776_000),
-            meaning: """
-                How long an entry of the journal is kept, 90 days by default. One that a webhook endpoint has not been sent \
-                yet is kept until it was, or was given up.
-                """),
-        ConfigurationKey(
-            name: "retention.notifications", type: .integer(3_600...315_360_000, unit: "seconds"),
-            presence: .integer(2_592_000),
-            meaning: """
-                How long the payloads of Apple's notifications are kept, 30 days by default; without its payload one cannot \
-                be replayed. That it came is remembered for 30 days at least, so that a repetition has no effect.
-                """),
-        ConfigurationKey(
-            name: "retention.audit", type: .integer(86_400...315_360_000, unit: "seconds"),
-            presence: .integer(400 * 86_400),
-            meaning: """
-                How long the lines of the [audit log](operating.md#audit-log) are kept, a day at least. They outlive the \
-                people they are about, whom they do not name.
-                """),
-    ]
+    @KeyList static var retentionKeys: [Key] {
+        Key(
+            "retention.events", .integer(3_600...315_360_000, "seconds"), .default(7_776_000),
+            into: \.retention.events,
+            """
+            How long journal entries are kept, 90 days by default. An entry still to be sent to a webhook endpoint is \
+            kept until it is delivered or given up.
+            """)
+        Key(
+            "retention.notifications", .integer(3_600...315_360_000, "seconds"), .default(2_592_000),
+            into: \.retention.notifications,
+            """
+            How long the payloads of Apple's notifications are kept, 30 days by default. Without its payload, a \
+            notification cannot be replayed. Its ID is kept for at least 30 days, so that a repetition has no effect.
+            """)
+        Key(
+            "retention.audit", .integer(86_400...315_360_000, "seconds"), .default(34_560_000),
+            into: \.retention.audit,
+            """
+            How long the lines of the [audit log](operating.md#audit-log) are kept, 400 days by default. They outlive \
+            the users they are about and do not contain their names.
+            """)
+    }
+}
+
+// What leaves for your applications.
+extension ConfigurationTable {
+    @KeyList static var assertionKeys: [Key] {
+        Key(
+            "assertion.audience", .list, .default([]),
+            example: "\"https://api.example.com\", or several in square brackets", acceptsOneText: true,
+            """
+            Enables signed assertions for your backends and is their `aud`: a name or address of the backends that read \
+            them, such as `https://api.example.com`. If there are several, each is requested by its name. See \
+            [assertion.md](assertion.md).
+            """)
+        Key(
+            "assertion.rs256Audiences", .list, .default([]),
+            """
+            Those of `assertion.audience` whose assertions are signed with RS256 instead of ES256, for gateways that \
+            support only that.
+            """)
+    }
+
+    @KeyList static var webhookKeys: [Key] {
+        Key(
+            "webhooks.url", .list, .default([]),
+            example: "\"https://app.example.com/webhooks\", or several in square brackets", acceptsOneText: true,
+            """
+            Where to send events: one https address, or several, which do not wait for each other. http is accepted for \
+            localhost only. It may have a query, which commands and logs do not show, and an IPv6 address in brackets as \
+            its host. See [events](events.md).
+            """)
+        Key.twins(
+            "webhooks.secretFile", type: .list, presence: .default([]), isEachSeveral: true,
+            """
+            The secrets that sign events, one a line: `whsec_` and 24 to 64 random bytes in base64. All secrets in a file \
+            sign, so you can add a new one beside the old one. Bramley reads the file again when it changes. Give one \
+            file for all addresses of `webhooks.url`, or one for each, in the same order. Required with `webhooks.url`.
+            """, inline: "The same, inline; `\\n` between two secrets of one address.")
+        Key(
+            "webhooks.events", .list, .default(.list(JournalEntry.Kind.allCases.map(\.rawValue))),
+            pattern: #"^https?://\S+( +[a-z]+\.[a-z]+)+ *$"#, entries: JournalEntry.Kind.allCases.map(\.rawValue),
+            """
+            The types of events to send. To choose types for one address, write the address and its types in one entry, \
+            separated by spaces, such as `"https://audit.example.com/in account.deleted user.created"`. Other entries \
+            apply to the addresses without such an entry.
+            """)
+    }
+
+    @KeyList static var upgradeKeys: [Key] {
+        Key(
+            "upgrade.verifierURL", .text, example: "\"https://app.example.com/apple/verifier\"",
+            """
+            Where your application checks passwords, and removes a password once Apple has replaced it: an https \
+            address. http is accepted for localhost only. Without it there are no upgrades. See [upgrades](upgrade.md).
+            """)
+        Key.twins(
+            "upgrade.secretFile",
+            """
+            The secrets that sign requests to the verifier, one a line, as for [webhooks](events.md); use different ones. \
+            Bramley reads the file again when it changes. Required with `upgrade.verifierURL`.
+            """, inline: "The same, inline; `\\n` between two secrets.")
+        Key(
+            "upgrade.changePassword", .boolean, .default(false), into: \.linking.changePassword,
+            """
+            Whether `/.well-known/change-password`, which password managers open, redirects to the page `/upgrade`. Leave \
+            it false if your application answers there.
+            """)
+    }
 }

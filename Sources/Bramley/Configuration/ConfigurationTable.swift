@@ -1,10 +1,11 @@
-/// Every key there is, in the order of the reference.
+/// Every key, in the order of the reference.
 package enum ConfigurationTable {
     package static let keys: [ConfigurationKey] = [
         outerKeys, serverKeys, limitKeys, adminKeys, appleKeys, loginKeys, forwardAuthKeys, buttonKeys, siteKeys,
-        pagesKeys,
-        sessionKeys, apiKeys, storageKeys, assertionKeys, webhookKeys, upgradeKeys, retentionKeys, logKeys,
+        pagesKeys, sessionKeys, apiKeys, storageKeys, assertionKeys, webhookKeys, upgradeKeys, retentionKeys, logKeys,
     ].flatMap { $0 }
+
+    typealias Key = ConfigurationKey
 
     /// The member of the file that names its JSON Schema for editors. It is no key: it sets nothing, and neither the
     /// environment nor a flag can hold it.
@@ -34,4 +35,11 @@ package enum ConfigurationTable {
         }
         return best?.name
     }
+}
+
+/// Keys one after the other, without commas: each is an expression that the compiler checks by itself.
+@resultBuilder enum KeyList {
+    static func buildExpression(_ key: ConfigurationKey) -> [ConfigurationKey] { [key] }
+    static func buildExpression(_ twins: [ConfigurationKey]) -> [ConfigurationKey] { twins }
+    static func buildBlock(_ keys: [ConfigurationKey]...) -> [ConfigurationKey] { keys.flatMap { $0 } }
 }

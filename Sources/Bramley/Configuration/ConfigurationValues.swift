@@ -18,8 +18,10 @@ final class ConfigurationValues {
     private let folder: ConfigurationFolder
     /// Paths as the file has them.
     private let written: [String: String]
-    /// The keys that were asked for; a test compares them with the table.
+    /// The keys that were read; a test compares them with the table.
     private(set) var asked: Set<String> = []
+    /// The keys without a usable value.
+    private(set) var failed: Set<String> = []
 
     init(
         flags: ConfigurationTexts, environment: ConfigurationTexts, file: ConfigurationFile, problems: ProblemList
@@ -59,8 +61,12 @@ final class ConfigurationValues {
         refused.contains(name)
     }
 
+    /// Whether all of these have a usable value, or may be absent.
+    func areGood(_ names: String...) -> Bool { failed.isDisjoint(with: names) }
+
     /// Reports that a key is missing, unless it is there with a refused value or the file could not be read.
     func failMissing(_ name: String, _ remedy: String) {
+        failed.insert(name)
         guard isComplete, !refused.contains(name) else { return }
         fail(name, "is required.", remedy)
     }
@@ -70,7 +76,9 @@ final class ConfigurationValues {
         guard let key = ConfigurationTable.byName[name], key.isPath, sources[name]?.holdsText != true else {
             return nil
         }
-        return written[name] ?? (isGiven(name) ? nil : key.presence.text)
+        if let written = written[name] { return written }
+        guard !isGiven(name), case .text(let value)? = key.presence.value else { return nil }
+        return value
     }
 
     /// The name of the variable, flag or file that gives the key.
@@ -78,12 +86,18 @@ final class ConfigurationValues {
         sources[name]?.name
     }
 
-    /// Adds an error about a key, naming where its value came from.
+    /// Reports an error about a key, which has no usable value then.
     func fail(_ name: String, _ fault: String, _ remedy: String) {
+        failed.insert(name)
+        report(name, fault, remedy)
+    }
+
+    /// Reports an error about a key, naming where its value came from.
+    func report(_ name: String, _ fault: String, _ remedy: String) {
         problems.add(ConfigurationProblem(key: name, source: sources[name]?.name, fault: fault, remedy: remedy))
     }
 
-    /// Adds what should be said about a key although its value holds.
+    /// Reports a warning about a key, whose value is used.
     func warn(_ name: String, _ fault: String, _ remedy: String) {
         problems.add(
             ConfigurationProblem(.warning, key: name, source: sources[name]?.name, fault: fault, remedy: remedy))
@@ -93,7 +107,8 @@ final class ConfigurationValues {
     func text(_ name: String) -> String? {
         guard let key = key(name) else { return nil }
         guard isGiven(name) else {
-            return key.presence.text.map { key.isPath ? folder.resolving($0) : $0 }
+            guard case .text(let value)? = key.presence.value else { return nil }
+            return key.isPath ? folder.resolving(value) : value
         }
         guard let value = read(key, { try reader.requiredString(forKey: $0, isSecret: true) }) else { return nil }
         if value.isEmpty || value.allSatisfy(\.isWhitespace) {
@@ -113,7 +128,7 @@ final class ConfigurationValues {
     func integer(_ name: String) -> Int? {
         guard let key = key(name), case .integer(let range, _) = key.type else { return nil }
         guard isGiven(name) else {
-            if case .integer(let value) = key.presence { return value }
+            if case .integer(let value)? = key.presence.value { return value }
             return nil
         }
         guard let value = read(key, { try reader.requiredInt(forKey: $0, isSecret: true) }) else { return nil }
@@ -127,7 +142,7 @@ final class ConfigurationValues {
     func boolean(_ name: String) -> Bool? {
         guard let key = key(name) else { return nil }
         guard isGiven(name) else {
-            if case .boolean(let value) = key.presence { return value }
+            if case .boolean(let value)? = key.presence.value { return value }
             return nil
         }
         return read(key, { try reader.requiredBool(forKey: $0, isSecret: true) })
@@ -136,7 +151,7 @@ final class ConfigurationValues {
     func list(_ name: String) -> [String]? {
         guard let key = key(name) else { return nil }
         guard let source = sources[name] else {
-            if case .list(let value) = key.presence { return value }
+            if case .list(let value)? = key.presence.value { return value }
             return nil
         }
         guard let value = read(key, { try reader.requiredStringArray(forKey: $0, isSecret: true) }) else { return nil }
@@ -151,16 +166,6 @@ final class ConfigurationValues {
             return nil
         }
         return value
-    }
-
-    /// One of the key's words, as a value of `Choice`.
-    func choice<Choice: RawRepresentable>(_ name: String, _: Choice.Type) -> Choice? where Choice.RawValue == String {
-        guard let word = text(name), case .choice(let words) = ConfigurationTable.byName[name]?.type else {
-            return nil
-        }
-        if let choice = Choice(rawValue: word), words.contains(word) { return choice }
-        fail(name, "is \(word.quoted).", "Write one of \(words.map { "\"\($0)\"" }.joined(separator: ", ")).")
-        return nil
     }
 
     /// Everything that was given and can be read, with its type.
@@ -193,21 +198,14 @@ final class ConfigurationValues {
         return key
     }
 
-    private func read<Value>(_ key: ConfigurationKey, _ look: (ConfigKey) throws -> Value) -> Value? {
+    private func read<Value>(_ key: ConfigurationKey, _ access: (ConfigKey) throws -> Value) -> Value? {
         do {
-            return try look(ConfigKey(key.components))
+            return try access(ConfigKey(key.components))
         } catch {
             // Neither the value nor the library's own text, which may quote it.
             fail(key.name, "cannot be read as \(key.type.expectation).", "Write \(key.type.expectation).")
             return nil
         }
-    }
-}
-
-extension KeyPresence {
-    /// A default that is a text.
-    fileprivate var text: String? {
-        if case .text(let value) = self { value } else { nil }
     }
 }
 

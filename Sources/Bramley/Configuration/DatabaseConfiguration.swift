@@ -34,6 +34,14 @@ package struct DatabaseConfiguration: Sendable {
 }
 
 extension Configuration {
+    /// How the database of this configuration is opened.
+    package func databaseOptions(for use: DatabaseOptions.Use) -> DatabaseOptions {
+        database.databaseOptions(for: use)
+    }
+
+    /// Whose credentials are checked at Apple.
+    package var checkScope: CheckScope { database.checkScope }
+
     package var database: DatabaseConfiguration {
         DatabaseConfiguration(
             storage: storage, secrets: secrets, teamID: apple.teamID, clientIDs: [apple.servicesID] + apple.bundleIDs,
@@ -44,34 +52,24 @@ extension Configuration {
     }
 }
 
-extension ConfigurationBuilder {
-    /// The rules are those of the whole; what is wrong elsewhere is for `bramley check` to say.
-    func database() -> DatabaseConfiguration? {
-        let publicURL = publicURL()
-        let servicesID = clientID("apple.servicesID")
-        let bundleIDs = bundleIDs(servicesID)
-        let teamID = teamID()
-        let addresses = appleAddresses(publicURL)
-        let deletion = values.choice("apple.onAccountDeleted", AccountDeletionPolicy.self)
-        let sessions = sessions(publicURL)
-        let storage = storage()
-        let secrets = secrets(storage)
-        let retention = retention()
-        let assertion = assertion(nil)
-        let kinds = webhookKinds()
-        guard let servicesID, let bundleIDs, let teamID, let addresses, let deletion, let sessions, let storage,
-            let secrets, let retention, let assertion, let kinds
-        else { return nil }
-        return DatabaseConfiguration(
-            storage: storage, secrets: secrets, teamID: teamID, clientIDs: [servicesID] + bundleIDs,
-            isSimulated: addresses.isSimulated, onAccountDeleted: deletion, sessionLimits: sessions.limits,
-            retention: retention, assertionAlgorithms: assertion.algorithms, webhookKinds: kinds)
-    }
+extension DatabaseConfiguration {
+    private static let groups: Set<String> = ["publicURL", "sessions", "storage", "secrets", "retention", "assertion"]
+    private static let names: Set<String> = [
+        "apple.servicesID", "apple.bundleIDs", "apple.teamID", "apple.issuers", "apple.endpoint", "apple.scriptURL",
+        "apple.onAccountDeleted",
+    ]
 
-    func storage() -> Configuration.Storage? {
-        let key = "storage.directory"
-        guard let directory = values.text(key).map({ Self.withoutSlash($0) }) else { return nil }
-        // Earlier versions began at the working directory. Whoever relied on that must not be given an empty database.
+    /// Whether commands need this key, besides those that steps read.
+    static func isRead(_ key: ConfigurationKey) -> Bool {
+        groups.contains(key.components[0]) || names.contains(key.name)
+    }
+}
+
+extension ConfigurationBuilder {
+    /// `storage.directory`. Earlier versions began relative paths at the working directory. Whoever relied on that must
+    /// not be given an empty database.
+    func databaseDirectory(_ key: String, _ text: String) -> String? {
+        let directory = Self.withoutSlash(text)
         if let before = values.fromWorkingDirectory(key).map({ Self.withoutSlash($0) }), before != directory,
             Database.exists(in: before), !Database.exists(in: directory)
         {
@@ -82,6 +80,12 @@ extension ConfigurationBuilder {
             )
             return nil
         }
-        return Configuration.Storage(directory: directory)
+        return directory
+    }
+
+    static func withoutSlash(_ path: String) -> String {
+        var path = path
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        return path
     }
 }

@@ -33,10 +33,10 @@ struct CertificateExamination: Sendable {
         let listener = configuration.server.listener
         // What listens on every address answers on this machine's own.
         let host: IPAddress =
-            switch listener.host {
+            switch listener.ip {
             case .v4(0): .v4(0x7F00_0001)
             case .v6(0, 0): .v6(0, 1)
-            default: listener.host
+            default: listener.ip
             }
         let place = "\(host):\(listener.port)"
         let shown: [UInt8]

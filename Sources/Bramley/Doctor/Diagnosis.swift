@@ -14,7 +14,7 @@ package struct Diagnosis: Hashable, Sendable {
         case configuration
         case appleKey = "apple_key"
         case database, server, certificate
-        case wayOut = "way_out"
+        case outboundProxy = "outbound_proxy"
         case appleKeySet = "apple_key_set"
         case clock, client
         case publicURL = "public_url"

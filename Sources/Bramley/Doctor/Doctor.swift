@@ -33,8 +33,8 @@ enum Doctor {
         defer { place.database?.close() }
         let warnings = ConfigurationExamination.diagnoses(
             of: loaded.warnings, isSimulated: configuration.apple.isSimulated)
-        let wayOut = Self.wayOut(configuration).map { [$0] } ?? []
-        return try await withNetwork(configuration.wayOut) { loop, transport in
+        let outboundProxy = Self.outboundProxy(configuration).map { [$0] } ?? []
+        return try await withNetwork(configuration.outboundProxy) { loop, transport in
             let appleExamination = AppleExamination(
                 probe: AppleProbe(configuration: apple, transport: transport, clock: clock),
                 configuration: configuration)
@@ -52,18 +52,18 @@ enum Doctor {
                 configuration: configuration, loop: loop, clock: clock
             ).run()
             async let verifier = Self.verifier(configuration, transport, clock)
-            return await warnings + [place.diagnosis] + inside + certificate + wayOut + atApple + outside + told
+            return await warnings + [place.diagnosis] + inside + certificate + outboundProxy + atApple + outside + told
                 + verifier
         }
     }
 
     /// Nil when no proxy is named: then there is nothing to know.
-    private static func wayOut(_ configuration: Configuration) -> Diagnosis? {
-        guard let proxy = configuration.wayOut.server else { return nil }
+    private static func outboundProxy(_ configuration: Configuration) -> Diagnosis? {
+        guard let proxy = configuration.outboundProxy.server else { return nil }
         let endpoint = configuration.apple.endpoint
-        let isUsed = ClientURL(endpoint).flatMap { configuration.wayOut.server(for: $0) } != nil
+        let isUsed = ClientURL(endpoint).flatMap { configuration.outboundProxy.server(for: $0) } != nil
         return .good(
-            .wayOut,
+            .outboundProxy,
             "The environment names the proxy \(proxy) (HTTPS_PROXY): "
                 + (isUsed ? "Apple is reached through it." : "Apple, at \(endpoint), is reached without it."))
     }
@@ -79,7 +79,7 @@ enum Doctor {
 
     /// A loop and a client of its own, for as long as `body` takes.
     private static func withNetwork<Value: Sendable>(
-        _ wayOut: ProxySettings, _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
+        _ outboundProxy: ProxySettings, _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
     ) async throws -> Value {
         let group: EventLoopGroup
         let client: HTTPClient
@@ -87,7 +87,7 @@ enum Doctor {
             group = try EventLoopGroup(count: 1)
             client = HTTPClient(
                 group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent,
-                proxy: wayOut)
+                proxy: outboundProxy)
         } catch {
             throw CommandFailure("This machine opens no connections: \(error).")
         }

@@ -20,10 +20,10 @@ struct ServerExamination: Sendable {
         let admin = configuration.admin
         // What listens on every address answers on this machine's own.
         let host =
-            switch admin.host {
+            switch admin.ip {
             case .v4(0): "127.0.0.1"
             case .v6(0, 0): "::1"
-            default: admin.host.description
+            default: admin.ip.description
             }
         let place = "\(host):\(admin.port)"
         let url = ClientURL(isSecure: false, host: host, port: admin.port, target: "/readyz")

@@ -110,7 +110,7 @@ struct SiteExamination: Sendable {
             let listener = configuration.server.listener
             return .wrong(
                 .publicURLUnavailable, "\(url) answers with status \(status): something is there, and Bramley is not.",
-                next: "Start bramley serve, and let the proxy pass requests to \(listener.host):\(listener.port).")
+                next: "Start bramley serve, and let the proxy pass requests to \(listener.ip):\(listener.port).")
         default:
             guard pass != nil else { return nil }
             return .wrong(

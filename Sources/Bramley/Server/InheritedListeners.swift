@@ -45,10 +45,10 @@ struct InheritedListeners {
                 """)
         }
         let server = configuration.server
-        compare(found.visitors, server.listener.host, server.listener.port, "server.host and server.port")
-        compare(found.admin, configuration.admin.host, configuration.admin.port, "admin.host and admin.port")
+        compare(found.visitors, server.listener.ip, server.listener.port, "server.host and server.port")
+        compare(found.admin, configuration.admin.ip, configuration.admin.port, "admin.host and admin.port")
         if let port = server.redirectPort {
-            compare(found.redirects, server.listener.host, port, "server.redirectPort")
+            compare(found.redirects, server.listener.ip, port, "server.redirectPort")
         } else if found.redirects != nil {
             logger.warning(
                 "redirects was inherited, and server.redirectPort is not given: nobody listens there any more")

@@ -188,21 +188,21 @@ package final class PreparedServer: Sendable {
     ) throws(StartFailure) -> BoundSockets? {
         guard let port = server.redirectPort else { return nil }
         do {
-            return try BoundSockets(address: SocketAddress(ip: server.listener.host, port: port), count: count)
+            return try BoundSockets(address: SocketAddress(ip: server.listener.ip, port: port), count: count)
         } catch {
             throw StartFailure(
-                "server.redirectPort: \(server.listener.host):\(port) cannot be listened on: \(error).")
+                "server.redirectPort: \(server.listener.ip):\(port) cannot be listened on: \(error).")
         }
     }
 
     private static func bind(
-        _ listener: Configuration.Listener, _ key: String, count: Int
+        _ listener: SocketAddress, _ key: String, count: Int
     ) throws(StartFailure) -> BoundSockets {
         do {
-            return try BoundSockets(address: SocketAddress(ip: listener.host, port: listener.port), count: count)
+            return try BoundSockets(address: listener, count: count)
         } catch {
             throw StartFailure(
-                "\(key).host and \(key).port: \(listener.host):\(listener.port) cannot be listened on: \(error).")
+                "\(key).host and \(key).port: \(listener.ip):\(listener.port) cannot be listened on: \(error).")
         }
     }
 }

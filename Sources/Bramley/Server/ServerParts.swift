@@ -144,7 +144,7 @@ final class ServerParts: Sendable {
     ) throws -> AppleIdentityProvider {
         let transport = HTTPClient(
             group: group, tls: try TLSContext.client(), userAgent: AppleConfiguration.defaultUserAgent,
-            proxy: configuration.wayOut)
+            proxy: configuration.outboundProxy)
         return AppleIdentityProvider(
             configuration: try configuration.appleID(), transport: transport,
             archive: KeySetStore(database: database, logger: logger), clock: clock,
@@ -177,7 +177,7 @@ final class ServerParts: Sendable {
             url: url,
             transport: HTTPClient(
                 group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)",
-                proxy: configuration.wayOut),
+                proxy: configuration.outboundProxy),
             secrets: { secrets.current }, clock: clock, random: random)
     }
 

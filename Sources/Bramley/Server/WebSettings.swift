@@ -18,11 +18,7 @@ extension Configuration {
             forwardAuth: forwardAuth.style, accessRules: forwardAuth.rules,
             apiOrigins: api.allowedOrigins,
             locales: pages.locales, pageOverrides: pages.files,
-            limits: WebConfiguration.Limits(
-                callbackBody: server.limits.body, signInsPerMinute: server.limits.signInsPerMinute,
-                exportsPerMinute: server.limits.exportsPerMinute, upgradesPerMinute: server.limits.upgradesPerMinute),
-            linking: WebConfiguration.Linking(changePassword: upgrade?.changePassword == true),
-            assertionAudiences: assertion.audiences)
+            limits: server.limits.web, linking: linking, assertionAudiences: assertion.audiences)
         web.accessLog = log.access
         return web
     }
@@ -36,19 +32,12 @@ extension Configuration {
 
     /// - Parameter refusalFields: on what the server answers without asking a handler.
     /// - Parameter tls: nil for a plain listener.
-    /// - Parameter memory: nil for one of its own. What peers make us keep is counted once, whatever port they come by.
+    /// - Parameter memory: nil for one of its own. What peers make us keep is counted once for all ports.
     func http(refusalFields: HTTPFields, tls: TLSAcceptor?, memory: MemoryBudget? = nil) -> HTTPServerConfiguration {
-        let limits = server.limits
-        return HTTPServerConfiguration(
-            limits: WireLimits(
-                requestLine: limits.requestLine, headerBlock: limits.headerBlock, fieldCount: limits.fieldCount,
-                body: limits.body),
-            timeouts: ServerTimeouts(
-                handshake: Int64(limits.handshakeTimeout) * 1000, header: Int64(limits.headerTimeout) * 1000,
-                body: Int64(limits.bodyTimeout) * 1000,
-                write: Int64(limits.writeTimeout) * 1000, idle: Int64(limits.idleTimeout) * 1000),
+        HTTPServerConfiguration(
+            limits: server.limits.wire, timeouts: server.limits.timeouts,
             trustedProxies: TrustedProxies(server.trustedProxies), proxyProtocol: server.proxyProtocol,
             refusalFields: refusalFields, tls: tls,
-            memory: memory ?? MemoryBudget(bytes: max(MemoryBudget.standard, 8 * limits.body)))
+            memory: memory ?? MemoryBudget(bytes: max(MemoryBudget.standard, 8 * server.limits.wire.body)))
     }
 }

@@ -22,7 +22,7 @@ struct WebhookTransport: WebhookSender {
     ) throws {
         transport = HTTPClient(
             group: group, tls: try TLSContext.client(), userAgent: "Bramley/\(BramleyVersion.current)",
-            proxy: configuration.wayOut)
+            proxy: configuration.outboundProxy)
         self.clock = clock
         self.isEnding = isEnding
     }

@@ -82,14 +82,3 @@ struct ConfigurationDraft {
     /// The key ID in the name of the key's file.
     var keyIDOfFile: String? { texts["apple.privateKeyFile"].flatMap { AppleKeyFile.keyID(inNameOf: $0) } }
 }
-
-extension JSONValue {
-    fileprivate init(_ value: FileValue) {
-        switch value {
-        case .text(let text): self = .string(text)
-        case .integer(let number): self = .integer(Int64(number))
-        case .boolean(let flag): self = .bool(flag)
-        case .list(let texts): self = .array(texts.map { .string($0) })
-        }
-    }
-}

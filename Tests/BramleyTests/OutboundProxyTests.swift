@@ -2,23 +2,23 @@ import Bramley
 import HTTP
 import Testing
 
-/// `HTTPS_PROXY` and `NO_PROXY`, which are no keys of ours and yet part of the configuration.
-struct WayOutConfigurationTests {
+/// `HTTPS_PROXY` and `NO_PROXY`, which are part of the configuration, but not keys.
+struct OutboundProxyTests {
     @Test func thereIsNoProxyUnlessTheEnvironmentNamesOne() throws {
         let fixture = try ConfigurationFixture()
-        #expect(try fixture.load().configuration.wayOut == .direct)
-        #expect(try fixture.load(environment: ["HTTPS_PROXY": ""]).configuration.wayOut == .direct)
-        #expect(try fixture.load(environment: ["HTTP_PROXY": "http://proxy"]).configuration.wayOut == .direct)
+        #expect(try fixture.load().configuration.outboundProxy == .direct)
+        #expect(try fixture.load(environment: ["HTTPS_PROXY": ""]).configuration.outboundProxy == .direct)
+        #expect(try fixture.load(environment: ["HTTP_PROXY": "http://proxy"]).configuration.outboundProxy == .direct)
     }
 
     @Test func theEnvironmentNamesItAndItsExceptions() throws {
-        let wayOut = try ConfigurationFixture().load(environment: [
+        let outboundProxy = try ConfigurationFixture().load(environment: [
             "HTTPS_PROXY": "http://user:secret@proxy.example:3128", "NO_PROXY": "example.com",
-        ]).configuration.wayOut
-        #expect(wayOut.server?.description == "proxy.example:3128")
-        #expect(wayOut.server(for: try #require(ClientURL("https://appleid.apple.com/auth"))) != nil)
-        #expect(wayOut.server(for: try #require(ClientURL("https://hooks.example.com/"))) == nil)
-        #expect(!"\(wayOut)".contains("secret"))
+        ]).configuration.outboundProxy
+        #expect(outboundProxy.server?.description == "proxy.example:3128")
+        #expect(outboundProxy.server(for: try #require(ClientURL("https://appleid.apple.com/auth"))) != nil)
+        #expect(outboundProxy.server(for: try #require(ClientURL("https://hooks.example.com/"))) == nil)
+        #expect(!"\(outboundProxy)".contains("secret"))
     }
 
     @Test(arguments: [

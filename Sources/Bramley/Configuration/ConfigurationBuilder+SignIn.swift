@@ -1,0 +1,77 @@
+import RelyingParty
+import Web
+
+// `login` and `sessions`, as far as keys depend on each other.
+extension ConfigurationBuilder {
+    func completeLogin(_ configuration: inout Configuration) {
+        let key = "login.defaultReturnTo"
+        // What is given may lead anywhere on the host; the account page is below the path of publicURL.
+        if !values.isGiven(key) {
+            configuration.login.defaultReturnTo = configuration.publicURL.basePath + configuration.login.defaultReturnTo
+        }
+        if values.areGood(key) { checkReturnTarget(configuration.login, configuration.publicURL) }
+        if configuration.login.askExistingAccount { checkPasswordURL(configuration.login) }
+    }
+
+    /// People who have an account are sent to where they sign in to it, with a ticket in the query.
+    private func checkPasswordURL(_ login: WebConfiguration.Login) {
+        guard values.areGood("login.passwordURL") else { return }
+        guard let url = login.passwordURL else {
+            return values.report(
+                "login.askExistingAccount", "is true without login.passwordURL, so nobody could be sent there.",
+                "Name the application's own sign-in in login.passwordURL, or remove the key.")
+        }
+        guard !url.contains("#") else {
+            return values.report(
+                "login.passwordURL", "has a fragment, behind which login.askExistingAccount cannot add its ticket.",
+                "Leave out the # and what follows.")
+        }
+    }
+
+    private func checkReturnTarget(_ login: WebConfiguration.Login, _ publicURL: PublicURL) {
+        let (key, text) = ("login.defaultReturnTo", login.defaultReturnTo)
+        if text.hasPrefix("/") {
+            if !isPath(text) { values.fail(key, "\(text.quoted) is not a path.", "Write a path such as \"/account\".") }
+            return
+        }
+        guard let address = address(key, String(text.prefix { $0 != "?" && $0 != "#" })),
+            values.areGood("publicURL", "login.allowedReturnOrigins"), address.origin != publicURL.origin,
+            !login.allowedReturnOrigins.contains(address.origin)
+        else { return }
+        values.fail(
+            key, "leads to \(address.origin.quoted), which is not an allowed origin.",
+            "Add that origin to login.allowedReturnOrigins, or write a path.")
+    }
+
+    func checkSessions(_ configuration: inout Configuration) {
+        let (lifetime, idle) = (configuration.sessions.limits.lifetime, configuration.sessions.limits.idleTimeout)
+        if let domain = configuration.sessions.cookieDomain { checkCookieDomain(domain, configuration.publicURL) }
+        guard values.areGood("sessions.lifetime", "sessions.idleTimeout"), idle > lifetime else { return }
+        // A shorter lifetime alone is not a mistake: the default idle time then simply never comes first.
+        configuration.sessions.limits.idleTimeout = lifetime
+        if values.isGiven("sessions.idleTimeout") {
+            values.report(
+                "sessions.idleTimeout", "is \(idle), longer than sessions.lifetime, \(lifetime).",
+                "Write at most \(lifetime), or raise sessions.lifetime.")
+        }
+    }
+
+    private func checkCookieDomain(_ domain: String, _ publicURL: PublicURL) {
+        let key = "sessions.cookieDomain"
+        if domain.hasPrefix(".") {
+            values.fail(key, "begins with a dot.", "Write \(String(domain.drop { $0 == "." }).quoted), without it.")
+        } else if PublicSuffix.contains(domain) {
+            values.fail(
+                key, "is \(domain.quoted), below which many owners have their sites: browsers refuse such a cookie.",
+                "Write your own domain below it, or remove the key.")
+        } else if !values.areGood("publicURL") {
+            return
+        } else if publicURL.isIPAddress || publicURL.host != domain && !publicURL.host.hasSuffix("." + domain) {
+            values.fail(
+                key, "is \(domain.quoted), but publicURL's host is \(publicURL.host.quoted).",
+                "Write a domain that host ends in, or remove the key.")
+        } else if !publicURL.isSecure {
+            values.fail(key, "needs https.", "Remove the key, or let publicURL begin with https://.")
+        }
+    }
+}
