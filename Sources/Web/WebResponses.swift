@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import Instruments
 import Logging
 import RelyingParty
 
@@ -12,7 +13,10 @@ struct WebResponses: Sendable {
     let policy: ContentSecurityPolicy
     let random: any RandomSource
     let logger: Logger
-    let failureLines = FailureLines()
+    /// What fails every request, such as a full disk, must not fill the log, and that disk with it: for one reason 200
+    /// lines at once, and 10 a second after those.
+    private let failureLines = LogThrottle(burst: 200, interval: 100)
+    private let stopwatch = Stopwatch()
 
     /// The language of the page that answers this request: `ui_locales` of its query, then `Accept-Language`.
     func locale(of request: ServerRequest) -> PageLocale {
@@ -176,8 +180,8 @@ struct WebResponses: Sendable {
         ]
         if let detail = failure.detail { metadata[LogKey.detail] = "\(detail)" }
         if failure.level >= .warning {
-            guard let unlogged = failureLines.take(failure.code, at: .now) else { return }
-            if unlogged > 0 { metadata[LogKey.unlogged] = "\(unlogged)" }
+            guard let count = failureLines.count(failure.code, at: stopwatch.milliseconds) else { return }
+            if count > 1 { metadata[LogKey.unlogged] = "\(count - 1)" }
         }
         logger.log(level: failure.level, "request failed", metadata: metadata)
     }

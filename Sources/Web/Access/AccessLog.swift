@@ -1,3 +1,4 @@
+import Coding
 import Crypto
 package import HTTP
 import HTTPTypes
@@ -115,6 +116,6 @@ struct RequestIDs: Sendable {
 
     /// What a trusted proxy calls it, else a new one.
     func id(of request: ServerRequest) -> RequestID {
-        RequestID(named: request) ?? RequestID(random.bytes(8).reduce(0) { $0 << 8 | UInt64($1) })
+        RequestID(named: request) ?? RequestID(UInt64(bigEndianBytes: random.bytes(8)))
     }
 }
