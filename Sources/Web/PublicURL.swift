@@ -35,6 +35,11 @@ package struct PublicURL: Hashable, Sendable {
     /// A path of ours as a link on a page: the base path and `path`.
     package func path(_ path: String) -> String { basePath + path }
 
+    /// What of a request's path is below the base path, from its slash on; nil when it is not below it.
+    func pathBelow(_ path: String) -> String? {
+        path.hasPrefix(basePath + "/") ? String(path.dropFirst(basePath.count)) : nil
+    }
+
     /// A configured link that leads there from anywhere: a path is one of our host.
     func absoluteLink(_ link: String) -> String { link.hasPrefix("/") ? origin + link : link }
 

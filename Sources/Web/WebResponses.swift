@@ -79,13 +79,15 @@ struct WebResponses: Sendable {
     }
 
     /// The failure as its caller reads it: a page for a visitor, RFC 9457 for the rest.
-    func failure(_ failure: WebFailure, route: String, request: ServerRequest) -> ServerResponse {
+    func failure(
+        _ failure: WebFailure, route: String, reader: RouteTable.Reader, request: ServerRequest
+    ) -> ServerResponse {
         let errorID = makeErrorID()
         log(failure, route: route, errorID: errorID)
-        if isForPrograms(route: route, request: request) { return problem(failure, errorID: errorID) }
+        if case .program = reader { return problem(failure, errorID: errorID) }
         let locale = locale(begunIn: failure.language, request: request)
         let message = MessagePage(failure, locale: locale, pages: pages, configuration: configuration)
-        if VerifyRoute.patterns.contains(route) {
+        if case .proxy = reader {
             return throughProxy(message, failure, errorID: errorID, locale: locale, request)
         }
         return page(
@@ -155,16 +157,6 @@ struct WebResponses: Sendable {
         var response = empty(failure.status, fields: fields)
         response.body = .bytes(writer.bytes)
         return response
-    }
-
-    private func isForPrograms(route: String, request: ServerRequest) -> Bool {
-        if ["/login/attempt", "/link/{id}/attempt", "/apple/notifications", "/oauth2/userinfo"].contains(route) {
-            return true
-        }
-        if route.hasPrefix("/api/") || route.hasPrefix("/.well-known/") { return true }
-        // What no route answers: also at the root of the host, where clients look first.
-        let places = ["/api/", "/.well-known/"].map(configuration.publicURL.path) + ["/.well-known/"]
-        return places.contains(where: request.path.hasPrefix)
     }
 
     /// Logs what a page of its own tells the visitor.

@@ -18,19 +18,7 @@ struct RateGate: Sendable {
         RateLimit(burst: count, interval: 60_000 / Int64(max(1, count)))
     }
 
-    func limiting(
-        _ handle: @escaping @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
-    ) -> @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse {
-        { request throws(WebFailure) in
-            try noting(request)
-            return try await handle(request)
-        }
-    }
-
-    /// The same for a route whose pattern has parameters.
-    func limiting(
-        _ handle: @escaping @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
-    ) -> @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse {
+    func limiting(_ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
         { request, parameters throws(WebFailure) in
             try noting(request)
             return try await handle(request, parameters)
