@@ -71,8 +71,8 @@ let package = Package(
         library("Coding"),
         library("Instruments"),
         library("Crypto", ["Coding", "COpenSSL"]),
-        library("Sockets", ["CLinux", "COpenSSL"]),
-        library("HTTP", ["Sockets", "Instruments", "CNghttp2", httpTypes, logging]),
+        library("Sockets", ["Coding", "CLinux", "COpenSSL"]),
+        library("HTTP", ["Sockets", "Coding", "Instruments", "CNghttp2", httpTypes, logging]),
         library("RelyingParty", ["Coding", "Crypto", "Instruments", logging]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", httpTypes, logging]),
         library("Storage", ["RelyingParty", "Coding", "Crypto", "Instruments", "CSQLite", logging]),
@@ -128,7 +128,8 @@ let package = Package(
         tests(
             "HTTPTests",
             [
-                "HTTP", "Sockets", "COpenSSL", "Certificates", "ChildProcesses", "LogRecording", httpTypes, logging,
+                "HTTP", "Sockets", "Coding", "COpenSSL", "Certificates", "ChildProcesses", "LogRecording", httpTypes,
+                logging,
             ]),
         tests("RelyingPartyTests", ["RelyingParty", "MemoryStores", "Gates", "LogRecording", "Crypto", "Coding"]),
         tests(
@@ -140,7 +141,8 @@ let package = Package(
         tests(
             "StorageTests",
             [
-                "Storage", "MemoryStores", "Strangers", "Gates", "LogRecording", "RelyingParty", "Instruments", "Crypto",
+                "Storage", "MemoryStores", "Strangers", "Gates", "LogRecording", "RelyingParty", "Instruments",
+                "Crypto",
                 "Coding", "CSQLite",
             ]),
         tests(

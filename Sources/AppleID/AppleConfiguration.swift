@@ -112,44 +112,19 @@ package struct AppleEndpoint: Hashable, Sendable {
 
     /// An absolute `http` or `https` URL with a host, no user, query or fragment; nil otherwise.
     package init?(parsing text: String) {
-        guard isPlainToken(text), !text.contains(where: { "?#@\\\"<>".contains($0) }) else { return nil }
-        let isSecure: Bool
-        let rest: Substring
-        if text.hasPrefix("https://") {
-            (isSecure, rest) = (true, text.dropFirst(8))
-        } else if text.hasPrefix("http://") {
-            (isSecure, rest) = (false, text.dropFirst(7))
-        } else {
+        guard isPlainToken(text), !text.contains(where: { "?#@\\\"<>".contains($0) }), var root = ClientURL(text) else {
             return nil
         }
-        let pathStart = rest.firstIndex(of: "/") ?? rest.endIndex
-        guard let authority = Self.authority(rest[..<pathStart], isSecure: isSecure) else { return nil }
-        var path = rest[pathStart...]
-        while path.hasSuffix("/") { path = path.dropLast() }
         var base = text
         while base.hasSuffix("/") { base.removeLast() }
+        while root.target.hasSuffix("/") { root.target.removeLast() }
         self.base = base
-        self.root = ClientURL(isSecure: isSecure, host: authority.host, port: authority.port, target: String(path))
+        self.root = root
     }
 
     /// The URL of one of Apple's paths, such as `/auth/token`.
     package func url(_ path: String) -> ClientURL {
         ClientURL(isSecure: root.isSecure, host: root.host, port: root.port, target: root.target + path)
-    }
-
-    private static func authority(_ text: Substring, isSecure: Bool) -> (host: String, port: UInt16)? {
-        var host = text
-        var port: UInt16 = isSecure ? 443 : 80
-        // RFC 3986 §3.2.2: an IPv6 literal holds colons of its own, within brackets.
-        let afterLiteral = text.lastIndex(of: "]") ?? text.startIndex
-        if let colon = text[afterLiteral...].lastIndex(of: ":") {
-            let digits = text[text.index(after: colon)...]
-            guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(digits), number > 0
-            else { return nil }
-            host = text[..<colon]
-            port = number
-        }
-        return host.isEmpty ? nil : (String(host), port)
     }
 }
 

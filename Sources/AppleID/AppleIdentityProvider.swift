@@ -52,7 +52,7 @@ package final class AppleIdentityProvider: IdentityProvider {
         tokenExchange = TokenExchange(
             client: tokens, servicesID: configuration.servicesID, redirectURI: configuration.redirectURI)
         tokenRevocation = TokenRevocation(client: tokens)
-        tokenCheck = TokenCheck(client: tokens, identityTokens: identityTokens)
+        tokenCheck = TokenCheck(client: tokens, identityTokens: identityTokens, clock: clock)
     }
 
     package func authorizeURL(state: String, nonce: String) -> String {

@@ -63,9 +63,9 @@ package final class TeamMigration: TeamMigrator {
     private func ask(_ form: [(String, String)]) async throws(MigrationFailure) -> JSONObject {
         let first = try await token(after: nil)
         let response = try await post(Self.path, form, bearer: first.text)
-        guard Self.isRefusalOfUs(response) else { return try Self.read(response) }
+        guard Self.isRefusalOfUs(response) else { return try read(response) }
         let second = try await token(after: first)
-        return try Self.read(try await post(Self.path, form, bearer: second.text))
+        return try read(try await post(Self.path, form, bearer: second.text))
     }
 
     /// - Parameter refused: a token that Apple does not take any more.
@@ -79,7 +79,7 @@ package final class TeamMigration: TeamMigrator {
         let form = [("grant_type", "client_credentials"), ("scope", "user.migration")]
         let response = try await post("/auth/token", form, bearer: nil)
         if let refusal = response.tokenEndpointRefusal { throw .clientRefused(refusal.text) }
-        guard let text = try Self.read(response)["access_token"]?.stringValue, isPlainToken(text) else {
+        guard let text = try read(response)["access_token"]?.stringValue, isPlainToken(text) else {
             throw .unavailable("token endpoint: no access_token")
         }
         let token = AccessToken(text: text, issuedAt: now)
@@ -113,7 +113,7 @@ package final class TeamMigration: TeamMigrator {
             .contains { $0.isExactly(error) }
     }
 
-    private static func read(_ response: ClientResponse) throws(MigrationFailure) -> JSONObject {
+    private func read(_ response: ClientResponse) throws(MigrationFailure) -> JSONObject {
         let status = response.status.code
         if status == 200 {
             guard let object = response.jsonObject else { throw .unavailable("status 200, content is not JSON") }
@@ -123,7 +123,7 @@ package final class TeamMigration: TeamMigrator {
             if status == 401 { throw .clientRefused("status 401") }
             throw .unavailable("status \(status)", retryAfter: retryAfter(response))
         }
-        if isRefusalOfUs(response) { throw .clientRefused(refusal.text) }
+        if Self.isRefusalOfUs(response) { throw .clientRefused(refusal.text) }
         // Of somebody who revoked, Apple has said either.
         if refusal.error.isExactly("invalid_request") || refusal.error.isExactly("invalid_grant") {
             throw .personRefused(refusal.text)
@@ -131,11 +131,8 @@ package final class TeamMigration: TeamMigrator {
         throw .unavailable("status \(status), " + refusal.text, retryAfter: retryAfter(response))
     }
 
-    /// `Retry-After` in seconds (RFC 9110 §10.2.3); a date is not looked into.
-    private static func retryAfter(_ response: ClientResponse) -> Int64? {
-        guard let text = response.fields[.retryAfter], text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            return nil
-        }
-        return Int64(text)
+    /// `Retry-After` in seconds, rounded up.
+    private func retryAfter(_ response: ClientResponse) -> Int64? {
+        RetryAfter.milliseconds(response.fields[.retryAfter], at: clock.now()).map { ($0 + 999) / 1_000 }
     }
 }

@@ -10,6 +10,7 @@ import RelyingParty
 struct TokenCheck: Sendable {
     let client: TokenClient
     let identityTokens: IdentityTokenVerifier
+    let clock: any WallClock
 
     func check(
         _ token: RefreshToken, of subject: AppleSubject, as clientID: ClientID
@@ -25,18 +26,18 @@ struct TokenCheck: Sendable {
                 throw .unavailable("token endpoint: \(error)", mayHaveChecked: error.mayHaveArrived)
             }
         }
-        let answer = try Self.parse(response)
+        let answer = try parse(response)
         try await verify(answer, subject: subject, clientID: clientID)
     }
 
     /// Reads the answer. The status decides first: a gateway's error page is never looked into.
-    static func parse(_ response: ClientResponse) throws(TokenCheckFailure) -> TokenResponse {
+    private func parse(_ response: ClientResponse) throws(TokenCheckFailure) -> TokenResponse {
         let status = response.status.code
         guard status == 200 || response.isRefusalStatus else { throw unavailable(response) }
         guard let object = response.jsonObject else {
             throw .unavailable("token endpoint: status \(status), content is not JSON", mayHaveChecked: true)
         }
-        guard status == 200 else { throw failure(TokenEndpointRefusal(object), status: status) }
+        guard status == 200 else { throw Self.failure(TokenEndpointRefusal(object), status: status) }
         guard let token = object["id_token"]?.stringValue, !token.isEmpty else { throw .unverified("no id_token") }
         return TokenResponse(
             identityToken: token, accessToken: object["access_token"]?.stringValue, refreshToken: nil)
@@ -59,15 +60,14 @@ struct TokenCheck: Sendable {
     }
 
     /// A server error and a refusal for haste say that nothing was checked; what a gateway gave up on may have been.
-    private static func unavailable(_ response: ClientResponse) -> TokenCheckFailure {
+    private func unavailable(_ response: ClientResponse) -> TokenCheckFailure {
         let status = response.status.code
         let isThrottled = status == 429
         let certainlyNot = isThrottled || (500...599).contains(status) && status != 504
-        // RFC 9110 §10.2.3; Apple is not known to send a date.
-        let seconds = response.fields[.retryAfter].flatMap { $0.utf8.count < 10 ? UInt32($0) : nil }
         return .unavailable(
             "token endpoint: status \(status)", mayHaveChecked: !certainlyNot, isThrottled: isThrottled,
-            retryAfter: isThrottled || status == 503 ? seconds.map { Int64($0) * 1_000 } : nil)
+            retryAfter: isThrottled || status == 503
+                ? RetryAfter.milliseconds(response.fields[.retryAfter], at: clock.now()) : nil)
     }
 
     /// That Apple took the token is worth as much as its word for whom: this person and client, signed.

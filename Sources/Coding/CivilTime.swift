@@ -1,23 +1,23 @@
 /// A moment as a calendar in UTC shows it: the proleptic Gregorian calendar without leap seconds.
-struct CivilTime {
-    var year: Int64
+package struct CivilTime: Sendable {
+    package var year: Int64
     /// 1 to 12.
-    var month: Int
+    package var month: Int
     /// 1 to 31.
-    var day: Int
-    var hour = 0
-    var minute = 0
-    var second = 0
+    package var day: Int
+    package var hour = 0
+    package var minute = 0
+    package var second = 0
     var millisecond = 0
 
     /// What four digits of a year can write.
     static let earliest = Timestamp(milliseconds: -62_167_219_200_000)
-    static let latest = Timestamp(milliseconds: 253_402_300_799_999)
+    package static let latest = Timestamp(milliseconds: 253_402_300_799_999)
 
     private static let dayMilliseconds: Int64 = 86_400_000
 
     /// - Parameter timestamp: moved into the years 0000 to 9999 when outside.
-    init(_ timestamp: Timestamp) {
+    package init(_ timestamp: Timestamp) {
         let moment = min(max(timestamp, Self.earliest), Self.latest).milliseconds
         var days = moment / Self.dayMilliseconds
         var rest = Int(moment % Self.dayMilliseconds)
@@ -42,7 +42,7 @@ struct CivilTime {
     }
 
     /// - Returns: nil unless the day exists and the time is within 00:00:00.000 and 23:59:59.999.
-    init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int, millisecond: Int = 0) {
+    package init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int, millisecond: Int = 0) {
         guard (0...9999).contains(year), (1...12).contains(month), (1...Self.days(in: month, of: year)).contains(day),
             (0...23).contains(hour), (0...59).contains(minute), (0...59).contains(second),
             (0...999).contains(millisecond)
@@ -56,13 +56,13 @@ struct CivilTime {
         self.millisecond = millisecond
     }
 
-    var timestamp: Timestamp {
+    package var timestamp: Timestamp {
         let seconds = daysSince1970 * 86_400 + Int64(hour * 3600 + minute * 60 + second)
         return Timestamp(milliseconds: seconds * 1000 + Int64(millisecond))
     }
 
     /// 0 is Sunday.
-    var weekday: Int {
+    package var weekday: Int {
         // 1970-01-01 was a Thursday.
         let value = Int((daysSince1970 + 4) % 7)
         return value < 0 ? value + 7 : value

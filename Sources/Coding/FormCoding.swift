@@ -58,14 +58,18 @@ package enum FormDecoder {
 
     private static func decode(_ text: Span<UInt8>) -> String {
         var bytes: [UInt8] = []
+        append(decoding: text, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Appends what one name or value stands for: never more bytes than it has.
+    package static func append(decoding text: Span<UInt8>, to bytes: inout [UInt8]) {
         bytes.append(addingCapacity: text.count) { bytes in
             var index = 0
             while index < text.count {
                 let byte = text[index]
-                if byte == UInt8(ascii: "%"), index + 2 < text.count,
-                    let high = Hexadecimal.value(of: text[index + 1]), let low = Hexadecimal.value(of: text[index + 2])
-                {
-                    bytes.append(high << 4 | low)
+                if let escaped = PercentEncoding.escapedByte(in: text, at: index) {
+                    bytes.append(escaped)
                     index += 3
                 } else {
                     bytes.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
@@ -73,7 +77,6 @@ package enum FormDecoder {
                 }
             }
         }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

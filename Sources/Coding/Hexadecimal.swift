@@ -1,6 +1,7 @@
 /// Base 16 digits, for escapes and digests.
 package enum Hexadecimal {
     /// 0 to 15, or nil for anything but `0-9`, `a-f`, `A-F`.
+    @inlinable
     package static func value(of digit: UInt8) -> UInt8? {
         switch digit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
@@ -11,7 +12,7 @@ package enum Hexadecimal {
     }
 
     /// The digit of the low four bits, in lower case.
-    static func lower(_ nibble: UInt8) -> UInt8 {
+    package static func lower(_ nibble: UInt8) -> UInt8 {
         let value = nibble & 0xF
         return value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }

@@ -29,16 +29,22 @@ package enum PercentEncoding {
                 index += 1
                 continue
             }
-            guard index + 2 < text.count, let high = Hexadecimal.value(of: text[index + 1]),
-                let low = Hexadecimal.value(of: text[index + 2])
-            else { return nil }
-            bytes.append(high << 4 | low)
+            guard let byte = escapedByte(in: text.span, at: index) else { return nil }
+            bytes.append(byte)
             index += 3
         }
         return bytes
     }
 
-    static func appendEscape(of byte: UInt8, to text: inout [UInt8]) {
+    /// What the escape at `index` stands for; nil unless there is a `%` with two hexadecimal digits behind it.
+    package static func escapedByte(in text: Span<UInt8>, at index: Int) -> UInt8? {
+        guard index + 2 < text.count, text[index] == UInt8(ascii: "%"),
+            let high = Hexadecimal.value(of: text[index + 1]), let low = Hexadecimal.value(of: text[index + 2])
+        else { return nil }
+        return high << 4 | low
+    }
+
+    package static func appendEscape(of byte: UInt8, to text: inout [UInt8]) {
         text.append(UInt8(ascii: "%"))
         text.append(Hexadecimal.upper(byte >> 4))
         text.append(Hexadecimal.upper(byte))

@@ -99,8 +99,6 @@ package struct SealingKeyring: Sendable {
     /// The length of the purpose goes first, so that no purpose and context run together as another pair.
     private static func authenticated(_ header: [UInt8], _ purpose: SealingPurpose, _ context: [UInt8]) -> [UInt8] {
         let label = Array(purpose.label.utf8)
-        let count = UInt32(truncatingIfNeeded: label.count)
-        let length = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> UInt32($0)) }
-        return header + length + label + context
+        return header + [UInt8](bigEndian: UInt32(truncatingIfNeeded: label.count)) + label + context
     }
 }

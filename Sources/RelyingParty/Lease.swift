@@ -73,3 +73,73 @@ final class LeaseHold: Sendable {
         try? await leases.releaseLease(job, holder: holder)
     }
 }
+
+extension LeaseHold {
+    /// Does what `round` finds, each piece in a task of its own, until `pause` says that the process ends and what is
+    /// under way is done. Then others may have the lease.
+    /// - Parameters:
+    ///   - pause: waits a moment; false ends the work.
+    ///   - round: takes what may begin now, and says whether to ask again at once. Asked after each pause, and whenever a
+    ///     piece is done: what waited behind it need not wait for the next pause.
+    func work<Piece: Sendable>(
+        pause: @escaping @Sendable () async -> Bool, round: () async -> ([Piece], hasMore: Bool),
+        each: @escaping @Sendable (Piece) async -> Void
+    ) async {
+        let (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                repeat { waker.yield() } while await pause()
+                waker.finish()
+            }
+            for await _ in wakes {
+                let (pieces, hasMore) = await round()
+                for piece in pieces {
+                    group.addTask {
+                        await each(piece)
+                        waker.yield()
+                    }
+                }
+                if hasMore { waker.yield() }
+            }
+        }
+        await release()
+    }
+}
+
+/// A queue that one process at a time works through, round by round.
+package protocol LeasedQueue: Sendable {
+    /// Does what is due, unless another process does; returns when it is done or the store does not answer.
+    /// - Parameter goesOn: asked before each request; false ends the round.
+    func round(while goesOn: () -> Bool) async
+    /// Lets another process do it.
+    func stop() async
+}
+
+/// Leaves a store alone that failed, for a while: what cannot be recorded would be done again at once, and again.
+final class StoreRest: Sendable {
+    /// In milliseconds.
+    private static let length: Int64 = 5_000
+
+    private let until = Mutex<Timestamp?>(nil)
+
+    func isOver(at now: Timestamp) -> Bool {
+        // An end farther away than any rest is of a clock that has been set back.
+        until.withLock { until in until.map { now >= $0 || $0 > now.adding(milliseconds: Self.length) } ?? true }
+    }
+
+    /// - Returns: whether the store had worked until now.
+    func begin(at now: Timestamp) -> Bool {
+        until.withLock { until in
+            defer { until = now.adding(milliseconds: Self.length) }
+            return until == nil
+        }
+    }
+
+    /// - Returns: whether the store had failed before.
+    func end() -> Bool {
+        until.withLock { until in
+            defer { until = nil }
+            return until != nil
+        }
+    }
+}

@@ -60,6 +60,7 @@ package final class WebApplication: RequestHandler {
     private let inspection: Inspection?
     private let requestIDs: RequestIDs
     private let accessLog: AccessLog
+    private let frequentPatterns: Set<String>
     private let stopwatch = Stopwatch()
 
     package init(configuration: WebConfiguration, pages: Pages, services: Services) {
@@ -72,7 +73,8 @@ package final class WebApplication: RequestHandler {
             configuration: configuration, pages: pages, policy: policy, random: services.random,
             logger: services.logger)
         var router = Router(basePath: configuration.publicURL.basePath) { request, failure in
-            responses.failure(.routing(failure), route: "", request: request)
+            let reader = RouteTable.Reader(ofUnroutedPath: request.path, configuration.publicURL)
+            return responses.failure(.routing(failure), route: "", reader: reader, request: request)
         }
         let traffic = TrafficSources(clock: services.clock)
         inspection = services.keyring.map {
@@ -88,7 +90,8 @@ package final class WebApplication: RequestHandler {
                 do throws(WebFailure) {
                     response = try await route.handle(request, parameters)
                 } catch {
-                    response = responses.failure(error, route: route.pattern, request: request)
+                    response = responses.failure(
+                        error, route: route.pattern, reader: route.reader, request: request)
                 }
                 if route.isCrossOrigin { crossOrigin.add(to: &response.fields, for: request.fields) }
                 return response
@@ -102,10 +105,7 @@ package final class WebApplication: RequestHandler {
                 return response
             }
         }
-        let assets = AssetRoute(pages: pages, responses: responses, clock: services.clock)
-        router.add(.get, "/assets/{path...}") { request, parameters in
-            assets.get(request, path: parameters["path"] ?? "")
-        }
+        frequentPatterns = Set(table.routes.filter(\.isFrequent).map(\.pattern))
         self.router = MeasuredRouter(router)
     }
 
@@ -120,7 +120,8 @@ package final class WebApplication: RequestHandler {
             return await AuditActor.$current.withValue(.visitor(network: network)) { await answer(request, id) }
         }
         accessLog.note(
-            request, response, pattern: pattern, id: id, milliseconds: max(0, stopwatch.milliseconds - start))
+            request, response, pattern: pattern, isFrequent: pattern.map(frequentPatterns.contains) ?? false, id: id,
+            milliseconds: max(0, stopwatch.milliseconds - start))
         return response
     }
 

@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import Instruments
 import Logging
 import RelyingParty
 
@@ -12,7 +13,10 @@ struct WebResponses: Sendable {
     let policy: ContentSecurityPolicy
     let random: any RandomSource
     let logger: Logger
-    let failureLines = FailureLines()
+    /// What fails every request, such as a full disk, must not fill the log, and that disk with it: for one reason 200
+    /// lines at once, and 10 a second after those.
+    private let failureLines = LogThrottle(burst: 200, interval: 100)
+    private let stopwatch = Stopwatch()
 
     /// The language of the page that answers this request: `ui_locales` of its query, then `Accept-Language`.
     func locale(of request: ServerRequest) -> PageLocale {
@@ -75,13 +79,15 @@ struct WebResponses: Sendable {
     }
 
     /// The failure as its caller reads it: a page for a visitor, RFC 9457 for the rest.
-    func failure(_ failure: WebFailure, route: String, request: ServerRequest) -> ServerResponse {
+    func failure(
+        _ failure: WebFailure, route: String, reader: RouteTable.Reader, request: ServerRequest
+    ) -> ServerResponse {
         let errorID = makeErrorID()
         log(failure, route: route, errorID: errorID)
-        if isForPrograms(route: route, request: request) { return problem(failure, errorID: errorID) }
+        if case .program = reader { return problem(failure, errorID: errorID) }
         let locale = locale(begunIn: failure.language, request: request)
         let message = MessagePage(failure, locale: locale, pages: pages, configuration: configuration)
-        if VerifyRoute.patterns.contains(route) {
+        if case .proxy = reader {
             return throughProxy(message, failure, errorID: errorID, locale: locale, request)
         }
         return page(
@@ -153,16 +159,6 @@ struct WebResponses: Sendable {
         return response
     }
 
-    private func isForPrograms(route: String, request: ServerRequest) -> Bool {
-        if ["/login/attempt", "/link/{id}/attempt", "/apple/notifications", "/oauth2/userinfo"].contains(route) {
-            return true
-        }
-        if route.hasPrefix("/api/") || route.hasPrefix("/.well-known/") { return true }
-        // What no route answers: also at the root of the host, where clients look first.
-        let places = ["/api/", "/.well-known/"].map(configuration.publicURL.path) + ["/.well-known/"]
-        return places.contains(where: request.path.hasPrefix)
-    }
-
     /// Logs what a page of its own tells the visitor.
     func note(_ failure: WebFailure, route: String) {
         log(failure, route: route, errorID: makeErrorID())
@@ -176,8 +172,8 @@ struct WebResponses: Sendable {
         ]
         if let detail = failure.detail { metadata[LogKey.detail] = "\(detail)" }
         if failure.level >= .warning {
-            guard let unlogged = failureLines.take(failure.code, at: .now) else { return }
-            if unlogged > 0 { metadata[LogKey.unlogged] = "\(unlogged)" }
+            guard let count = failureLines.count(failure.code, at: stopwatch.milliseconds) else { return }
+            if count > 1 { metadata[LogKey.unlogged] = "\(count - 1)" }
         }
         logger.log(level: failure.level, "request failed", metadata: metadata)
     }

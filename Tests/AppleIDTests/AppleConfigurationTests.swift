@@ -46,6 +46,8 @@ struct AppleConfigurationTests {
         ("https://appleid.apple.com", ClientURL(isSecure: true, host: "appleid.apple.com", port: 443, target: "/x")),
         ("https://appleid.apple.com/", ClientURL(isSecure: true, host: "appleid.apple.com", port: 443, target: "/x")),
         ("http://127.0.0.1:8081", ClientURL(isSecure: false, host: "127.0.0.1", port: 8081, target: "/x")),
+        ("http://[::1]:8081", ClientURL(isSecure: false, host: "::1", port: 8081, target: "/x")),
+        ("https://[2001:db8::7]/", ClientURL(isSecure: true, host: "2001:db8::7", port: 443, target: "/x")),
         ("http://localhost:8081/apple", ClientURL(isSecure: false, host: "localhost", port: 8081, target: "/apple/x")),
     ])
     func readsAnEndpoint(text: String, url: ClientURL) {
@@ -56,7 +58,7 @@ struct AppleConfigurationTests {
         "", "appleid.apple.com", "ftp://a.example", "https://", "https:///x", "https://a.example:0",
         "https://a.example:x",
         "https://a.example:70000", "https://a.example:+1", "https://u@a.example", "https://a.example/?q", "https://a b",
-        "HTTPS//a.example",
+        "HTTPS//a.example", "https://[a.example]", "https://[::1", "https://a.example:1:2",
     ])
     func refusesAnEndpoint(text: String) {
         #expect(AppleEndpoint(parsing: text) == nil)

@@ -99,8 +99,10 @@ struct TeamMigrationTests {
     }
 
     @Test(
-        arguments: [("7", 7), ("0", 0), ("-1", nil), ("Sat, 21 Nov 2026 15:00:00 GMT", nil), ("", nil)]
-            as [(String, Int64?)])
+        arguments: [
+            ("7", 7), ("0", 0), ("-1", nil), ("", nil), (HTTPDate.format(TestClock.start.seconds + 60), 60),
+            ("99999999999999999999", 1_000_000_000),
+        ] as [(String, Int64?)])
     func retryAfter(text: String, seconds: Int64?) async throws {
         let fields: HTTPFields = [.retryAfter: text]
         apple.transport.answer(Self.path, with: .success(ClientResponse(status: .init(code: 429), fields: fields)))

@@ -166,9 +166,13 @@ struct TokenCheckTests {
         }
     }
 
-    @Test("Retry-After in seconds is handed on, with 429 and 503 alone", arguments: [429, 503, 500])
+    @Test("Retry-After is handed on, with 429 and 503 alone", arguments: [429, 503, 500])
     func retryAfter(status: Int) async {
-        for (text, expected) in [("120", 120_000), ("", nil), ("-1", nil), ("99999999999", nil)] as [(String, Int64?)] {
+        // A date and more seconds than fit are read too (RFC 9110 §10.2.3); a sign makes it no number.
+        let soon = HTTPDate.format(TestClock.start.seconds + 60)
+        for (text, expected) in [
+            ("120", 120_000), ("", nil), ("-1", nil), ("+5", nil), ("99999999999", 1_000_000_000_000), (soon, 60_000),
+        ] as [(String, Int64?)] {
             var response = ClientResponse(status: .init(code: status))
             response.fields[.retryAfter] = text
             apple.transport.answer("/auth/token", with: .success(response))

@@ -2,14 +2,16 @@
 enum AllowLists {
     /// `@unchecked Sendable`, by file and type.
     static let unchecked: [String: String] = [
-        "Sources/Sockets/EventLoop.swift EventLoop": "touched by its own thread; what others touch is behind a mutex",
-        "Sources/Sockets/Channel.swift Channel": "touched on the thread of its loop, asserted in debug builds",
-        "Sources/Sockets/Channel.swift TimerChannel": "see Channel, its superclass",
-        "Sources/Sockets/Channel.swift GracePeriod": "see Channel, its superclass",
-        "Sources/Sockets/Listener.swift Listener": "see Channel, its superclass",
-        "Sources/Sockets/SocketStream.swift SocketStream": "see Channel, its superclass",
-        "Sources/Sockets/BufferPool.swift BufferPool": "a member of one loop, called on its thread",
-        "Sources/Sockets/TLSContext.swift TLSContext": "an SSL_CTX that is not changed after init",
+        "Sources/Sockets/EventLoop/EventLoop.swift EventLoop":
+            "touched by its own thread; what others touch is behind a mutex",
+        "Sources/Sockets/EventLoop/Channel.swift Channel":
+            "touched on the thread of its loop, asserted in debug builds",
+        "Sources/Sockets/EventLoop/Channel.swift TimerChannel": "see Channel, its superclass",
+        "Sources/Sockets/EventLoop/Channel.swift GracePeriod": "see Channel, its superclass",
+        "Sources/Sockets/TCP/Listener.swift Listener": "see Channel, its superclass",
+        "Sources/Sockets/TCP/SocketStream.swift SocketStream": "see Channel, its superclass",
+        "Sources/Sockets/EventLoop/BufferPool.swift BufferPool": "a member of one loop, called on its thread",
+        "Sources/Sockets/TLS/TLSContext.swift TLSContext": "an SSL_CTX that is not changed after init",
         "Sources/HTTP/Server/HTTPServer.swift HTTPLoop": "one per loop, touched on its thread",
         "Sources/HTTP/HTTP2/HTTP2Connection.swift HTTP2Connection":
             "touched on the thread of its stream's loop, asserted",
@@ -53,10 +55,11 @@ enum AllowLists {
 
     /// Threads beside the event loops, by file.
     static let threads: [String: String] = [
-        "Sources/Sockets/EventLoopGroup.swift": "the loops themselves",
-        "Sources/Storage/SQLite/SQLiteQueue.swift": "SQLite blocks on disks and locks; a queue for each such connection",
-        "Sources/Sockets/Resolver.swift": "getaddrinfo(3) blocks; one thread for each look-up in flight",
-        "Sources/Sockets/WakeableThread.swift":
+        "Sources/Sockets/EventLoop/EventLoopGroup.swift": "the loops themselves",
+        "Sources/Storage/SQLite/SQLiteQueue.swift":
+            "SQLite blocks on disks and locks; a queue for each such connection",
+        "Sources/Sockets/Addresses/Resolver.swift": "getaddrinfo(3) blocks; one thread for each look-up in flight",
+        "Sources/Sockets/EventLoop/WakeableThread.swift":
             "writing the log blocks when nobody reads it; one thread of the process",
     ]
 

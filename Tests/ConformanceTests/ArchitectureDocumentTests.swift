@@ -175,7 +175,7 @@ enum DocumentRules {
         var found: Set<String> = []
         for path in repository.sources where path.hasPrefix("Sources/Web/") {
             let text = repository.files[path] ?? ""
-            for match in text.matches(of: /(?:Entry\(\s*method: |router\.add\()\.(\w+), (?:pattern: )?"([^"]+)"/) {
+            for match in text.matches(of: /(?:Entry|router\.add)\(\s*\.(\w+), "([^"]+)"/) {
                 found.insert("\(match.1.uppercased()) \(match.2)")
             }
         }

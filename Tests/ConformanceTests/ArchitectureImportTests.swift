@@ -12,10 +12,10 @@ enum ImportRules {
         "Sources/Crypto": ["Coding", "COpenSSL", "Synchronization"],
         // Signatures and tokens: bytes in, an answer out. No system calls, and OpenSSL only through Crypto's own types.
         "Sources/Crypto/JOSE": ["Coding"],
-        "Sources/Sockets": ["CLinux", "COpenSSL", "Glibc", "Synchronization"],
-        "Sources/HTTP": ["Sockets", "HTTPTypes", "Logging", "Instruments", "Synchronization"],
+        "Sources/Sockets": ["Coding", "CLinux", "COpenSSL", "Glibc", "Synchronization"],
+        "Sources/HTTP": ["Sockets", "Coding", "HTTPTypes", "Logging", "Instruments", "Synchronization"],
         // The parser: sans-I/O.
-        "Sources/HTTP/Wire": ["HTTPTypes"],
+        "Sources/HTTP/Wire": ["Coding", "HTTPTypes"],
         "Sources/HTTP/HTTP2": ["CNghttp2", "Sockets", "HTTPTypes", "Logging", "Instruments", "Synchronization"],
         // The domain: no I/O; its ports are protocols that Storage and AppleID implement.
         "Sources/RelyingParty": ["Coding", "Crypto", "Logging", "Instruments", "Synchronization"],

@@ -117,14 +117,8 @@ package struct MomentArgument: Hashable, Sendable, ExpressibleByArgument {
         }
         let pattern = /([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]{1,9})?Z)?/
         guard let date = argument.wholeMatch(of: pattern) else { return nil }
-        let numbers = [date.1, date.2, date.3, date.4 ?? "0", date.5 ?? "0", date.6 ?? "0"].compactMap { Int64($0) }
-        guard numbers.count == 6, (1...12).contains(numbers[1]), (1...31).contains(numbers[2]),
-            numbers[3] < 24, numbers[4] < 60, numbers[5] < 60
-        else { return nil }
-        let time = numbers[3] * 3_600 + numbers[4] * 60 + numbers[5]
-        let moment = Timestamp(seconds: Self.days(numbers[0], numbers[1], numbers[2]) * 86_400 + time)
-        // The 30th of February is another day's name.
-        guard moment.rfc3339.prefix(10) == argument.prefix(10) else { return nil }
+        let time = date.4.map { "\($0):\(date.5 ?? ""):\(date.6 ?? "")" } ?? "00:00:00"
+        guard let moment = Timestamp(rfc3339: "\(date.1)-\(date.2)-\(date.3)T\(time)Z") else { return nil }
         form = .at(moment)
     }
 
@@ -133,12 +127,5 @@ package struct MomentArgument: Hashable, Sendable, ExpressibleByArgument {
         case .at(let moment): moment
         case .ago(let seconds): now.adding(seconds: -seconds)
         }
-    }
-
-    /// Days since 1970 in the Gregorian calendar. Years begin in March here, so that the leap day is the last.
-    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let year = month <= 2 ? year - 1 : year
-        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-        return 365 * year + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468
     }
 }

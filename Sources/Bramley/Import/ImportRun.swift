@@ -132,8 +132,8 @@ private struct RehearsedKeys {
 
         init(_ text: String) {
             let bytes = SHA256.hash(utf8: text).bytes
-            high = bytes[0..<8].reduce(0) { $0 << 8 | UInt64($1) }
-            low = bytes[8..<16].reduce(0) { $0 << 8 | UInt64($1) }
+            high = UInt64(bigEndianBytes: bytes[0..<8])
+            low = UInt64(bigEndianBytes: bytes[8..<16])
         }
     }
 

@@ -1,3 +1,5 @@
+internal import Coding
+
 /// Makes any text safe to stand in one line of a log or on a terminal.
 ///
 /// A value a peer sent may hold line ends (a forged line), ESC or the one-byte CSI (orders to the terminal that shows the
@@ -47,11 +49,10 @@ package enum LogEscaping {
 
     /// All dangerous scalars lie in the basic plane, so four digits are enough.
     private static func appendEscape(_ value: UInt32, to bytes: inout [UInt8]) {
-        let digits = Array("0123456789abcdef".utf8)
         bytes.append(0x5C)
         bytes.append(0x75)
         for shift in [12, 8, 4, 0] as [UInt32] {
-            bytes.append(digits[Int(value >> shift & 0xF)])
+            bytes.append(Hexadecimal.lower(UInt8(truncatingIfNeeded: value >> shift)))
         }
     }
 }

@@ -1,3 +1,4 @@
+internal import Instruments
 internal import Logging
 internal import Sockets
 
@@ -9,7 +10,7 @@ struct AdmissionReport {
     static let pause: Int64 = 60_000
 
     private var told = AdmissionTally()
-    private var nextLine = Deadline(nanoseconds: .min)
+    private let throttle = LogThrottle(interval: Self.pause)
     private let logger: Logger
 
     init(logger: Logger) {
@@ -17,7 +18,7 @@ struct AdmissionReport {
     }
 
     mutating func look(at tally: AdmissionTally, now: Deadline) {
-        guard tally != told, now >= nextLine else { return }
+        guard tally != told, throttle.count(at: now.nanoseconds / 1_000_000) != nil else { return }
         logger.warning(
             "connections closed for lack of room",
             metadata: [
@@ -27,6 +28,5 @@ struct AdmissionReport {
                 "idle": "\(tally.shed - told.shed)",
             ])
         told = tally
-        nextLine = now.adding(milliseconds: Self.pause)
     }
 }

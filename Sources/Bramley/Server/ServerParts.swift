@@ -275,8 +275,8 @@ final class ServerParts: Sendable {
             database: database, secrets: provider.secrets, certificate: certificate, accessRules: reload.accessRules,
             clock: clock, logger: logger
         ).start(on: loop)
-        RevocationJob(revocations: revocations, draining: draining).start(on: loop)
-        ConversionJob(conversions: conversions, draining: draining).start(on: loop)
+        QueueJob(queue: revocations, draining: draining).start(on: loop)
+        QueueJob(queue: conversions, draining: draining).start(on: loop)
         loop.spawn { [credentialChecks, draining] in
             await credentialChecks.run {
                 await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval)) && !draining.isSet

@@ -146,8 +146,6 @@ enum VerifierQuestion {
         return request
     }
 
-    private static let hexadecimal = Array("0123456789abcdef".utf8)
-
     /// As RFC 8259 §7 wants it, byte by byte: what is escaped is ASCII.
     private static func append(escaping byte: UInt8, to output: inout [UInt8]) {
         switch byte {
@@ -156,8 +154,8 @@ enum VerifierQuestion {
             output.append(byte)
         case 0...0x1F, 0x7F:
             for character in "\\u00".utf8 { output.append(character) }
-            output.append(hexadecimal[Int(byte >> 4)])
-            output.append(hexadecimal[Int(byte & 0xF)])
+            output.append(Hexadecimal.lower(byte >> 4))
+            output.append(Hexadecimal.lower(byte))
         default:
             output.append(byte)
         }

@@ -1,3 +1,4 @@
+internal import Coding
 package import HTTPTypes
 import Sockets
 
@@ -70,38 +71,17 @@ package struct ClientURL: Hashable, Sendable {
     /// Takes `https://host[:port][/path][?query]` apart; nil for anything else: other schemes, user information,
     /// a fragment, a port that is none.
     package init?(_ text: String) {
-        let rest: Substring
-        if text.hasPrefix("https://") {
-            isSecure = true
-            rest = text.dropFirst(8)
-        } else if text.hasPrefix("http://") {
-            isSecure = false
-            rest = text.dropFirst(7)
-        } else {
-            return nil
-        }
-        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-        let tail = rest[authority.endIndex...]
-        guard !authority.isEmpty, !authority.contains("@"), !tail.contains("#") else { return nil }
-        target = tail.isEmpty ? "/" : tail.hasPrefix("?") ? "/" + tail : String(tail)
-        var name = authority
-        var portText: Substring?
-        if authority.hasPrefix("[") {
-            guard let close = authority.firstIndex(of: "]") else { return nil }
-            name = authority[authority.index(after: authority.startIndex)..<close]
-            // RFC 3986 §3.2.2: nothing else stands in brackets, and without a colon `hostField` would write none.
-            guard name.contains(":"), IPAddress(String(name)) != nil else { return nil }
-            let behind = authority[authority.index(after: close)...]
-            guard behind.isEmpty || behind.hasPrefix(":") else { return nil }
-            portText = behind.isEmpty ? nil : behind.dropFirst()
-        } else if let colon = authority.firstIndex(of: ":") {
-            name = authority[..<colon]
-            portText = authority[authority.index(after: colon)...]
-        }
-        host = name.lowercased()
-        guard !host.isEmpty else { return nil }
+        guard let url = AbsoluteURL(text), !url.authority.contains("@"), !url.rest.contains("#"),
+            let (name, portText) = url.hostAndPort
+        else { return nil }
+        isSecure = url.isSecure
+        target = url.rest.isEmpty ? "/" : url.rest.hasPrefix("?") ? "/" + url.rest : String(url.rest)
+        let isLiteral = name.hasPrefix("[")
+        host = (isLiteral ? name.dropFirst().dropLast() : name).lowercased()
+        // RFC 3986 §3.2.2: nothing else stands in brackets, and without a colon `hostField` would write none.
+        guard !isLiteral || host.contains(":") && IPAddress(host) != nil else { return nil }
         guard let portText else {
-            port = isSecure ? 443 : 80
+            port = url.defaultPort
             return
         }
         guard let number = UInt16(portText), number > 0, portText.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }) else {

@@ -1,3 +1,4 @@
+internal import Coding
 internal import Sockets
 
 /// A proxy that opens tunnels: `http://[user[:password]@]host[:port]`, spoken to without TLS.
@@ -153,38 +154,12 @@ extension ProxyServer {
 
     private static func credentials(_ text: Substring) throws(ProxySettingsError.Cause) -> ProxyCredentials {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let user = percentDecoded(parts[0]), !user.isEmpty, !user.contains(ASCII.colon),
-            let password = parts.count > 1 ? percentDecoded(parts[1]) : []
+        guard let user = PercentEncoding.decode(String(parts[0])), !user.isEmpty, !user.contains(ASCII.colon),
+            let password = parts.count > 1 ? PercentEncoding.decode(String(parts[1])) : []
         else { throw .credentials }
         // RFC 7617 §2: no control characters in either.
         guard (user + password).allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else { throw .credentials }
         return ProxyCredentials(user: user, password: password)
-    }
-
-    /// Nil when a `%` is not followed by two hexadecimal digits.
-    private static func percentDecoded(_ text: Substring) -> [UInt8]? {
-        var result: [UInt8] = []
-        var bytes = text.utf8.makeIterator()
-        while let byte = bytes.next() {
-            guard byte == 0x25 else {
-                result.append(byte)
-                continue
-            }
-            guard let high = bytes.next().flatMap(hexadecimal), let low = bytes.next().flatMap(hexadecimal) else {
-                return nil
-            }
-            result.append(high << 4 | low)
-        }
-        return result
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x37
-        case 0x61...0x66: byte - 0x57
-        default: nil
-        }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Coding
 package import HTTPTypes
 
 /// A validator of a representation (RFC 9110 §8.8.3).
@@ -15,8 +16,7 @@ package struct EntityTag: Hashable, Sendable {
 
     /// Strong, of the digest of a representation.
     package init(digest: [UInt8]) {
-        let digits = Array("0123456789abcdef".utf8)
-        opaque = String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        opaque = Hexadecimal.encode(digest)
         isWeak = false
     }
 

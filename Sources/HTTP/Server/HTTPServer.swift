@@ -1,4 +1,5 @@
 package import HTTPTypes
+internal import Instruments
 package import Logging
 package import Sockets
 
@@ -104,8 +105,8 @@ package final class HTTPLoop: @unchecked Sendable {
     private var dateSecond = Int64.min
     /// How many connections wait for their next request with a task.
     var waitingTasks = 0
-    /// When the next warning about a connection without its PROXY header may be written.
-    private var nextProxyWarning = Deadline(nanoseconds: .min)
+    /// Of warnings about connections without their PROXY header.
+    let proxyWarnings = LogThrottle(interval: 60_000)
 
     /// - Parameters:
     ///   - wallClock: milliseconds since 1970.
@@ -188,13 +189,6 @@ package final class HTTPLoop: @unchecked Sendable {
 
     func isFromTrustedProxy(_ stream: SocketStream) -> Bool {
         configuration.trustedProxies.contains(stream.peer.ip.normalized)
-    }
-
-    /// Once a minute.
-    func mayWarnOfProxies() -> Bool {
-        guard loop.now >= nextProxyWarning else { return false }
-        nextProxyWarning = loop.now.adding(milliseconds: 60_000)
-        return true
     }
 
     /// Milliseconds since 1970, and the value of `Date` for that second.

@@ -1,3 +1,4 @@
+internal import Coding
 package import HTTPTypes
 
 /// The request a reverse proxy asks about, as it described it in fields (`auth_request`, `forward_auth`).
@@ -65,13 +66,10 @@ package struct OriginalRequest: Hashable, Sendable {
             target = url
             return
         }
-        let scheme = url.hasPrefix("https://") ? "https" : "http"
-        guard url.hasPrefix(scheme + "://") else { throw .notCanonical }
-        let rest = url.dropFirst(scheme.count + 3)
-        let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-        self.scheme = scheme
-        host = String(rest[..<end])
-        target = end == rest.endIndex ? "/" : String(rest[end...])
+        guard let url = AbsoluteURL(url) else { throw .notCanonical }
+        scheme = url.scheme
+        host = String(url.authority)
+        target = url.rest.isEmpty ? "/" : String(url.rest)
     }
 
     private static func single(_ known: KnownField, _ fields: HTTPFields) throws(Refusal) -> String? {

@@ -1,3 +1,5 @@
+internal import Coding
+
 /// A request path taken apart and decoded, so strictly that no two readers can disagree about it.
 package enum PathSegments {
     package enum Refusal: Error, Hashable, Sendable {
@@ -38,12 +40,12 @@ package enum PathSegments {
         var byte = bytes[index]
         index += 1
         if byte == ASCII.percent {
-            guard index + 1 < bytes.count, let high = ByteClass.hexadecimalValue(bytes[index]),
-                let low = ByteClass.hexadecimalValue(bytes[index + 1])
-            else { throw .malformed }
-            byte = high << 4 | low
+            guard let escaped = PercentEncoding.escapedByte(in: bytes.span, at: index - 1), escaped != ASCII.slash
+            else {
+                throw .malformed
+            }
+            byte = escaped
             index += 2
-            guard byte != ASCII.slash else { throw .malformed }
         }
         // A backslash is a separator to some; controls are nothing a path needs.
         guard byte >= 0x20, byte != ASCII.delete, byte != 0x5c else { throw .malformed }

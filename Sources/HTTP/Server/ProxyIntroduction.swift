@@ -1,3 +1,4 @@
+internal import Instruments
 internal import Logging
 internal import Sockets
 
@@ -37,7 +38,7 @@ extension HTTPLoop {
     /// A connection without its header means that the proxy or `server.trustedProxies` is set up wrongly, or that
     /// somebody goes past the proxy: told to the operator, but not as often as a stranger likes.
     private func refuse(_ stream: SocketStream, _ reason: String) {
-        let level: Logger.Level = mayWarnOfProxies() ? .warning : .debug
+        let level: Logger.Level = proxyWarnings.count(at: loop.now.nanoseconds / 1_000_000) == nil ? .debug : .warning
         logger.log(
             level: level, "connection refused by server.proxyProtocol",
             metadata: ["peer": "\(stream.socketPeer.ip)", "reason": "\(reason)"])

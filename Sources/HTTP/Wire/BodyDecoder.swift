@@ -1,3 +1,5 @@
+internal import Coding
+
 /// Takes the content of a message out of its framing (RFC 9112 §6 and §7.1), resumable at any byte.
 ///
 /// Chunk extensions are skipped: nobody here acts on them. Trailer fields are kept apart, for `makeTrailers`.
@@ -108,7 +110,7 @@ package struct BodyDecoder: Sendable {
     private mutating func readSizeLine(_ byte: UInt8) throws(WireError) {
         switch state {
         case .sizeStart, .size:
-            if let digit = ByteClass.hexadecimalValue(byte) {
+            if let digit = Hexadecimal.value(of: byte) {
                 // Sixteen digits fill 64 bits; one more would wrap somewhere.
                 guard sizeDigits < 16, remaining <= Int.max >> 4 else { throw .invalidChunkSize }
                 remaining = remaining << 4 | Int(digit)

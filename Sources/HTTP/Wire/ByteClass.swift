@@ -32,17 +32,6 @@ package struct ByteClass: Sendable {
     package static func isFieldValue(_ byte: UInt8) -> Bool {
         byte >= 0x20 ? byte != 0x7f : byte == 0x09
     }
-
-    /// The value of a hexadecimal digit, or nil.
-    @inline(__always)
-    package static func hexadecimalValue(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x37
-        case 0x61...0x66: byte - 0x57
-        default: nil
-        }
-    }
 }
 
 /// The characters the wire layer names.

@@ -10,7 +10,7 @@ package import Logging
 /// asked; a sign-in that completes before the mark takes the entry away, so nothing is sent; one that completes after it
 /// is refused, because Apple may end what it brought, also when it completes after Apple has answered; and an attempt
 /// that begins once Apple has answered is a first one.
-package final class AppleRevocations: Sendable {
+package final class AppleRevocations: LeasedQueue {
     /// How long one request may be under way, in seconds: longer than the HTTP client lets it. After a crash, a sign-in
     /// of the person waits this long at most.
     package static let flightTime: Int64 = 30
@@ -22,43 +22,39 @@ package final class AppleRevocations: Sendable {
     static let batch = 50
 
     private let queue: any RevocationQueue
-    private let leases: any LeaseStore
+    private let lease: LeaseHold
     private let revoker: any TokenRevoker
     private let keyring: SealingKeyring
     private let clock: any WallClock
     private let logger: Logger
-    private let holder: String
 
     package init(
         queue: any RevocationQueue, leases: any LeaseStore, revoker: any TokenRevoker, keyring: SealingKeyring,
         clock: any WallClock, random: any RandomSource, logger: Logger
     ) {
         self.queue = queue
-        self.leases = leases
         self.revoker = revoker
         self.keyring = keyring
         self.clock = clock
         self.logger = logger
-        holder = Hexadecimal.encode(random.bytes(16))
+        lease = LeaseHold(.revocations, in: leases, seconds: Self.leaseTime, random: random)
     }
 
-    /// Does what is due, unless another process does; returns when it is done or the store does not answer.
-    /// - Parameter goesOn: asked before each request; false ends the round.
     package func round(while goesOn: () -> Bool = { true }) async {
         do throws(StoreError) {
             let due = try await queue.dueRevocations(at: clock.now(), limit: Self.batch)
             if due.isEmpty { return }
             for entry in due where goesOn() {
-                let isOurs = try await leases.holdLease(
-                    .revocations, holder: holder, seconds: Self.leaseTime, at: clock.now())
-                guard isOurs else { return }
+                guard try await lease.take(at: clock.now()) else { return }
                 try await revoke(entry)
             }
-            try await leases.releaseLease(.revocations, holder: holder)
+            await stop()
         } catch {
             logger.error("the queue of revocations does not answer", metadata: ["cause": "\(error.text)"])
         }
     }
+
+    package func stop() async { await lease.release() }
 
     private func revoke(_ entry: QueuedRevocation) async throws(StoreError) {
         let now = clock.now()

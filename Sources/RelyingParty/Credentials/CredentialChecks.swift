@@ -1,5 +1,6 @@
 import Coding
 package import Crypto
+import Instruments
 package import Logging
 import Synchronization
 
@@ -14,11 +15,8 @@ package final class CredentialChecks: Sendable {
         var pace: CheckPace
         var backOff = CheckBackOff()
         var inFlight = 0
-        /// The store failed: nothing is tried before.
-        var restUntil: Timestamp?
         /// As the log knows it.
         var gate = CheckGate()
-        var complaints = CheckComplaints()
     }
 
     /// Checks a second, at most: one and a half times what a million credentials need in a day, and room for making good
@@ -27,8 +25,6 @@ package final class CredentialChecks: Sendable {
     /// How long a process that was killed keeps others from asking, in seconds. The marks in the store keep two from asking
     /// twice; the lease keeps the pace.
     static let leaseTime: Int64 = 5
-    /// How long to leave a store alone that failed, in milliseconds.
-    private static let rest: Int64 = 5_000
 
     private let store: any CredentialCheckStore & LeaseStore
     private let checker: any TokenChecker
@@ -39,6 +35,9 @@ package final class CredentialChecks: Sendable {
     private let clock: any WallClock
     private let logger: Logger
     private let lease: LeaseHold
+    private let rest = StoreRest()
+    /// A mistake that hits every credential has one line a reason and hour.
+    private let complaints = LogThrottle(interval: 3_600_000)
     private let state: Mutex<State>
 
     /// - Parameters:
@@ -64,23 +63,7 @@ package final class CredentialChecks: Sendable {
     /// Checks until `pause` says that the process ends, and what is in flight has been answered.
     /// - Parameter pause: waits a moment, a quarter of a second; false ends the work.
     package func run(pause: @escaping @Sendable () async -> Bool) async {
-        let (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        await withDiscardingTaskGroup { group in
-            group.addTask {
-                repeat { waker.yield() } while await pause()
-                waker.finish()
-            }
-            for await _ in wakes {
-                for check in await round() {
-                    group.addTask {
-                        await self.make(check)
-                        // Its place is free before the next look.
-                        waker.yield()
-                    }
-                }
-            }
-        }
-        await lease.release()
+        await lease.work(pause: pause, round: { (await round(), false) }, each: make)
     }
 
     /// A check that may be made now: Apple has not been asked yet, and the store says that it was.
@@ -92,8 +75,8 @@ package final class CredentialChecks: Sendable {
     /// One look: takes what may be asked now. Each must be made.
     package func round() async -> [BegunCheck] {
         let now = clock.now()
+        guard rest.isOver(at: now) else { return [] }
         let room = state.withLock { state -> Int in
-            if let rest = state.restUntil, now < rest, rest <= now.adding(milliseconds: Self.rest) { return 0 }
             let room = state.backOff.room(capacity: concurrency, inFlight: state.inFlight, at: now)
             return min(room, state.pace.available(at: now))
         }
@@ -103,12 +86,12 @@ package final class CredentialChecks: Sendable {
             announce(work.gate)
             guard work.hasDue else {
                 if state.withLock({ $0.inFlight == 0 }) { await lease.release() }
-                workedAgain()
+                _ = rest.end()
                 return []
             }
             guard try await lease.take(at: now) else { return [] }
             let due = try await store.beginChecks(scope, limit: room, schedule: schedule, at: now)
-            workedAgain()
+            _ = rest.end()
             return state.withLock { state in
                 state.inFlight += due.count
                 state.pace.spend(due.count)
@@ -223,7 +206,7 @@ package final class CredentialChecks: Sendable {
     }
 
     private func complain(_ reason: String, _ detail: String, _ check: DueCheck, level: Logger.Level) {
-        guard let count = state.withLock({ $0.complaints.count(reason, at: clock.now()) }) else { return }
+        guard let count = complaints.count(reason, at: clock.now().milliseconds) else { return }
         logger.log(
             level: level, "a credential could not be checked",
             metadata: [
@@ -233,32 +216,8 @@ package final class CredentialChecks: Sendable {
     }
 
     private func failed(_ error: StoreError) {
-        let isFirst = state.withLock { state in
-            defer { state.restUntil = clock.now().adding(milliseconds: Self.rest) }
-            return state.restUntil == nil
+        if rest.begin(at: clock.now()) {
+            logger.error("the daily checks wait: the database fails", metadata: ["cause": "\(error.text)"])
         }
-        if isFirst { logger.error("the daily checks wait: the database fails", metadata: ["cause": "\(error.text)"]) }
-    }
-
-    private func workedAgain() {
-        state.withLock { $0.restUntil = nil }
-    }
-}
-
-/// Keeps a mistake that hits every credential from filling the log: one line a reason and hour, with how many there were.
-struct CheckComplaints: Sendable {
-    private static let interval: Int64 = 3_600
-
-    private var last: [String: Timestamp] = [:]
-    private var silent: [String: Int] = [:]
-
-    /// How many there were since the last line, this one included; nil when it is too early for another line.
-    mutating func count(_ reason: String, at now: Timestamp) -> Int? {
-        if let last = last[reason], last <= now, now < last.adding(seconds: Self.interval) {
-            silent[reason, default: 0] += 1
-            return nil
-        }
-        last[reason] = now
-        return 1 + (silent.removeValue(forKey: reason) ?? 0)
     }
 }

@@ -1,3 +1,4 @@
+internal import Coding
 package import Crypto
 
 /// The refresh token of a deleted person as the queue of revocations keeps it: bound to its entry, naming nobody.
@@ -82,7 +83,7 @@ package enum QueuedToken {
         guard let whole = try? keyring.open(sealed, purpose: wrapping, context: context), whole.count >= 4 else {
             return nil
         }
-        let count = whole.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+        let count = Int(bigEndianBytes: whole.prefix(4))
         guard whole.count - 4 >= count else { return nil }
         return (Array(whole[(4 + count)...]), Array(whole[4..<(4 + count)]))
     }

@@ -16,9 +16,7 @@ package enum InspectionPass {
     private static let length = (SealingKeyring.overhead + contentCount + 2) / 3 * 4
 
     package static func make(with keyring: SealingKeyring, at now: Timestamp) -> String {
-        let moment = UInt64(bitPattern: now.milliseconds)
-        let bytes = (0..<contentCount).reversed().map { UInt8(truncatingIfNeeded: moment >> (UInt64($0) * 8)) }
-        return Base64URL.encode(keyring.seal(bytes, purpose: purpose))
+        Base64URL.encode(keyring.seal([UInt8](bigEndian: now.milliseconds), purpose: purpose))
     }
 
     package static func isValid(_ text: String, with keyring: SealingKeyring, at now: Timestamp) -> Bool {
@@ -26,7 +24,7 @@ package enum InspectionPass {
         guard text.utf8.count <= length, let sealed = Base64URL.decode(text),
             let bytes = try? keyring.open(sealed, purpose: purpose), bytes.count == contentCount
         else { return false }
-        let moment = Timestamp(milliseconds: Int64(bitPattern: bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }))
+        let moment = Timestamp(milliseconds: Int64(bigEndianBytes: bytes))
         return moment >= now.adding(seconds: -lifetime) && moment <= now.adding(seconds: lifetime)
     }
 

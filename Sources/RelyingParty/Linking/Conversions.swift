@@ -5,7 +5,7 @@ import Synchronization
 
 /// Asks the application again about conversions it has not answered: after a crash, a time-out, a night of it being down.
 /// Until it answers, the password works, and Apple does too.
-package final class Conversions: Sendable {
+package final class Conversions: LeasedQueue {
     /// Pauses between attempts, in seconds; the last one repeats.
     package static let pauses: [Int64] = [5, 20, 80, 320, 1_280, 5_120, 21_600]
     /// How long the lease is held without a word, in seconds.
@@ -28,8 +28,6 @@ package final class Conversions: Sendable {
         lease = LeaseHold(.conversions, in: leases, seconds: Self.leaseTime, random: random)
     }
 
-    /// Does what is due, unless another process does; returns when it is done or the store does not answer.
-    /// - Parameter goesOn: asked before each request; false ends the round.
     package func round(while goesOn: () -> Bool = { true }) async {
         do throws(StoreError) {
             guard linking.passwords != nil else { return try await warn() }
@@ -53,7 +51,6 @@ package final class Conversions: Sendable {
         logger.warning("conversions wait, and there is nobody to ask: upgrade.verifierURL is not set")
     }
 
-    /// Lets another process do it.
     package func stop() async { await lease.release() }
 
     static func pause(after attempts: Int) -> Int64 { pauses[min(max(0, attempts), pauses.count - 1)] }

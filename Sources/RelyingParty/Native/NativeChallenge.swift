@@ -37,31 +37,19 @@ struct SealedChallenge: Hashable, Sendable {
 
     private static let version: UInt8 = 1
 
-    /// Seals under the key of the hour of issue. The nonce is that hour and the sealed bytes; the hour is part of the
-    /// key's derivation and of the authenticated data, so a changed one does not open.
+    /// Seals under the key of the hour of issue: the nonce.
     func seal(with keyring: SealingKeyring) -> String {
-        let hour = UInt32(truncatingIfNeeded: max(0, issuedAt.seconds) / 3600)
-        let plaintext = [Self.version] + Self.bigEndian(UInt64(bitPattern: issuedAt.milliseconds)) + random
-        return Base64URL.encode(
-            Self.bigEndian(hour) + keyring.seal(plaintext, purpose: .nativeChallenge(hour: Int64(hour))))
+        keyring.sealText(
+            [Self.version] + [UInt8](bigEndian: issuedAt.milliseconds) + random, issuedAt: issuedAt,
+            purpose: SealingPurpose.nativeChallenge)
     }
 
     /// Opens a nonce; nil when it is not ours, altered, or sealed by a key we no longer have. Says nothing of age.
     static func open(_ nonce: String, with keyring: SealingKeyring) -> SealedChallenge? {
-        guard nonce.utf8.count <= maximumNonceLength, let bytes = Base64URL.decode(nonce), bytes.count > 4 else {
-            return nil
-        }
-        let hour = bytes.prefix(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        guard
-            let plaintext = try? keyring.open(Array(bytes.dropFirst(4)), purpose: .nativeChallenge(hour: hour)),
-            plaintext.count == 9 + randomByteCount, plaintext[0] == version
-        else { return nil }
-        let milliseconds = plaintext[1..<9].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let plaintext = keyring.openText(
+            nonce, maximumLength: maximumNonceLength, purpose: SealingPurpose.nativeChallenge)
+        guard let plaintext, plaintext.count == 9 + randomByteCount, plaintext[0] == version else { return nil }
         return SealedChallenge(
-            issuedAt: Timestamp(milliseconds: Int64(bitPattern: milliseconds)), random: Array(plaintext[9...]))
-    }
-
-    private static func bigEndian<Integer: FixedWidthInteger & UnsignedInteger>(_ value: Integer) -> [UInt8] {
-        (0..<Integer.bitWidth / 8).reversed().map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
+            issuedAt: Timestamp(milliseconds: Int64(bigEndianBytes: plaintext[1..<9])), random: Array(plaintext[9...]))
     }
 }

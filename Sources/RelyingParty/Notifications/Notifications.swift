@@ -1,4 +1,5 @@
 package import Coding
+internal import Instruments
 package import Logging
 internal import Synchronization
 
@@ -9,15 +10,16 @@ package final class Notifications: Sendable {
     private let store: any NotificationStore
     private let clock: any WallClock
     private let logger: Logger
-    private let otherAudiences = Mutex((report: SparseReport(), list: UnlistedAudiences()))
-    private let unverified = Mutex(SparseReport())
+    /// The operator is told of the first at once, then at most once a minute.
+    private let throttle = LogThrottle(interval: 60_000)
+    private let unlisted = Mutex(UnlistedAudiences())
     /// What became of posts.
     package let metrics = NotificationMetrics()
 
     /// The apps that Apple's notifications were refused for during the last day, since the start.
     package func unlistedAudiences() -> [UnlistedAudience] {
         let now = clock.now()
-        return otherAudiences.withLock { $0.list.recent(at: now) }
+        return unlisted.withLock { $0.recent(at: now) }
     }
 
     package init(
@@ -73,11 +75,8 @@ package final class Notifications: Sendable {
             logger.debug("notification refused", metadata: metadata(.notificationRefused, detail))
         case .otherAudience(let audience):
             let now = clock.now()
-            let count = otherAudiences.withLock { state in
-                state.list.record(audience, at: now)
-                return state.report.count(at: now)
-            }
-            guard let count else { break }
+            unlisted.withLock { $0.record(audience, at: now) }
+            guard let count = throttle.count("audience", at: now.milliseconds) else { break }
             var metadata = metadata(
                 .notificationRefused,
                 "aud is not in apple.bundleIDs: if it is your team's primary App ID, or an app grouped with it, add it "
@@ -88,7 +87,7 @@ package final class Notifications: Sendable {
             logger.warning("notification refused for an unlisted app", metadata: metadata)
         case .keysUnavailable(let detail):
             // Anyone can make up a kid, which is told from a new one only by the next fetch.
-            guard let count = unverified.withLock({ $0.count(at: clock.now()) }) else { break }
+            guard let count = throttle.count("keys", at: clock.now().milliseconds) else { break }
             var metadata = metadata(.keysUnavailable, detail)
             metadata["count"] = "\(count)"
             logger.warning("notification not verified", metadata: metadata)
@@ -138,26 +137,6 @@ package struct UnlistedAudiences: Sendable {
 
     private mutating func dropOld(at now: Timestamp) {
         entries.removeAll { now >= $0.at.adding(seconds: Self.lifetime) }
-    }
-}
-
-/// When the operator is told of notifications for other apps: of the first at once, then at most once a minute.
-struct SparseReport: Sendable {
-    /// Between two lines, in seconds.
-    private static let pause: Int64 = 60
-
-    private var toldAt: Timestamp?
-    private var untold = 0
-
-    /// Counts one.
-    /// - Returns: how many have come since the last line, when it is time for another.
-    mutating func count(at now: Timestamp) -> Int? {
-        untold += 1
-        // A clock that was set back does not keep the line away.
-        if let toldAt, now >= toldAt, now < toldAt.adding(seconds: Self.pause) { return nil }
-        toldAt = now
-        defer { untold = 0 }
-        return untold
     }
 }
 

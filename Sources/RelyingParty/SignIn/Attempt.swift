@@ -33,24 +33,15 @@ struct SealedAttempt: Hashable, Sendable {
     /// The longest `state` worth opening, in characters: the largest return targets and session id, sealed.
     static let maximumStateLength = 4_416
 
-    /// Seals under the key of the hour of issue. `state` is that hour and the sealed bytes; the hour is part of the
-    /// key's derivation and of the authenticated data, so a changed one does not open.
+    /// Seals under the key of the hour of issue: `state`.
     func seal(with keyring: SealingKeyring) -> String {
-        let hour = UInt32(truncatingIfNeeded: Self.hour(of: issuedAt))
-        let sealed = keyring.seal(encoded(), purpose: .attempt(hour: Int64(hour)))
-        return Base64URL.encode(Self.bigEndian(hour) + sealed)
+        keyring.sealText(encoded(), issuedAt: issuedAt, purpose: SealingPurpose.attempt)
     }
 
     /// Opens `state`; nil when it is not ours, altered, or sealed by a key we no longer have. Says nothing of age.
     static func open(_ state: String, with keyring: SealingKeyring) -> SealedAttempt? {
-        guard state.utf8.count <= maximumStateLength, let bytes = Base64URL.decode(state), bytes.count > 4 else {
-            return nil
-        }
-        let hour = bytes.prefix(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        guard let plaintext = try? keyring.open(Array(bytes.dropFirst(4)), purpose: .attempt(hour: hour)) else {
-            return nil
-        }
-        return SealedAttempt(decoding: plaintext)
+        keyring.openText(state, maximumLength: maximumStateLength, purpose: SealingPurpose.attempt)
+            .flatMap { SealedAttempt(decoding: $0) }
     }
 
     /// The attempt's identity once used: the milliseconds it was issued at, in 48 bits, and 208 bits of SHA-256 of the whole
@@ -60,10 +51,6 @@ struct SealedAttempt: Hashable, Sendable {
         let digest = SHA256.hash(utf8: state).words
         let time = min(UInt64(clamping: issuedAt.milliseconds), 1 << 48 - 1)
         return Digest256(words: (time << 16 | digest.0 & 0xFFFF, digest.1, digest.2, digest.3))
-    }
-
-    private static func hour(of moment: Timestamp) -> Int64 {
-        max(0, moment.seconds) / 3600
     }
 }
 
@@ -75,14 +62,14 @@ extension SealedAttempt {
     private func encoded() -> [UInt8] {
         let version: UInt8 = errorReturn != nil ? 4 : link != nil ? 3 : language != nil ? 2 : 1
         var bytes = [version]
-        bytes += Self.bigEndian(UInt64(bitPattern: issuedAt.milliseconds))
+        bytes += [UInt8](bigEndian: issuedAt.milliseconds)
         bytes += nonce
         bytes += bindingHash.bytes
         let session = Array((replacing?.rawValue ?? "").utf8.prefix(255))
         bytes.append(UInt8(session.count))
         bytes += session
         let target = Array(returnTo.utf8.prefix(Int(UInt16.max)))
-        bytes += Self.bigEndian(UInt16(target.count))
+        bytes += [UInt8](bigEndian: UInt16(target.count))
         bytes += target
         if version >= 2 {
             let tag = Array((language ?? "").utf8.prefix(35))
@@ -96,7 +83,7 @@ extension SealedAttempt {
         }
         if let errorReturn {
             let target = Array(errorReturn.utf8.prefix(Int(UInt16.max)))
-            bytes += Self.bigEndian(UInt16(target.count))
+            bytes += [UInt8](bigEndian: UInt16(target.count))
             bytes += target
         }
         return bytes
@@ -113,7 +100,7 @@ extension SealedAttempt {
             let issuedAt = take(8), let nonce = take(Self.nonceByteCount), let binding = take(32),
             let bindingHash = Digest256(bytes: Array(binding)),
             let sessionLength = take(1)?.first, let session = take(Int(sessionLength)),
-            let targetLength = take(2), let target = take(targetLength.reduce(0) { $0 << 8 | Int($1) })
+            let targetLength = take(2), let target = take(Int(bigEndianBytes: targetLength))
         else { return nil }
         if version >= 2 {
             guard let length = take(1)?.first, let tag = take(Int(length)) else { return nil }
@@ -127,19 +114,14 @@ extension SealedAttempt {
             }
         }
         if version >= 4 {
-            guard let length = take(2), let text = take(length.reduce(0) { $0 << 8 | Int($1) }) else { return nil }
+            guard let length = take(2), let text = take(Int(bigEndianBytes: length)) else { return nil }
             errorReturn = String(decoding: text, as: UTF8.self)
         }
         guard rest.isEmpty else { return nil }
         self.nonce = Array(nonce)
-        self.issuedAt = Timestamp(
-            milliseconds: Int64(bitPattern: issuedAt.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }))
+        self.issuedAt = Timestamp(milliseconds: Int64(bigEndianBytes: issuedAt))
         self.bindingHash = bindingHash
         self.replacing = session.isEmpty ? nil : SessionID(unchecked: String(decoding: session, as: UTF8.self))
         self.returnTo = String(decoding: target, as: UTF8.self)
-    }
-
-    private static func bigEndian<Integer: FixedWidthInteger & UnsignedInteger>(_ value: Integer) -> [UInt8] {
-        (0..<Integer.bitWidth / 8).reversed().map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
     }
 }

@@ -18,7 +18,7 @@ struct RequestContent: Redacted {
         for member in members {
             let text = (member ?? "").utf8
             bytes.append(member == nil ? 0 : 1)
-            for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: text.count >> shift)) }
+            bytes += [UInt8](bigEndian: UInt32(truncatingIfNeeded: text.count))
             bytes += text
         }
         self.bytes = bytes

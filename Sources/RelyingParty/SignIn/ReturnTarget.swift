@@ -75,7 +75,7 @@ package struct ReturnTargets: Sendable {
         for byte in text.utf8 {
             switch byte {
             case 0x21...0x7E where byte != UInt8(ascii: "\\"): encoded.append(byte)
-            case 0x80...0xFF: encoded += percentEncoded(byte)
+            case 0x80...0xFF: PercentEncoding.appendEscape(of: byte, to: &encoded)
             default: return nil
             }
         }
@@ -83,8 +83,7 @@ package struct ReturnTargets: Sendable {
         // As it will be sealed and sent: escaping triples what is not ASCII, and a longer state would never open.
         guard encoded.count <= maximumLength, isWellFormed(encoded, path: path) else { return nil }
         // What a decoder on the way would see: no second slash in front, no dot segment, no control.
-        let decoded = decodingPercents(Array(path))
-        guard decoded.first == UInt8(ascii: "/") else { return nil }
+        guard let decoded = PercentEncoding.decode(Array(path)), decoded.first == UInt8(ascii: "/") else { return nil }
         if decoded.count > 1, decoded[1] == UInt8(ascii: "/") || decoded[1] == UInt8(ascii: "\\") { return nil }
         let segments = decoded.split(omittingEmptySubsequences: false) {
             $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\")
@@ -97,48 +96,13 @@ package struct ReturnTargets: Sendable {
     /// Every `%` of the path begins an escape, and no escape anywhere is a control (RFC 3986 §2.1).
     private static func isWellFormed(_ bytes: [UInt8], path: ArraySlice<UInt8>) -> Bool {
         for (index, byte) in bytes.enumerated() where byte == UInt8(ascii: "%") {
-            if let value = escape(in: bytes, at: index) {
+            if let value = PercentEncoding.escapedByte(in: bytes.span, at: index) {
                 if value < 0x20 || value == 0x7F { return false }
             } else if index < path.endIndex {
                 return false
             }
         }
         return true
-    }
-
-    private static func decodingPercents(_ bytes: [UInt8]) -> [UInt8] {
-        var decoded: [UInt8] = []
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), let value = escape(in: bytes, at: index) {
-                decoded.append(value)
-                index += 3
-            } else {
-                decoded.append(bytes[index])
-                index += 1
-            }
-        }
-        return decoded
-    }
-
-    private static func escape(in bytes: [UInt8], at index: Int) -> UInt8? {
-        guard index + 2 < bytes.count, let high = hexadecimal(bytes[index + 1]), let low = hexadecimal(bytes[index + 2])
-        else { return nil }
-        return high << 4 | low
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
-
-    private static func percentEncoded(_ byte: UInt8) -> [UInt8] {
-        let digits = Array("0123456789ABCDEF".utf8)
-        return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
     }
 }
 
@@ -150,53 +114,15 @@ private struct URLParts {
     var rest: String
 
     init?(_ text: String) {
-        guard let schemeEnd = text.firstRange(of: "://") else { return nil }
-        let scheme = text[..<schemeEnd.lowerBound].lowercased()
-        guard scheme == "https" || scheme == "http" else { return nil }
-        let afterScheme = text[schemeEnd.upperBound...]
-        let end = afterScheme.firstIndex { "/?#".contains($0) } ?? afterScheme.endIndex
-        guard let authority = Self.authority(afterScheme[..<end], scheme: scheme) else { return nil }
-        self.origin = scheme + "://" + authority
-        self.rest = String(afterScheme[end...])
-    }
-
-    /// `host[:port]` of letters, digits, dots and hyphens, or an IPv6 literal: no userinfo, nothing encoded, nothing
-    /// that two parsers could read in two ways.
-    private static func authority(_ text: Substring, scheme: String) -> String? {
-        let allowed = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: ":"),
-                UInt8(ascii: "["), UInt8(ascii: "]"):
-                true
-            default: false
-            }
-        }
-        guard allowed else { return nil }
-        let lowercased = text.lowercased()
-        let host: Substring
-        var port: Substring?
-        if lowercased.hasPrefix("[") {
-            guard let close = lowercased.firstIndex(of: "]") else { return nil }
-            host = lowercased[...close]
-            let rest = lowercased[lowercased.index(after: close)...]
-            if !rest.isEmpty {
-                guard rest.first == ":" else { return nil }
-                port = rest.dropFirst()
-            }
-        } else {
-            let parts = lowercased.split(separator: ":", omittingEmptySubsequences: false)
-            guard parts.count <= 2, let first = parts.first, !first.contains("["), !first.contains("]") else {
-                return nil
-            }
-            host = first
-            port = parts.count == 2 ? parts[1] : nil
-        }
-        guard !host.isEmpty else { return nil }
-        guard let port else { return String(host) }
+        guard let schemeEnd = text.firstRange(of: "://")?.lowerBound,
+            let url = AbsoluteURL(text[..<schemeEnd].lowercased() + text[schemeEnd...]), url.hasPlainAuthority,
+            let (host, portText) = url.hostAndPort
+        else { return nil }
+        rest = String(url.rest)
+        origin = url.scheme + "://" + host.lowercased()
+        guard let portText else { return }
         // Digits only, and no leading zero: some parsers read that as octal.
-        guard let number = UInt16(port), number > 0, String(number) == port else { return nil }
-        let isDefault = (scheme == "https" && number == 443) || (scheme == "http" && number == 80)
-        return isDefault ? String(host) : "\(host):\(number)"
+        guard let port = UInt16(portText), port > 0, String(port) == portText else { return nil }
+        if port != url.defaultPort { origin += ":\(port)" }
     }
 }

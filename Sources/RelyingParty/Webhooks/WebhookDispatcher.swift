@@ -8,16 +8,6 @@ import Synchronization
 /// It keeps nothing that matters: what waits, how often it failed and when it is due stand in the store, so a process
 /// that is killed at any point leaves at most an event that is sent once more, under the same id.
 package final class WebhookDispatcher: Sendable {
-    private struct State {
-        var lines: WebhookLines
-        /// The store failed: nothing is tried before.
-        var restUntil: Timestamp?
-    }
-
-    /// How long to leave a store alone that failed, in milliseconds: what cannot be recorded would be sent again at
-    /// once, and again.
-    private static let rest: Int64 = 5_000
-
     private let store: any WebhookStore & LeaseStore
     private let sender: any WebhookSender
     private let targets: [String: WebhookTarget]
@@ -26,7 +16,8 @@ package final class WebhookDispatcher: Sendable {
     private let random: any RandomSource
     private let logger: Logger
     private let lease: LeaseHold
-    private let state: Mutex<State>
+    private let rest = StoreRest()
+    private let lines: Mutex<WebhookLines>
 
     /// - Parameter targets: where to send what. An endpoint of the store that is none of them, as another process may have
     ///   made it, is left to that process.
@@ -43,45 +34,24 @@ package final class WebhookDispatcher: Sendable {
         self.random = random
         self.logger = logger
         lease = LeaseHold(.webhooks, in: store, seconds: policy.lease, random: random)
-        state = Mutex(State(lines: WebhookLines(capacity: policy.concurrency)))
+        lines = Mutex(WebhookLines(capacity: policy.concurrency))
     }
 
     /// Delivers until `pause` says that the process ends, and what is in flight has been answered.
     /// - Parameter pause: waits a moment, well below a second; false ends the work.
     package func run(pause: @escaping @Sendable () async -> Bool) async {
-        let (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        await withDiscardingTaskGroup { group in
-            group.addTask {
-                repeat { waker.yield() } while await pause()
-                waker.finish()
-            }
-            for await _ in wakes {
-                let (deliveries, hasMore) = await round()
-                for delivery in deliveries {
-                    group.addTask {
-                        await self.deliver(delivery)
-                        // What waited behind it need not wait for the next look.
-                        waker.yield()
-                    }
-                }
-                if hasMore { waker.yield() }
-            }
-        }
-        await lease.release()
+        await lease.work(pause: pause, round: round, each: deliver)
     }
 
     /// One look: queues what the journal has, and takes what may go now.
     /// - Returns: what to deliver, and whether to look again at once.
     package func round() async -> (deliveries: [WebhookDelivery], hasMore: Bool) {
         let now = clock.now()
-        // An end farther away than any rest is of a clock that has been set back.
-        if let rest = state.withLock({ $0.restUntil }), now < rest, rest <= now.adding(milliseconds: Self.rest) {
-            return ([], false)
-        }
+        guard rest.isOver(at: now) else { return ([], false) }
         var deliveries: [WebhookDelivery] = []
         do throws(StoreError) {
             let work = try await store.webhookWork(at: now)
-            guard work.hasNewEvents || !work.due.isEmpty || !state.withLock({ $0.lines.isIdle }) else {
+            guard work.hasNewEvents || !work.due.isEmpty || !lines.withLock({ $0.isIdle }) else {
                 await lease.release()
                 return ([], false)
             }
@@ -93,14 +63,14 @@ package final class WebhookDispatcher: Sendable {
                 due = try await store.webhookWork(at: now).due
             }
             for endpoint in due {
-                let limit = state.withLock { $0.lines.look(at: endpoint) }
+                let limit = lines.withLock { $0.look(at: endpoint) }
                 guard limit > 0 else { continue }
                 let found = try await store.dueWebhooks(for: endpoint, limit: limit, at: now)
                 // Another process may know endpoints that this one does not.
                     .filter { targets[$0.url] != nil }
-                deliveries += state.withLock { $0.lines.start(found) }
+                deliveries += lines.withLock { $0.start(found) }
             }
-            workedAgain()
+            if rest.end() { logger.info("webhooks go on") }
             return (deliveries, hasMore)
         } catch {
             failed(error)
@@ -111,7 +81,7 @@ package final class WebhookDispatcher: Sendable {
 
     /// One attempt, and its record.
     package func deliver(_ delivery: WebhookDelivery) async {
-        defer { state.withLock { $0.lines.finish(delivery) } }
+        defer { lines.withLock { $0.finish(delivery) } }
         let now = clock.now()
         // Another process may have taken over from one that was stopped for a while.
         guard lease.isHeld(at: now), let target = targets[delivery.url] else { return }
@@ -150,19 +120,9 @@ package final class WebhookDispatcher: Sendable {
     // MARK: The log
 
     private func failed(_ error: StoreError) {
-        let isFirst = state.withLock { state in
-            defer { state.restUntil = clock.now().adding(milliseconds: Self.rest) }
-            return state.restUntil == nil
+        if rest.begin(at: clock.now()) {
+            logger.error("webhooks wait: the database fails", metadata: ["cause": "\(error)"])
         }
-        if isFirst { logger.error("webhooks wait: the database fails", metadata: ["cause": "\(error)"]) }
-    }
-
-    private func workedAgain() {
-        let wasResting = state.withLock { state in
-            defer { state.restUntil = nil }
-            return state.restUntil != nil
-        }
-        if wasResting { logger.info("webhooks go on") }
     }
 
     /// One line when something changed. The endpoint is named by its origin: a path may hold what is nobody's business.

@@ -204,8 +204,7 @@ package struct WebhookRequest: Hashable, Sendable {
 
     /// The address without its path and query, which may hold what is nobody's business: for logs.
     package static func origin(of url: String) -> String {
-        guard let start = url.firstRange(of: "://")?.upperBound else { return "" }
-        return String(url[..<(url[start...].firstIndex { $0 == "/" || $0 == "?" } ?? url.endIndex)])
+        AbsoluteURL(url)?.origin ?? ""
     }
 
     /// What every request carries that is signed as Standard Webhooks are.

@@ -29,66 +29,40 @@ struct APIRoutes: Sendable {
         let events = EventsAPI(responses: responses, journal: services.journal)
         let webhooks = WebhooksAPI(
             responses: responses, endpoints: services.webhooks, audit: services.audit, clock: clock)
-        let (reading, writing) = (APIScope.usersRead, APIScope.usersWrite)
         let linkEntries = services.signIn.linking.map { linking -> [Entry] in
             let link = LinksAPI(configuration: configuration, responses: responses, linking: linking)
             let upgrade = UpgradesAPI(configuration: configuration, responses: responses, linking: linking)
             return [
-                Entry(method: .post, pattern: "/api/v1/links", handle: gate.requiring(.links, link.create)),
-                Entry(
-                    method: .post, pattern: "/api/v1/links/{id}/authorize", handle: signIns.limiting(link.authorize)),
-                Entry(
-                    method: .post, pattern: "/api/v1/links/{id}/complete",
-                    handle: gate.requiring(.links, link.complete)),
-                Entry(method: .post, pattern: "/api/v1/upgrades", handle: upgrades.limiting(upgrade.start)),
-                Entry(
-                    method: .post, pattern: "/api/v1/upgrades/{id}/second-factor",
-                    handle: upgrades.limiting(upgrade.secondFactor)),
-                Entry(
-                    method: .post, pattern: "/api/v1/upgrades/{id}/complete",
-                    handle: signIns.limiting(upgrade.complete)),
+                Entry(.post, "/api/v1/links", scope: .links, gate, link.create),
+                Entry(.post, "/api/v1/links/{id}/authorize", limit: signIns, link.authorize),
+                Entry(.post, "/api/v1/links/{id}/complete", scope: .links, gate, link.complete),
+                Entry(.post, "/api/v1/upgrades", limit: upgrades, upgrade.start),
+                Entry(.post, "/api/v1/upgrades/{id}/second-factor", limit: upgrades, upgrade.secondFactor),
+                Entry(.post, "/api/v1/upgrades/{id}/complete", limit: signIns, upgrade.complete),
             ]
         }
         entries =
             [
-                Entry(method: .get, pattern: "/api/v1/session", handle: session.get).crossOrigin,
-                Entry(method: .delete, pattern: "/api/v1/session", handle: session.delete),
-                Entry(method: .delete, pattern: "/api/v1/account", handle: account.delete),
-                Entry(
-                    method: .post, pattern: "/api/v1/native/challenge", handle: signIns.limiting(native.challenge)),
-                Entry(method: .post, pattern: "/api/v1/native/sessions", handle: signIns.limiting(native.signIn)),
-                Entry(method: .get, pattern: "/.well-known/apple-app-site-association", handle: native.association),
-                Entry(
-                    method: .post, pattern: "/api/v1/introspect",
-                    handle: gate.requiring(.introspect, introspection.post)),
-                Entry(method: .get, pattern: "/api/v1/users", handle: gate.requiring(reading, users.list)),
-                Entry(method: .get, pattern: "/api/v1/users/{id}", handle: gate.requiring(reading, users.get)),
-                Entry(method: .patch, pattern: "/api/v1/users/{id}", handle: gate.requiring(writing, users.patch)),
-                Entry(
-                    method: .delete, pattern: "/api/v1/users/{id}", handle: gate.requiring(.usersDelete, users.delete)),
-                Entry(
-                    method: .get, pattern: "/api/v1/users/{id}/credential",
-                    handle: gate.requiring(reading, credential.get)),
-                Entry(
-                    method: .get, pattern: "/api/v1/users/{id}/sessions",
-                    handle: gate.requiring(reading, users.sessions)),
-                Entry(
-                    method: .delete, pattern: "/api/v1/users/{id}/sessions",
-                    handle: gate.requiring(writing, users.endSessions)),
-                Entry(
-                    method: .delete, pattern: "/api/v1/users/{id}/sessions/{session}",
-                    handle: gate.requiring(writing, users.endSession)),
-                Entry(method: .get, pattern: "/api/v1/events", handle: gate.requiring(.eventsRead, events.list)),
-                Entry(method: .get, pattern: "/api/v1/webhooks", handle: gate.requiring(.webhooksRead, webhooks.list)),
-                Entry(
-                    method: .get, pattern: "/api/v1/webhooks/dead-letters",
-                    handle: gate.requiring(.webhooksRead, webhooks.deadLetters)),
-                Entry(
-                    method: .post, pattern: "/api/v1/webhooks/retry",
-                    handle: gate.requiring(.webhooksWrite, webhooks.retry)),
-                Entry(
-                    method: .post, pattern: "/api/v1/webhooks/test",
-                    handle: gate.requiring(.webhooksWrite, webhooks.test)),
+                Entry(.get, "/api/v1/session", isCrossOrigin: true, session.get),
+                Entry(.delete, "/api/v1/session", session.delete),
+                Entry(.delete, "/api/v1/account", account.delete),
+                Entry(.post, "/api/v1/native/challenge", limit: signIns, native.challenge),
+                Entry(.post, "/api/v1/native/sessions", limit: signIns, native.signIn),
+                Entry(.get, "/.well-known/apple-app-site-association", native.association),
+                Entry(.post, "/api/v1/introspect", scope: .introspect, gate, introspection.post),
+                Entry(.get, "/api/v1/users", scope: .usersRead, gate, users.list),
+                Entry(.get, "/api/v1/users/{id}", scope: .usersRead, gate, users.get),
+                Entry(.patch, "/api/v1/users/{id}", scope: .usersWrite, gate, users.patch),
+                Entry(.delete, "/api/v1/users/{id}", scope: .usersDelete, gate, users.delete),
+                Entry(.get, "/api/v1/users/{id}/credential", scope: .usersRead, gate, credential.get),
+                Entry(.get, "/api/v1/users/{id}/sessions", scope: .usersRead, gate, users.sessions),
+                Entry(.delete, "/api/v1/users/{id}/sessions", scope: .usersWrite, gate, users.endSessions),
+                Entry(.delete, "/api/v1/users/{id}/sessions/{session}", scope: .usersWrite, gate, users.endSession),
+                Entry(.get, "/api/v1/events", scope: .eventsRead, gate, events.list),
+                Entry(.get, "/api/v1/webhooks", scope: .webhooksRead, gate, webhooks.list),
+                Entry(.get, "/api/v1/webhooks/dead-letters", scope: .webhooksRead, gate, webhooks.deadLetters),
+                Entry(.post, "/api/v1/webhooks/retry", scope: .webhooksWrite, gate, webhooks.retry),
+                Entry(.post, "/api/v1/webhooks/test", scope: .webhooksWrite, gate, webhooks.test),
             ] + (linkEntries ?? [])
     }
 }

@@ -27,10 +27,9 @@ struct BackendGate: Sendable {
     /// A route that needs to know more of its caller than that it may be there.
     typealias KeyHandler =
         @Sendable (ServerRequest, PathParameters, APIKey) async throws(WebFailure) -> ServerResponse
-    typealias Handler = @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
 
     /// The route behind a key with this scope. Nothing of the request but its credential is looked at before.
-    func requiring(_ scope: APIScope, _ handle: @escaping Handler) -> Handler {
+    func requiring(_ scope: APIScope, _ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
         let withKey: KeyHandler = { request, parameters, _ throws(WebFailure) in
             try await handle(request, parameters)
         }
@@ -38,7 +37,7 @@ struct BackendGate: Sendable {
     }
 
     /// The same; the route is told the key.
-    func requiring(_ scope: APIScope, _ handle: @escaping KeyHandler) -> Handler {
+    func requiring(_ scope: APIScope, _ handle: @escaping KeyHandler) -> RouteTable.Handler {
         { request, parameters throws(WebFailure) in
             let key = try await key(of: request)
             guard key.scopes.contains(scope) else { throw .insufficientScope(scope) }

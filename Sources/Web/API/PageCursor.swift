@@ -12,21 +12,21 @@ enum PageCursor {
 
     static func encode(_ cursor: UserCursor) -> String {
         let time = UInt64(clamping: cursor.createdAt.milliseconds)
-        return Base64URL.encode([users] + bigEndian(time, count: timeBytes) + (cursor.id.packed ?? []))
+        return Base64URL.encode([users] + [UInt8](bigEndian: time).suffix(timeBytes) + (cursor.id.packed ?? []))
     }
 
     static func userCursor(_ text: String) -> UserCursor? {
         guard let bytes = Base64URL.decode(text), bytes.first == users, bytes.count > 1 + timeBytes,
             let id = UserID(packed: Array(bytes[(1 + timeBytes)...]))
         else { return nil }
-        let time = bytes[1...timeBytes].reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        let time = Int64(bigEndianBytes: bytes[1...timeBytes])
         return UserCursor(createdAt: Timestamp(milliseconds: time), id: id)
     }
 
     static func encode(_ place: EventPlace) -> String {
         switch place {
         case .event(let id): id.rawValue
-        case .sequence(let sequence): Base64URL.encode([events] + bigEndian(UInt64(clamping: sequence), count: 8))
+        case .sequence(let sequence): Base64URL.encode([events] + [UInt8](bigEndian: UInt64(clamping: sequence)))
         }
     }
 
@@ -36,26 +36,22 @@ enum PageCursor {
         guard let bytes = Base64URL.decode(text), bytes.first == events, bytes.count == 9, bytes[1] < 0x80 else {
             return nil
         }
-        return .sequence(bytes[1...].reduce(Int64(0)) { $0 << 8 | Int64($1) })
+        return .sequence(Int64(bigEndianBytes: bytes[1...]))
     }
 
     static func encode(_ place: DeadWebhookPlace) -> String {
         let numbers = [place.diedAt.milliseconds, place.sequence, place.endpoint.rawValue]
-        return Base64URL.encode([deadWebhooks] + numbers.flatMap { bigEndian(UInt64(clamping: $0), count: 8) })
+        return Base64URL.encode([deadWebhooks] + numbers.flatMap { [UInt8](bigEndian: UInt64(clamping: $0)) })
     }
 
     static func deadWebhook(_ text: String) -> DeadWebhookPlace? {
         guard let bytes = Base64URL.decode(text), bytes.first == deadWebhooks, bytes.count == 25 else { return nil }
         let numbers = stride(from: 1, to: 25, by: 8).map { start in
-            bytes[start..<(start + 8)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            UInt64(bigEndianBytes: bytes[start..<(start + 8)])
         }
         guard numbers.allSatisfy({ $0 <= UInt64(Int64.max) }) else { return nil }
         return DeadWebhookPlace(
             diedAt: Timestamp(milliseconds: Int64(numbers[0])), sequence: Int64(numbers[1]),
             endpoint: WebhookEndpointID(Int64(numbers[2])))
-    }
-
-    private static func bigEndian(_ value: UInt64, count: Int) -> [UInt8] {
-        (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> UInt64($0 * 8)) }
     }
 }

@@ -66,19 +66,7 @@ extension PasswordBody {
     private static let name = "password"
 
     private static func decodeForm(_ text: ArraySlice<UInt8>, into bytes: inout [UInt8]) -> Bool {
-        var index = text.startIndex
-        while index < text.endIndex {
-            let byte = text[index]
-            if byte == UInt8(ascii: "%"), index + 2 < text.endIndex,
-                let high = Hexadecimal.value(of: text[index + 1]), let low = Hexadecimal.value(of: text[index + 2])
-            {
-                bytes.append(high << 4 | low)
-                index += 3
-            } else {
-                bytes.append(byte == UInt8(ascii: "+") ? 0x20 : byte)
-                index += 1
-            }
-        }
+        FormDecoder.append(decoding: text.span, to: &bytes)
         return true
     }
 }

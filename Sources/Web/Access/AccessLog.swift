@@ -1,3 +1,4 @@
+import Coding
 import Crypto
 package import HTTP
 import HTTPTypes
@@ -9,8 +10,6 @@ package import Logging
 /// ask for every request of theirs, and the files of pages, are `debug`: they would bury the rest.
 package struct AccessLog: Sendable {
     private static let message: Logger.Message = "request"
-    /// Routes whose good answers are many and tell little.
-    private static let frequent: Set<String> = ["/auth/verify", "/oauth2/auth", "/assets/{path...}"]
 
     private let settings: WebConfiguration.AccessLog
     private let logger: Logger
@@ -28,12 +27,14 @@ package struct AccessLog: Sendable {
 
     /// - Parameters:
     ///   - pattern: of the route; nil when there is none.
+    ///   - isFrequent: whether good answers of the route are many and tell little.
     ///   - milliseconds: until the answer was made; it may still be on its way.
     func note(
-        _ request: ServerRequest, _ response: ServerResponse, pattern: String?, id: RequestID, milliseconds: Int64
+        _ request: ServerRequest, _ response: ServerResponse, pattern: String?, isFrequent: Bool, id: RequestID,
+        milliseconds: Int64
     ) {
         let status = Int(response.status.code)
-        let level = level(pattern: pattern, status: status)
+        let level: Logger.Level = isFrequent && status < 500 ? .debug : .info
         guard isWanted(status: status), logger.logLevel <= level else { return }
         var metadata: Logger.Metadata = [
             LogKey.method: "\(Self.known(request.method))", LogKey.status: "\(status)", LogKey.requestID: "\(id)",
@@ -54,16 +55,11 @@ package struct AccessLog: Sendable {
     /// - Parameter client: as `clients` says it of the peer of the socket: whom a proxy names has not been looked at.
     package func noteFastAnswer(client: String?) {
         var metadata: Logger.Metadata = [
-            LogKey.method: "GET", LogKey.status: "204", LogKey.route: "/auth/verify", LogKey.bytes: "0",
+            LogKey.method: "GET", LogKey.status: "204", LogKey.route: "\(VerifyRoute.pattern)", LogKey.bytes: "0",
             LogKey.milliseconds: "0",
         ]
         if let client { metadata[LogKey.client] = "\(client)" }
         logger.log(level: .debug, Self.message, metadata: metadata)
-    }
-
-    private func level(pattern: String?, status: Int) -> Logger.Level {
-        guard let pattern, Self.frequent.contains(pattern), status < 500 else { return .info }
-        return .debug
     }
 
     private func isWanted(status: Int) -> Bool {
@@ -115,6 +111,6 @@ struct RequestIDs: Sendable {
 
     /// What a trusted proxy calls it, else a new one.
     func id(of request: ServerRequest) -> RequestID {
-        RequestID(named: request) ?? RequestID(random.bytes(8).reduce(0) { $0 << 8 | UInt64($1) })
+        RequestID(named: request) ?? RequestID(UInt64(bigEndianBytes: random.bytes(8)))
     }
 }

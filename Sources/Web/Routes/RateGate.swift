@@ -18,29 +18,15 @@ struct RateGate: Sendable {
         RateLimit(burst: count, interval: 60_000 / Int64(max(1, count)))
     }
 
-    func limiting(
-        _ handle: @escaping @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
-    ) -> @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse {
-        { request throws(WebFailure) in
-            try noting(request)
-            return try await handle(request)
-        }
-    }
-
-    /// The same, counting page loads only: what nginx shows a script in place of each of its 401s costs its page nothing.
-    func limitingPageLoads(
-        _ handle: @escaping @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
-    ) -> @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse {
-        { request throws(WebFailure) in
+    /// Counts page loads only: what nginx shows a script in place of each of its 401s costs its page nothing.
+    func limitingPageLoads(_ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
+        { request, parameters throws(WebFailure) in
             if Navigation.holds(request.fields) { try noting(request) }
-            return try await handle(request)
+            return try await handle(request, parameters)
         }
     }
 
-    /// The same for a route whose pattern has parameters.
-    func limiting(
-        _ handle: @escaping @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
-    ) -> @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse {
+    func limiting(_ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
         { request, parameters throws(WebFailure) in
             try noting(request)
             return try await handle(request, parameters)

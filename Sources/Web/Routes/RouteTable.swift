@@ -2,42 +2,84 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// Method, pattern and handler of every dynamic route of this server.
+/// Every dynamic route of this server, each with all that is said of it: how it is found and answered, who may ask, how
+/// often, who reads its failures, how it is logged.
 struct RouteTable: Sendable {
     typealias Handler = @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
+    /// Of a route whose pattern has no parameters.
+    typealias PlainHandler = @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
 
-    struct Entry: Sendable {
-        var method: HTTPRequest.Method
-        /// Below the base path; also the route's name in logs.
-        var pattern: String
-        var handle: @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
-        /// Whether pages of `api.allowedOrigins` may read the answer.
-        var isCrossOrigin = false
+    /// Who reads what a route answers when it fails.
+    enum Reader: Sendable {
+        /// A page.
+        case visitor
+        /// A problem document (RFC 9457).
+        case program
+        /// A proxy, which may pass it on to a visitor of another site: a page that needs no other file; to a program a
+        /// problem document or words alone.
+        case proxy
 
-        /// A route whose pattern has no parameters.
-        init(
-            method: HTTPRequest.Method, pattern: String,
-            handle: @escaping @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
-        ) {
-            self.init(method: method, pattern: pattern) { request, _ throws(WebFailure) in
-                try await handle(request)
-            }
+        /// Of a route that does not say.
+        init(ofPattern pattern: String) {
+            self = ["/api/", "/.well-known/"].contains(where: pattern.hasPrefix) ? .program : .visitor
         }
 
+        /// Of what no route answers. Clients look for `/.well-known/` at the root of the host first.
+        init(ofUnroutedPath path: String, _ url: PublicURL) {
+            let below = path.hasPrefix("/.well-known/") ? path : url.pathBelow(path) ?? ""
+            self.init(ofPattern: below)
+        }
+    }
+
+    struct Entry: Sendable {
+        let method: HTTPRequest.Method
+        /// Below the base path; also the route's name in logs and metrics.
+        let pattern: String
+        let reader: Reader
+        /// Whether its good answers are `debug` in the access log: they are many and tell little.
+        let isFrequent: Bool
+        /// Whether pages of `api.allowedOrigins` may read the answer. Only for what changes nothing.
+        let isCrossOrigin: Bool
+        let handle: Handler
+
+        /// - Parameters:
+        ///   - limit: how often one address may ask; nil where the handler asks its gate itself, or where nothing costs.
+        ///   - reader: nil decides by the pattern.
         init(
-            method: HTTPRequest.Method, pattern: String,
-            handle: @escaping @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
+            _ method: HTTPRequest.Method, _ pattern: String, limit: RateGate? = nil, reader: Reader? = nil,
+            isFrequent: Bool = false, isCrossOrigin: Bool = false, _ handle: @escaping Handler
         ) {
             self.method = method
             self.pattern = pattern
-            self.handle = handle
+            self.reader = reader ?? Reader(ofPattern: pattern)
+            self.isFrequent = isFrequent
+            self.isCrossOrigin = isCrossOrigin
+            self.handle = limit?.limiting(handle) ?? handle
         }
 
-        /// The same, also for pages of `api.allowedOrigins`. Only for what changes nothing.
-        var crossOrigin: Entry {
-            var entry = self
-            entry.isCrossOrigin = true
-            return entry
+        init(
+            _ method: HTTPRequest.Method, _ pattern: String, limit: RateGate? = nil, reader: Reader? = nil,
+            isFrequent: Bool = false, isCrossOrigin: Bool = false, _ handle: @escaping PlainHandler
+        ) {
+            self.init(
+                method, pattern, limit: limit, reader: reader, isFrequent: isFrequent, isCrossOrigin: isCrossOrigin
+            ) { request, _ throws(WebFailure) in try await handle(request) }
+        }
+
+        /// For applications whose API key has `scope`.
+        init(
+            _ method: HTTPRequest.Method, _ pattern: String, scope: APIScope, _ gate: BackendGate,
+            _ handle: @escaping Handler
+        ) {
+            self.init(method, pattern, gate.requiring(scope, handle))
+        }
+
+        /// The same; the handler is told the key.
+        init(
+            _ method: HTTPRequest.Method, _ pattern: String, scope: APIScope, _ gate: BackendGate,
+            _ handle: @escaping BackendGate.KeyHandler
+        ) {
+            self.init(method, pattern, gate.requiring(scope, handle))
         }
     }
 
@@ -85,24 +127,27 @@ struct RouteTable: Sendable {
             assertions: VerifyAssertions(issuer: issuer, clock: clock))
         let assertions = AssertionRoutes(issuer: issuer, responses: responses, reader: reader, clock: clock)
         let assertionRoutes: [Entry] = [
-            Entry(method: .get, pattern: "/api/v1/session/assertion", handle: assertions.assertion).crossOrigin,
-            Entry(method: .get, pattern: "/.well-known/jwks.json", handle: assertions.keys),
+            Entry(.get, "/api/v1/session/assertion", isCrossOrigin: true, assertions.assertion),
+            Entry(.get, "/.well-known/jwks.json", assertions.keys),
         ]
         let oauth2Proxy = OAuth2ProxyRoutes(
             configuration: configuration, verify: verify, login: login, responses: responses, reader: reader,
             site: OAuth2ProxySite(configuration: configuration, targets: services.returnTargets))
         let proxyRoutes = [
-            Entry(method: .get, pattern: "/auth/verify", handle: verify.get),
-            Entry(method: .get, pattern: "/auth/forbidden", handle: verify.forbidden),
-            Entry(method: .get, pattern: "/oauth2/auth", handle: oauth2Proxy.auth),
-            Entry(method: .get, pattern: "/oauth2/sign_in", handle: signIns.limitingPageLoads(oauth2Proxy.signIn)),
-            Entry(method: .get, pattern: "/oauth2/start", handle: oauth2Proxy.start),
-            Entry(method: .get, pattern: "/oauth2/sign_out", handle: oauth2Proxy.signOut),
-            Entry(method: .get, pattern: "/oauth2/userinfo", handle: oauth2Proxy.userInfo),
+            Entry(.get, "/auth/verify", reader: .proxy, isFrequent: true, verify.get),
+            Entry(.get, "/auth/forbidden", reader: .proxy, verify.forbidden),
+            Entry(.get, "/oauth2/auth", reader: .proxy, isFrequent: true, oauth2Proxy.auth),
+            Entry(
+                .get, "/oauth2/sign_in",
+                signIns.limitingPageLoads { request, _ throws(WebFailure) in try await oauth2Proxy.signIn(request) }),
+            Entry(.get, "/oauth2/start", oauth2Proxy.start),
+            Entry(.get, "/oauth2/sign_out", oauth2Proxy.signOut),
+            Entry(.get, "/oauth2/userinfo", reader: .program, oauth2Proxy.userInfo),
         ]
         let api = APIRoutes(
             configuration: configuration, responses: responses, services: services, reader: reader, session: session,
             signIns: signIns, upgrades: upgrades, stopwatch: stopwatch)
+        let assets = AssetRoute(pages: pages, clock: clock)
         let linkRoutes = services.signIn.linking.map { linking in
             Self.linkRoutes(
                 linking, configuration: configuration, responses: responses, services: services, access: access,
@@ -110,16 +155,18 @@ struct RouteTable: Sendable {
         }
         routes =
             proxyRoutes + api.entries + assertionRoutes + accountRoutes + (linkRoutes ?? []) + [
-                Entry(method: .get, pattern: "/", handle: account.root),
-                Entry(method: .get, pattern: "/login", handle: signIns.limiting(login.page)),
-                Entry(method: .get, pattern: "/login/attempt", handle: signIns.limiting(login.attempt)),
-                Entry(method: .get, pattern: "/login/apple", handle: signIns.limiting(login.apple)),
-                Entry(method: .post, pattern: "/apple/callback", handle: callback.post),
-                Entry(method: .post, pattern: "/apple/notifications", handle: notifications.post),
-                Entry(method: .get, pattern: "/account", handle: account.account),
-                Entry(method: .get, pattern: "/logout", handle: account.logoutPage),
-                Entry(method: .post, pattern: "/logout", handle: account.logout),
-                Entry(method: .post, pattern: "/logout/switch", handle: account.switchAccount),
+                Entry(.get, "/", account.root),
+                Entry(.get, "/login", limit: signIns, login.page),
+                Entry(.get, "/login/attempt", limit: signIns, reader: .program, login.attempt),
+                Entry(.get, "/login/apple", limit: signIns, login.apple),
+                // Its gate is asked within: who is turned away does not lose the name that Apple sends once.
+                Entry(.post, "/apple/callback", callback.post),
+                Entry(.post, "/apple/notifications", reader: .program, notifications.post),
+                Entry(.get, "/account", account.account),
+                Entry(.get, "/logout", account.logoutPage),
+                Entry(.post, "/logout", account.logout),
+                Entry(.post, "/logout/switch", account.switchAccount),
+                Entry(.get, "/assets/{path...}", isFrequent: true, assets.get),
             ]
     }
 
@@ -138,16 +185,15 @@ struct RouteTable: Sendable {
             configuration: configuration, responses: responses, cookies: answers.cookies, access: access,
             signIn: services.signIn, answers: answers)
         return [
-            Entry(method: .get, pattern: "/link/{id}", handle: signIns.limiting(links.visited(links.page))),
-            Entry(method: .post, pattern: "/link/{id}", handle: signIns.limiting(links.connect)),
-            Entry(
-                method: .get, pattern: "/link/{id}/attempt", handle: signIns.limiting(links.visited(links.attempt))),
-            Entry(method: .get, pattern: "/link/{id}/apple", handle: signIns.limiting(links.visited(links.apple))),
-            Entry(method: .post, pattern: "/login/existing", handle: signIns.limiting(existing.post)),
-            Entry(method: .get, pattern: "/upgrade", handle: signIns.limiting(upgrade.page)),
-            Entry(method: .post, pattern: "/upgrade", handle: upgrade.password),
-            Entry(method: .post, pattern: "/upgrade/second-factor", handle: upgrade.secondFactor),
-            Entry(method: .get, pattern: "/.well-known/change-password", handle: upgrade.changePassword),
+            Entry(.get, "/link/{id}", limit: signIns, links.visited(links.page)),
+            Entry(.post, "/link/{id}", limit: signIns, links.connect),
+            Entry(.get, "/link/{id}/attempt", limit: signIns, reader: .program, links.visited(links.attempt)),
+            Entry(.get, "/link/{id}/apple", limit: signIns, links.visited(links.apple)),
+            Entry(.post, "/login/existing", limit: signIns, existing.post),
+            Entry(.get, "/upgrade", limit: signIns, upgrade.page),
+            Entry(.post, "/upgrade", upgrade.password),
+            Entry(.post, "/upgrade/second-factor", upgrade.secondFactor),
+            Entry(.get, "/.well-known/change-password", upgrade.changePassword),
         ]
     }
 
@@ -166,12 +212,12 @@ struct RouteTable: Sendable {
             configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
             bounces: bounces, clock: clock, random: services.random)
         return [
-            Entry(method: .post, pattern: "/account/sessions/revoke", handle: sessions.revoke),
-            Entry(method: .post, pattern: "/account/sessions/revoke-all", handle: sessions.revokeAll),
-            Entry(method: .get, pattern: "/account/export", handle: export.get),
-            Entry(method: .get, pattern: "/account/delete", handle: deletion.page),
-            Entry(method: .post, pattern: "/account/delete", handle: deletion.post),
-            Entry(method: .get, pattern: "/account/deleted", handle: deletion.deleted),
+            Entry(.post, "/account/sessions/revoke", sessions.revoke),
+            Entry(.post, "/account/sessions/revoke-all", sessions.revokeAll),
+            Entry(.get, "/account/export", export.get),
+            Entry(.get, "/account/delete", deletion.page),
+            Entry(.post, "/account/delete", deletion.post),
+            Entry(.get, "/account/deleted", deletion.deleted),
         ]
     }
 }

@@ -38,7 +38,7 @@ package final class VerifyFastPath {
         configuration: WebConfiguration, directory: any SessionDirectory, rules: CurrentAccessRules? = nil,
         issuer: AssertionIssuer? = nil, capacity: Int = 16_384
     ) throws(StoreError) {
-        path = Array(configuration.publicURL.path("/auth/verify").utf8)
+        path = Array(configuration.publicURL.path(VerifyRoute.pattern).utf8)
         cookieName = Array(Cookies(configuration).sessionName.utf8)
         style = configuration.forwardAuth
         currentRules = rules ?? CurrentAccessRules(configuration.accessRules)

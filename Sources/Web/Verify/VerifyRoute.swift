@@ -8,8 +8,6 @@ import RelyingParty
 struct VerifyRoute: Sendable {
     /// What the fast path answers too.
     static let pattern = "/auth/verify"
-    /// Where a proxy asks: what goes wrong there is shown to a visitor on another site, or to a program.
-    static let patterns: Set<String> = ["/auth/verify", "/auth/forbidden", "/oauth2/auth"]
 
     let configuration: WebConfiguration
     let rules: CurrentAccessRules

@@ -1,3 +1,5 @@
+internal import Coding
+
 /// An IPv4 or IPv6 address, without port. An IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) that was parsed or made by
 /// `normalized` is its IPv4 address, so that one client has one spelling.
 package enum IPAddress: Hashable, Sendable {
@@ -91,8 +93,8 @@ extension IPAddress {
         while index < count {
             var value: UInt32 = 0
             let start = index
-            while index < count, let digit = hexadecimalValue(text[index]) {
-                value = value << 4 | digit
+            while index < count, let digit = Hexadecimal.value(of: text[index]) {
+                value = value << 4 | UInt32(digit)
                 index += 1
                 guard index - start <= 4 else { return nil }
             }
@@ -127,15 +129,6 @@ extension IPAddress {
             low = low << 16 | UInt64(groups[position + 4])
         }
         return (high, low)
-    }
-
-    private static func hexadecimalValue(_ byte: UInt8) -> UInt32? {
-        switch byte {
-        case 0x30...0x39: UInt32(byte) - 0x30
-        case 0x41...0x46: UInt32(byte) - 0x37
-        case 0x61...0x66: UInt32(byte) - 0x57
-        default: nil
-        }
     }
 }
 

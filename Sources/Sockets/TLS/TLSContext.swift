@@ -176,3 +176,34 @@ internal import COpenSSL
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
+
+/// What is spoken inside TLS, agreed on in the handshake (ALPN, RFC 7301).
+package enum ApplicationProtocol: String, CaseIterable, Hashable, Sendable {
+    case http2 = "h2"
+    case http1 = "http/1.1"
+
+    init?(name: some Collection<UInt8>) {
+        guard let found = Self.allCases.first(where: { $0.rawValue.utf8.elementsEqual(name) }) else { return nil }
+        self = found
+    }
+}
+
+/// A look at what a TLS server shows: for diagnosis, of this machine's own listener above all.
+///
+/// Whatever is shown is told, believed or not. That is no way around verification: the connection is closed here, and
+/// nothing is ever sent over it.
+package enum TLSProbe {
+    /// The server's own certificate, as ASN.1 has it. On the loop.
+    /// - Throws: when nobody is there, or the handshake fails.
+    package static func certificate(
+        at address: SocketAddress, serverName: String, on loop: EventLoop, deadline: Deadline
+    ) async throws(StreamError) -> [UInt8] {
+        let context = try TLSContext.looking()
+        let stream = try await SocketStream.connect(to: [address], on: loop, deadline: deadline)
+        defer { stream.close() }
+        stream.setDeadline(deadline)
+        try await stream.startTLS(context, serverName: serverName)
+        guard let certificate = stream.peerCertificate else { throw .tls("no certificate was shown") }
+        return certificate
+    }
+}

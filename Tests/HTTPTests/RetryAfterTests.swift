@@ -1,5 +1,5 @@
-import Bramley
 import Coding
+import HTTP
 import Testing
 
 struct RetryAfterTests {

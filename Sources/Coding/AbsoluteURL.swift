@@ -1,0 +1,56 @@
+/// An absolute `http` or `https` URL cut into its parts (RFC 3986 §3), each as it is written: nothing is decoded,
+/// corrected or judged.
+package struct AbsoluteURL: Hashable, Sendable {
+    package let isSecure: Bool
+    /// Between `//` and the next `/`, `?` or `#`; never empty.
+    package let authority: Substring
+    /// Everything after the authority: empty, or beginning with `/`, `?` or `#`.
+    package let rest: Substring
+
+    /// - Parameter text: with its scheme in lower case. Nil for another scheme, and without an authority.
+    package init?(_ text: String) {
+        guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else { return nil }
+        isSecure = scheme == "https://"
+        let behind = text.dropFirst(scheme.count)
+        authority = behind.prefix { !"/?#".contains($0) }
+        rest = behind[authority.endIndex...]
+        if authority.isEmpty { return nil }
+    }
+
+    package var scheme: String { isSecure ? "https" : "http" }
+    /// The port of the scheme.
+    package var defaultPort: UInt16 { isSecure ? 443 : 80 }
+    /// Scheme and authority, as they are written.
+    package var origin: String { "\(scheme)://\(authority)" }
+
+    /// Whether the authority is letters, digits, dots, hyphens, colons and brackets only: no user, nothing encoded,
+    /// nothing that two parsers could read in two ways.
+    package var hasPlainAuthority: Bool {
+        authority.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: ":"), UInt8(ascii: "."), UInt8(ascii: "-"),
+                UInt8(ascii: "["), UInt8(ascii: "]"):
+                true
+            default: false
+            }
+        }
+    }
+
+    /// The host, an IPv6 address with its brackets, and the text behind its colon. Nil when there is no host, or a
+    /// bracket or a colon where none may be (RFC 3986 §3.2.2). What they hold is for the caller to check.
+    package var hostAndPort: (host: Substring, port: Substring?)? {
+        let host: Substring
+        if authority.hasPrefix("[") {
+            guard let close = authority.firstIndex(of: "]") else { return nil }
+            host = authority[...close]
+        } else {
+            host = authority.prefix { $0 != ":" }
+            if host.isEmpty || host.contains(where: { "[]".contains($0) }) { return nil }
+        }
+        let behind = authority[host.endIndex...]
+        if behind.isEmpty { return (host, nil) }
+        guard behind.hasPrefix(":"), !behind.dropFirst().contains(":") else { return nil }
+        return (host, behind.dropFirst())
+    }
+}
