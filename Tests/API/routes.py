@@ -135,7 +135,7 @@ TABLE = {
     ("DELETE", "/api/v1/users/{id}/sessions/{session}"): Route("users:write", good=204, **API),
     ("GET", "/api/v1/events"): Route("events:read", once=("user", "after", "limit"), **API),
     ("GET", "/api/v1/webhooks"): Route("webhooks:read", **API),
-    ("GET", "/api/v1/webhooks/dead-letters"): Route("webhooks:read", once=("limit", "after", "cursor"), **API),
+    ("GET", "/api/v1/webhooks/dead-letters"): Route("webhooks:read", once=("limit", "after"), **API),
     ("POST", "/api/v1/webhooks/retry"): Route("webhooks:write", JSON, ("endpoint",), most=16_384, unknown=(404,), **API),
     ("POST", "/api/v1/webhooks/test"): Route("webhooks:write", JSON, ("endpoint",), most=16_384, unknown=(404,), **API),
     ("GET", "/assets/{path...}"): Route(),

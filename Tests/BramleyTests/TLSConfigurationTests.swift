@@ -131,7 +131,9 @@ struct TLSConfigurationTests {
     func refusesWhatCannotBeServed(what: String, server: [String: String], key: String) throws {
         let good = try maker.issue(["id.example.com"])
         let other = try maker.issue(["www.example.org"])
-        try maker.write(good.key, to: "refused.key")
+        // Cases run beside each other in one folder.
+        let keyFile = "\(UUID().uuidString).key"
+        try maker.write(good.key, to: keyFile)
         var places: [String: String] = [:]
         func place(_ name: String, _ text: String, mode: Int = 0o600) throws {
             places["@\(name)@"] = try fixture.write(text, to: "\(name).pem", mode: mode)
@@ -142,7 +144,7 @@ struct TLSConfigurationTests {
         try place("OTHERKEY", other.key)
         try place("REVERSED", good.issuer + good.leaf)
         try place("HALF", String(good.leaf.prefix(300)))
-        try place("ENCRYPTED", maker.run("openssl pkey -in refused.key -aes256 -passout pass:x"))
+        try place("ENCRYPTED", maker.run("openssl pkey -in \(keyFile) -aes256 -passout pass:x"))
         try place("OPENKEY", good.key, mode: 0o644)
         try place("WRITABLE", good.chain, mode: 0o666)
         for (name, kind) in [("WEAK", CertificateMaker.Key.rsa1024), ("ODD", .secp256k1), ("ED", .ed25519)] {

@@ -52,22 +52,6 @@ import Testing
         }
     }
 
-    /// Regression: each refusal counted 512 bytes, whatever its fields, and had to be kept.
-    @Test func withoutRoomARefusalIsAReset() async throws {
-        let fields: HTTPFields = [.contentSecurityPolicy: String(repeating: "v", count: 4000)]
-        let configuration = HTTPServerConfiguration(refusalFields: fields, memory: MemoryBudget(bytes: 0))
-        try await withHTTP2Server(configuration: configuration) { peer in
-            let client = try await RawHTTP2.open(peer, settings: [(1, 0), (4, 0)])
-            defer { client.close() }
-            for index in 0..<8 as Range<UInt32> {
-                try await client.send(H2.headers(2 * index + 1, [(":method", "CONNECT"), (":authority", "a:1")]))
-            }
-            #expect(await client.settle())
-            #expect(client.status(of: 1) == 501)
-            #expect(client.resets(of: 15) == [H2.Code.refusedStream])
-        }
-    }
-
     /// Regression: a head lived until its answer was sent, and was counted until it was made.
     @Test func aHeadIsTheHandlersAlone() async {
         let handed = HandedContent(serverRequest())

@@ -71,7 +71,7 @@ def test_turned_away_and_in_as_somebody_else(place, visitor):
     visitor.open(f"{app}/ada/notes?n=1")
     visitor.arrives("/login")
     goes_through_apple(visitor, "boris")
-    visitor.reads("You don't have access to this page")
+    visitor.reads("You don’t have access to this page")
     assert visitor.driver.current_url == f"{app}/ada/notes?n=1"
     # The style inside the page holds: the policy lets it through, and nothing else is needed.
     radius = "return getComputedStyle(document.querySelector('.card')).borderTopLeftRadius"

@@ -228,7 +228,7 @@ def test_forbidden_with_a_page(place):
     answer = client.send(client.app + "/admin/a?b=c&d=%2F")
     assert answer.status == 403
     assert answer["Content-Type"] == "text/html; charset=utf-8"
-    assert "You don't have access to this page" in answer.text and answer.text.rstrip().endswith("</html>")
+    assert "You don’t have access to this page" in answer.text and answer.text.rstrip().endswith("</html>")
     assert "style-src 'sha256-" in answer["Content-Security-Policy"]
     assert "You are signed in as <bdi>Boris" in answer.text
     assert f'action="{client.id}/logout/switch"' in answer.text

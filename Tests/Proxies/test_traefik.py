@@ -102,7 +102,7 @@ def test_signed_in_public_and_forbidden(site, document, cookie):
     public = ask(site, document, FETCH, "/public/x")
     assert public.status == 204 and public.getheader("X-Auth-Request-User") == ""
     page = ask(site, document, PAGE, "/admin/x", cookie=cookie)
-    assert page.status == 403 and "You don't have access to this page" in page.text
+    assert page.status == 403 and "You don’t have access to this page" in page.text
     program = ask(site, document, FETCH, "/admin/x", cookie=cookie)
     assert program.status == 403 and "<html" not in program.text
     assert ask(site, document, PAGE, "/public/../admin", cookie=cookie).status == 403

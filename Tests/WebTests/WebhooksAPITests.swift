@@ -46,7 +46,7 @@ import Web
         var cursor: String?
         repeat {
             let page = await site.get(
-                "/api/v1/webhooks/dead-letters?limit=2" + (cursor.map { "&cursor=\($0)" } ?? ""), key)
+                "/api/v1/webhooks/dead-letters?limit=2" + (cursor.map { "&after=\($0)" } ?? ""), key)
             seen += page.items.compactMap { $0["id"]?.stringValue }
             cursor = page.next
         } while cursor != nil && seen.count < 20
@@ -57,7 +57,7 @@ import Web
     func refusesACursor(text: String) async throws {
         let site = try Site()
         let answer = await site.get(
-            "/api/v1/webhooks/dead-letters?cursor=" + text, site.bearer(site.makeKey([.webhooksRead])))
+            "/api/v1/webhooks/dead-letters?after=" + text, site.bearer(site.makeKey([.webhooksRead])))
         #expect(answer.status.code == 400 && answer.code == "invalid_request")
     }
 

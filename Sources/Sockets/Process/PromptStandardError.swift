@@ -7,6 +7,8 @@ package final class PromptStandardError: Sendable {
     package static let wholeWrite = 4096
 
     private enum Kind {
+        /// Bytes go to the page cache; nobody reads them from us.
+        case file
         /// A socket takes the flag with each call.
         case socket
         /// A pipe or a terminal, opened once more: O_NONBLOCK belongs to the open file, which other processes share.
@@ -16,22 +18,20 @@ package final class PromptStandardError: Sendable {
     private let descriptor: Descriptor
     private let kind: Kind
 
-    /// Nil when there is no way to write to it without waiting. So it is with a file: its disk may hang.
-    package convenience init?() { self.init(STDERR_FILENO) }
-
-    init?(_ original: Int32) {
+    /// Nil when there is no way to write to it without waiting.
+    package init?() {
         var status = stat()
         // Invariant: fstat(2) writes one `stat` and keeps no pointer.
-        guard unsafe fstat(original, &status) == 0 else { return nil }
+        guard unsafe fstat(STDERR_FILENO, &status) == 0 else { return nil }
         let number: Int32
         switch status.st_mode & S_IFMT {
-        case S_IFSOCK:
-            kind = .socket
-            number = fcntl(original, F_DUPFD_CLOEXEC, 3)
+        case S_IFREG, S_IFSOCK:
+            kind = status.st_mode & S_IFMT == S_IFREG ? .file : .socket
+            number = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)
         case S_IFIFO, S_IFCHR:
             kind = .reopened
             // Invariant: open(2) reads the path and keeps no pointer.
-            number = unsafe open("/proc/self/fd/\(original)", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+            number = unsafe open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
         default:
             return nil
         }
@@ -47,7 +47,7 @@ package final class PromptStandardError: Sendable {
             case .socket:
                 unsafe send(
                     descriptor.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
-            case .reopened:
+            case .file, .reopened:
                 unsafe Glibc.write(descriptor.number, buffer.baseAddress, buffer.count)
             }
         }
