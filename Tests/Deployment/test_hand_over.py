@@ -108,7 +108,7 @@ def test_a_successor_that_cannot_serve_changes_nothing(make_service, binaries, t
             lambda: load.failures or load.counts.get("fresh", 0) > counts.get("fresh", 0) + 20, "more requests")
     assert load.failures == []
     line = next(line for line in service.text().splitlines() if "the new process did not become ready" in line)
-    assert "this server goes on" in line and cause in line and "error" in line.lower()
+    assert "this one keeps serving" in line and cause in line and "error" in line.lower()
     assert service.is_running(service.process) and admin(service, "/readyz") == 200
 
 
