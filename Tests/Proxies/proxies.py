@@ -205,7 +205,7 @@ class Apache(Proxy):
         } | self.places()))
         modules = "\n".join(
             f"LoadModule {module}_module /usr/lib/apache2/modules/mod_{module}.so"
-            for module in ("mpm_event", "authz_core", "headers", "log_config", "lua", "proxy", "proxy_http", "ssl", "socache_shmcb"))
+            for module in ("mpm_event", "authz_core", "headers", "lua", "proxy", "proxy_http", "ssl", "socache_shmcb"))
         file = self.write("apache.conf", f"""
             ServerRoot {self.folder}
             ServerName localhost
