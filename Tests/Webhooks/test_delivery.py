@@ -239,7 +239,7 @@ def test_dead_letters_are_seen_and_sent_again(receivers, sender):
     assert dead[0]["id"] in site.command("list", "--dead").stdout
     assert site.endpoints()[0]["deadLetters"] == 1
     codes.append(200)
-    assert site.command("retry", dead[0]["id"]).stdout == "1 delivery begins anew\n"
+    assert site.command("retry", dead[0]["id"]).stdout == "1 delivery will be retried\n"
     receiver.wait_for(lambda arrivals: dead[0]["id"] in [a.id for a in arrivals if a.accepted], "the dead letter")
     # Delivered: nothing to retry any more.
     eventually(lambda: site.endpoints()[0]["deadLetters"] == 0, "no dead letter to be left")

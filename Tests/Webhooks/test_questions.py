@@ -163,7 +163,7 @@ LIES = {
     "a redirect, status 302": status(302, "Location: /elsewhere"),
     "a redirect, status 307": status(307, "Location: /verifier"),
     "Content-Type": status(200, "Content-Type: text/html", body=SUCCESS),
-    "no JSON": said(b'{"result":"failure","result":"success","externalID":"account-42"}'),
+    "not JSON": said(b'{"result":"failure","result":"success","externalID":"account-42"}'),
     "no result": said(b'{"Result":"success","externalID":"account-42"}'),
     "an unknown result": said(b'{"result":"SUCCESS","externalID":"account-42"}'),
     "success without a usable externalID": said(b'{"result":"success"}'),
