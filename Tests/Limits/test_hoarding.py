@@ -4,6 +4,7 @@ At the default limits, by TLS. What each connection sends is a case; all are str
 same for all cases, and what counts is how much more it has than before the first: what one leaves behind counts for the
 next. At the end all of it has to come back; the attack that was found first has a server of its own for that."""
 
+import socket
 from functools import cache
 from pathlib import Path
 
@@ -211,6 +212,31 @@ def attack(secure, protocol: str, send, then=None, reads: bool = True) -> None:
 @pytest.mark.parametrize("send, protocol", CASES, ids=[case[0].__name__ for case in CASES])
 def test_what_one_address_makes_us_keep_is_bounded(secure, send, protocol):
     attack(secure, protocol, send, reads=send is not answers_nobody_reads)
+
+
+def test_a_hello_that_announces_too_much_takes_no_memory(fresh):
+    """Regression: 25 bytes that announce a ClientHello of 131,000 took 147 KB of each connection."""
+    place, honest, _, start = fresh
+    hello = b"\x01" + (131_000).to_bytes(3) + b"\x03\x03" + bytes(14)
+    record = b"\x16\x03\x01" + len(hello).to_bytes(2) + hello
+    reset_peak(place)
+    connections = []
+    try:
+        for _ in range(200):
+            connections.append(socket.create_connection(
+                ("127.0.0.1", place.site.port), timeout=PATIENCE, source_address=(hoarders.STRANGER, 0)))
+        for connection in connections:
+            connection.sendall(record)
+        # A fatal alert (RFC 8446 §6).
+        for connection in connections:
+            assert connection.recv(7)[:1] == b"\x15"
+        honest.signs_in()
+        growth = memory(place, "VmHWM") - start
+        print(f"{growth / MEBIBYTE:.1f} MiB more")
+    finally:
+        for connection in connections:
+            connection.close()
+    assert growth <= 16 * MEBIBYTE, f"{growth / MEBIBYTE:.1f} MiB more"
 
 
 def comes_back(secure, more: int = 0) -> None:
