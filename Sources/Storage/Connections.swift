@@ -5,7 +5,7 @@ struct Connections: Sendable {
     let busyTimeout: Int
     let use: DatabaseOptions.Use
 
-    /// At most so many KiB of pages are kept by one connection. A command reads few of them again and keeps to SQLite's own
+    /// The page cache of one connection, in KiB. A command reads few of them again and keeps to SQLite's own
     /// measure: beside a server on a small machine it should be small.
     private var cacheSize: Int { use != .command ? 8192 : 2000 }
 

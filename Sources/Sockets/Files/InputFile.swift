@@ -44,7 +44,7 @@ package final class InputFile {
         bytes.append(contentsOf: repeatElement(0, count: count))
         while true {
             let number = descriptor.number
-            // Invariant: the buffer has `count` bytes behind `end`, and read(2) writes at most so many.
+            // Invariant: the buffer has `count` bytes behind `end`, and read(2) writes no more than that.
             let got = unsafe bytes.withUnsafeMutableBytes { buffer in
                 let tail = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[end...])
                 return unsafe Glibc.read(number, tail.baseAddress, tail.count)

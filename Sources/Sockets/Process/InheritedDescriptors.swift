@@ -16,7 +16,7 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
         numbers = []
     }
 
-    /// At most so many are taken.
+    /// Maximum number of inherited descriptors.
     static let maximum = 1024
 
     /// Takes the descriptors 3, 4, … into ownership, when `LISTEN_PID` is this process, and keeps them from programs that

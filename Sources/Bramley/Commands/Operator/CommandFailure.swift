@@ -5,7 +5,7 @@ internal import Sockets
 /// Why a command did not do what it was asked: one clear line for the operator.
 package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
-    /// 1: it failed, or what it names is not there. 64: it was asked wrongly.
+    /// 1: it failed, or what it names does not exist. 64: usage error.
     package let code: Int32
 
     package init(_ description: String, code: Int32 = 1) {

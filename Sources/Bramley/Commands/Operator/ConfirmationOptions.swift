@@ -15,7 +15,7 @@ package struct ConfirmationOptions: ParsableArguments {
     /// - Parameters:
     ///   - question: what is about to happen, as a whole sentence.
     ///   - id: the one thing it happens to; its id counts as a yes.
-    /// - Throws: when they do not, or when nobody can be asked.
+    /// - Throws: when they do not, or when standard input is not a terminal.
     package func confirm(_ question: String, id: String? = nil) throws(CommandFailure) {
         if yes { return }
         guard StandardStream.input.isTerminal else {
