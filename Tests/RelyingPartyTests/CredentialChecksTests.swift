@@ -106,7 +106,7 @@ private final class FakeChecks: CredentialCheckStore, LeaseStore, TokenChecker {
         fake.state.withLock {
             $0.due.append(
                 DueCheck(
-                    identity: 1, subject: AppleSubject(subject), clientID: client, issuedAt: clock.now(),
+                    team: TeamID("TEAM123456"), subject: AppleSubject(subject), clientID: client, issuedAt: clock.now(),
                     sealedRefreshToken: sealed, askedAt: clock.now(), failures: failures))
         }
     }

@@ -38,13 +38,12 @@ import Testing
             if let failure { throw failure }
         }
 
-        func people(after row: Int64, limit: Int) async throws(StoreError) -> [Int64] {
+        func people(after last: Int64?, limit: Int) async throws(StoreError) -> [Int64] {
             let kept = state.withLock { $0.kept }
-            guard row < count else { return [] }
-            return Array((row + 1...count).filter { kept[$0] == nil }.prefix(limit))
+            let last = last ?? 0
+            guard last < count else { return [] }
+            return Array((last + 1...count).filter { kept[$0] == nil }.prefix(limit))
         }
-
-        func row(of person: Int64) -> Int64 { person }
 
         func ask(_ person: Int64) async throws(MigrationFailure) -> String {
             let attempt = state.withLock { state in

@@ -150,8 +150,8 @@ import Testing
     @Test func whatIsNotWrittenIsNotTold() async throws {
         let before = try await lines().count
         await #expect(throws: StoreError.self) {
-            try await database.commits.write { connection, _ in
-                try connection.audit(.command, object: "x", at: bench.clock.now())
+            try await database.write { transaction in
+                try transaction.audit(.command, object: "x")
                 throw StoreError.inconsistent("undone")
             }
         }

@@ -21,10 +21,10 @@ import Testing
         try bench.stranger().write {
             try $0.execute(
                 """
-                    INSERT INTO user (id, state, given_name, created_at, updated_at)
-                    WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 12000)
-                    SELECT 'usr_' || x, 'active', hex(randomblob(200)), 0, 0 FROM n
-                    """)
+                INSERT INTO user (id, state, given_name, created_at, updated_at)
+                WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 12000)
+                SELECT 'usr_' || x, 'active', hex(randomblob(200)), 0, 0 FROM n
+                """)
         }
     }
 

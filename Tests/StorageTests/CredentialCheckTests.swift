@@ -373,6 +373,6 @@ import Testing
         bench.clock.advance(milliseconds: Self.day * 1_000 - 1)
         #expect(try await begin(100, reopened).isEmpty)
         bench.clock.advance(seconds: 3_600)
-        #expect(try await begin(100, reopened).map(\.identity) == [check.identity])
+        #expect(try await begin(100, reopened).map(\.subject) == [check.subject])
     }
 }

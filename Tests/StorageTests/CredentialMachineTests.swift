@@ -114,9 +114,9 @@ private struct Life {
                 try connection.execute("UPDATE apple_credential SET next_check_at = NULL")
                 try connection.execute(
                     """
-                        UPDATE apple_credential SET next_check_at = 1, checked_at = NULL WHERE client_id = ?
-                        AND identity = (SELECT id FROM apple_identity WHERE subject = ?)
-                        """, [Bench.web.rawValue, name])
+                    UPDATE apple_credential SET next_check_at = 1, checked_at = NULL WHERE client_id = ?
+                    AND identity = (SELECT id FROM apple_identity WHERE subject = ?)
+                    """, [Bench.web.rawValue, name])
             }
             let scope = CheckScope(team: Bench.team, clients: [Bench.web, World.app])
             let begun = try await world.erasing.beginChecks(scope, limit: 1, schedule: world.schedule, at: world.now)
@@ -142,9 +142,9 @@ private struct Life {
         let connection = try SQLiteConnection(
             path: world.bench.folder.path + "/bramley.db", isReadOnly: true, busyTimeout: 0)
         return try connection.firstRow(
-            "SELECT \(CredentialColumns.list) FROM apple_identity i WHERE i.team = ? AND i.subject = ?",
-            [team.rawValue, subject]
-        ).map { try CredentialStatus(row: $0, from: 0) }
+            "SELECT \(CredentialStatus.columns) FROM apple_identity i WHERE i.team = ? AND i.subject = ?",
+            [team, subject]
+        ).map { try CredentialStatus($0) }
     }
 
     private func lastSignIn() throws -> Timestamp {
@@ -250,19 +250,19 @@ private struct Life {
     }
 
     /// Apple names the person to the other team; nil when there is nobody to name.
-    private func exported(_ subject: String, from: TeamID, to target: TeamID) async throws -> ImportedIdentity? {
+    private func exported(_ subject: String, from: TeamID, to target: TeamID) async throws -> TransferSubject? {
         let store = world.erasing
-        let people = try await store.peopleToExport(of: from, to: target, again: false, after: 0, limit: 1_000)
-        let answers = people.filter { $0.subject.rawValue == subject }.map { person in
+        let people = try await store.peopleToExport(of: from, to: target, again: false, after: nil, limit: 1_000)
+        let answers = people.filter { $0.rawValue == subject }.map { person in
             TransferAnswer(person: person, outcome: .value(TransferSubject("t." + subject)))
         }
-        _ = try await store.keepExports(answers, to: target, at: world.now)
-        return try await store.peopleToImport(to: target, again: true, after: 0, limit: 1_000).first {
-            $0.transferSubject == TransferSubject("t." + subject)
+        _ = try await store.keepExports(answers, of: from, to: target, at: world.now)
+        return try await store.peopleToImport(to: target, again: true, after: nil, limit: 1_000).first {
+            $0 == TransferSubject("t." + subject)
         }
     }
 
-    private func moved(_ person: ImportedIdentity, to subject: String, of team: TeamID) async throws {
+    private func moved(_ person: TransferSubject, to subject: String, of team: TeamID) async throws {
         let identity = TransferredIdentity(subject: AppleSubject(subject), email: nil)
         _ = try await world.erasing.move(person, to: identity, of: team, joins: true, at: world.now)
     }

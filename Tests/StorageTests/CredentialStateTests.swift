@@ -176,15 +176,15 @@ import Testing
         try bench.stranger().write { connection in
             try connection.execute(
                 """
-                    UPDATE notification SET subject = jti;
-                    UPDATE apple_identity SET credential_state = 'revoked' WHERE subject IN ('withdrawn', 'forgotten');
-                    INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_gone', 'disabled', 0, 0);
-                    INSERT INTO apple_identity (user, team, subject, credential_state, last_sign_in_issued_at,
-                        created_at) VALUES ('usr_gone', 'TEAM123456', 'gone', 'notFound', 0, 0);
-                    ALTER TABLE apple_identity DROP COLUMN credential_changed_at;
-                    ALTER TABLE apple_identity DROP COLUMN credential_cause;
-                    DELETE FROM migration WHERE name = '0009-credential-state';
-                    """)
+                UPDATE notification SET subject = jti;
+                UPDATE apple_identity SET credential_state = 'revoked' WHERE subject IN ('withdrawn', 'forgotten');
+                INSERT INTO user (id, state, created_at, updated_at) VALUES ('usr_gone', 'disabled', 0, 0);
+                INSERT INTO apple_identity (user, team, subject, credential_state, last_sign_in_issued_at,
+                    created_at) VALUES ('usr_gone', 'TEAM123456', 'gone', 'notFound', 0, 0);
+                ALTER TABLE apple_identity DROP COLUMN credential_changed_at;
+                ALTER TABLE apple_identity DROP COLUMN credential_cause;
+                DELETE FROM migration WHERE name = '0009-credential-state';
+                """)
         }
         let migrated = try bench.open()
         defer { migrated.close() }

@@ -9,12 +9,10 @@ import Testing
 @Suite struct EventPageTests {
     /// Writes events at the clock's time, each about a user of its number.
     private func record(_ numbers: ClosedRange<Int>, _ bench: Bench, _ database: Database) async throws {
-        let (now, identifiers) = (bench.clock.now(), RandomIdentifier(random: SystemRandom()))
-        try await database.commits.write { connection, _ in
+        try await database.write(at: bench.clock.now()) { transaction in
             for number in numbers {
-                try connection.record(
-                    .userUpdated, user: UserID(unchecked: "usr_\(number % 2)"), fields: ["n\(number)"], at: now,
-                    identifiers: identifiers)
+                try transaction.record(
+                    .userUpdated, user: UserID(unchecked: "usr_\(number % 2)"), fields: ["n\(number)"])
             }
         }
     }

@@ -142,8 +142,8 @@ import Testing
         try bench.bench.stranger().write { connection in
             try connection.execute(
                 """
-                    UPDATE apple_identity SET team = 'OLDTEAM001', transfer_target = ?, transfer_subject = 'moved.ann'
-                    """,
+                UPDATE apple_identity SET team = 'OLDTEAM001', transfer_target = ?, transfer_subject = 'moved.ann'
+                """,
                 [Bench.team.rawValue])
         }
         guard case .asksExisting = await bench.signInWithApple("bob") else { throw LinkBench.Unexpected() }

@@ -403,7 +403,8 @@ final class LinkBench: Sendable {
             return try shown.flatMap { table in
                 try connection.rows("SELECT * FROM \(table) ORDER BY 1, 2").map { row in
                     table + ": "
-                        + zip(row.names, row.values).filter { !hidden.contains($0.0) }.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
+                        + zip(row.names, row.values).filter { !hidden.contains($0.0) }.map { "\($0.0)=\($0.1)" }.joined(
+                            separator: " ")
                 }
             }
         }

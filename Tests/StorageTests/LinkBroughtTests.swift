@@ -25,11 +25,11 @@ import Testing
         try bench.bench.stranger().write {
             try $0.execute(
                 """
-                    UPDATE apple_credential SET sealed_refresh_token = NULL, state = 'revoked', cause = 'token_dead',
-                    next_check_at = NULL;
-                    UPDATE apple_identity SET credential_state = 'revoked', credential_cause = 'token_dead';
-                    DELETE FROM session
-                    """)
+                UPDATE apple_credential SET sealed_refresh_token = NULL, state = 'revoked', cause = 'token_dead',
+                next_check_at = NULL;
+                UPDATE apple_identity SET credential_state = 'revoked', credential_cause = 'token_dead';
+                DELETE FROM session
+                """)
         }
         let before = try bench.dump()
         bench.application.gate.open()

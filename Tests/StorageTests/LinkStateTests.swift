@@ -56,9 +56,9 @@ import Testing
             try stranger.write {
                 try $0.execute(
                     """
-                        CREATE TRIGGER killed BEFORE UPDATE OF state ON account_link WHEN NEW.state = 'converting'
-                        BEGIN SELECT RAISE(ABORT, 'killed'); END
-                        """)
+                    CREATE TRIGGER killed BEFORE UPDATE OF state ON account_link WHEN NEW.state = 'converting'
+                    BEGIN SELECT RAISE(ABORT, 'killed'); END
+                    """)
             }
             #expect(await reason { _ = try await bench.finish(start) } == "storage")
             try stranger.write { try $0.execute("DROP TRIGGER killed") }

@@ -18,12 +18,12 @@ import Testing
         let user = try #require(try await bench.database.completeSignIn(first).user)
         let person = try #require(
             try await bench.database.peopleToExport(
-                of: Self.formerTeam, to: Bench.team, again: false, after: 0, limit: 10
+                of: Self.formerTeam, to: Bench.team, again: false, after: nil, limit: 10
             ).first)
         let answer = TransferAnswer(person: person, outcome: .value(TransferSubject("t.\(subject)")))
-        _ = try await bench.database.keepExports([answer], to: Bench.team, at: bench.now)
+        _ = try await bench.database.keepExports([answer], of: Self.formerTeam, to: Bench.team, at: bench.now)
         let moved = try #require(
-            try await bench.database.peopleToImport(to: Bench.team, again: false, after: 0, limit: 10).first)
+            try await bench.database.peopleToImport(to: Bench.team, again: false, after: nil, limit: 10).first)
         let result = try await bench.database.move(
             moved, to: TransferredIdentity(subject: AppleSubject(subject), email: nil), of: Bench.team, joins: true,
             at: bench.now)
@@ -64,12 +64,12 @@ import Testing
         #expect(user.id != second.user)
         let person = try #require(
             try await bench.database.peopleToExport(
-                of: Self.formerTeam, to: Bench.team, again: false, after: 0, limit: 10
+                of: Self.formerTeam, to: Bench.team, again: false, after: nil, limit: 10
             ).first)
         let answer = TransferAnswer(person: person, outcome: .value(TransferSubject("t.ann")))
-        _ = try await bench.database.keepExports([answer], to: Bench.team, at: bench.now)
+        _ = try await bench.database.keepExports([answer], of: Self.formerTeam, to: Bench.team, at: bench.now)
         let moved = try #require(
-            try await bench.database.peopleToImport(to: Bench.team, again: false, after: 0, limit: 10).first)
+            try await bench.database.peopleToImport(to: Bench.team, again: false, after: nil, limit: 10).first)
         #expect(
             try await bench.database.move(
                 moved, to: TransferredIdentity(subject: AppleSubject("ann"), email: nil), of: Bench.team, joins: true,

@@ -35,9 +35,9 @@ import Testing
         let loose = try bench.stranger().read { connection in
             try connection.texts(
                 """
-                    SELECT name FROM pragma_table_list
-                    WHERE schema = 'main' AND strict = 0 AND name NOT LIKE 'sqlite_%'
-                    """)
+                SELECT name FROM pragma_table_list
+                WHERE schema = 'main' AND strict = 0 AND name NOT LIKE 'sqlite_%'
+                """)
         }
         #expect(loose == [])
         let tables = try bench.stranger().read { connection in

@@ -138,9 +138,9 @@ import Testing
         try bench.stranger().write { connection in
             try connection.execute(
                 """
-                    UPDATE apple_credential SET sealed_refresh_token =
-                    (SELECT sealed_refresh_token FROM apple_credential WHERE identity = 1) WHERE identity = 2
-                    """)
+                UPDATE apple_credential SET sealed_refresh_token =
+                (SELECT sealed_refresh_token FROM apple_credential WHERE identity = 1) WHERE identity = 2
+                """)
         }
         let server = try open(rotated)
         let report = try await resealing(server, rotated).run()

@@ -27,8 +27,8 @@ import Testing
         try bench.stranger().write { connection in
             try connection.execute(
                 """
-                    UPDATE apple_identity SET user = ?1 WHERE user = ?2;
-                    """, [first, second])
+                UPDATE apple_identity SET user = ?1 WHERE user = ?2;
+                """, [first, second])
             try connection.execute("UPDATE session SET user = ? WHERE user = ?", [first, second])
             try connection.execute("DELETE FROM user WHERE id = ?", [second])
         }

@@ -69,8 +69,8 @@ import Testing
         let bench = try Bench()
         let database = try bench.open(bench.options(busyTimeout: 20))
         await #expect(throws: StoreError.self) {
-            try await database.commits.write { connection, _ in
-                try connection.run("INSERT INTO meta (key, value) VALUES ('x', NULL)")
+            try await database.write { transaction in
+                try transaction.run("INSERT INTO meta (key, value) VALUES ('x', NULL)")
             }
         }
         #expect(database.trouble == nil)

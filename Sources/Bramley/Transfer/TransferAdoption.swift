@@ -8,7 +8,7 @@ internal import Storage
 struct TransferAdoption {
     struct Report: Hashable, Sendable {
         /// Who is to move: the people of the lines, without those who have moved already.
-        var people: [ImportedIdentity] = []
+        var people: [TransferSubject] = []
         var lines = 0
         var alreadyMoved = 0
         var refused = 0

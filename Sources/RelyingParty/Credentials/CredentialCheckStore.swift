@@ -13,8 +13,7 @@ package struct CheckScope: Hashable, Sendable {
 
 /// One credential that Apple is about to be asked about; marked so in the store.
 package struct DueCheck: Hashable, Sendable {
-    /// The row of the identity; names nothing outside the store.
-    package var identity: Int64
+    package var team: TeamID
     package var subject: AppleSubject
     package var clientID: ClientID
     /// `iat` of the sign-in that brought the token, Apple's clock.
@@ -27,10 +26,10 @@ package struct DueCheck: Hashable, Sendable {
     package var failures: Int
 
     package init(
-        identity: Int64, subject: AppleSubject, clientID: ClientID, issuedAt: Timestamp, sealedRefreshToken: [UInt8],
+        team: TeamID, subject: AppleSubject, clientID: ClientID, issuedAt: Timestamp, sealedRefreshToken: [UInt8],
         askedAt: Timestamp, failures: Int
     ) {
-        self.identity = identity
+        self.team = team
         self.subject = subject
         self.clientID = clientID
         self.issuedAt = issuedAt

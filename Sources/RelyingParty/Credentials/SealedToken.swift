@@ -6,7 +6,7 @@ package struct SealedToken: Hashable, Sendable {
     /// Where it stands.
     package enum Place: Hashable, Sendable {
         /// Of somebody who is here.
-        case credential(identity: Int64, clientID: ClientID)
+        case credential(TeamID, AppleSubject, ClientID)
         /// Of somebody who was deleted, in the queue of revocations.
         case revocation(Int64)
         /// Within the identity that waits for a link's completion.

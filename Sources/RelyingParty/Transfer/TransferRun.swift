@@ -29,8 +29,8 @@ package protocol TransferStep: Sendable {
     /// Whether Apple has ever answered as hoped: then refusals are about people, not about us.
     func isProven() async throws(StoreError) -> Bool
     func prepare() async throws(MigrationFailure)
-    func people(after row: Int64, limit: Int) async throws(StoreError) -> [Person]
-    func row(of person: Person) -> Int64
+    /// - Parameter last: of the people before; nil begins.
+    func people(after last: Person?, limit: Int) async throws(StoreError) -> [Person]
     func ask(_ person: Person) async throws(MigrationFailure) -> Value
     /// Keeps answers, durably.
     func keep(_ answers: [TransferAnswer<Person, Value>]) async throws(StoreError)
@@ -69,14 +69,14 @@ package struct TransferRun<Step: TransferStep>: Sendable {
     package func run(progress: (Int) -> Void = { _ in }) async throws(StoreError) -> TransferEnd {
         if let failure = await preparation() { return failure }
         var ledger = Ledger(isProven: try await step.isProven())
-        var row: Int64 = 0
+        var last: Step.Person?
         while true {
-            let people = try await step.people(after: row, limit: TransferPace.batch)
-            guard let last = people.last else {
+            let people = try await step.people(after: last, limit: TransferPace.batch)
+            guard !people.isEmpty else {
                 return ledger.refusal.map { .everyoneRefused($0) } ?? .complete
             }
             if let end = try await settle(people, &ledger, progress) { return end }
-            row = step.row(of: last)
+            last = people.last
         }
     }
 

@@ -29,19 +29,17 @@ package struct TransferExport: TransferStep {
 
     package func prepare() async throws(MigrationFailure) { try await migrator.prepare() }
 
-    package func people(after row: Int64, limit: Int) async throws(StoreError) -> [ExportedIdentity] {
-        try await store.peopleToExport(of: team, to: recipient, again: again, after: row, limit: limit)
+    package func people(after last: AppleSubject?, limit: Int) async throws(StoreError) -> [AppleSubject] {
+        try await store.peopleToExport(of: team, to: recipient, again: again, after: last, limit: limit)
     }
 
-    package func row(of person: ExportedIdentity) -> Int64 { person.row }
-
-    package func ask(_ person: ExportedIdentity) async throws(MigrationFailure) -> TransferSubject {
-        try await migrator.transferSubject(of: person.subject, to: recipient)
+    package func ask(_ person: AppleSubject) async throws(MigrationFailure) -> TransferSubject {
+        try await migrator.transferSubject(of: person, to: recipient)
     }
 
-    package func keep(_ answers: [TransferAnswer<ExportedIdentity, TransferSubject>]) async throws(StoreError) {
+    package func keep(_ answers: [TransferAnswer<AppleSubject, TransferSubject>]) async throws(StoreError) {
         guard !answers.isEmpty else { return }
-        try await store.keepExports(answers, to: recipient, at: clock.now())
+        try await store.keepExports(answers, of: team, to: recipient, at: clock.now())
     }
 }
 
@@ -69,8 +67,8 @@ package final class TransferImport: TransferStep {
     private let team: TeamID
     private let again: Bool
     private let joins: Bool
-    /// By row; nil for everybody.
-    private let chosen: [ImportedIdentity]?
+    /// In order; nil for everybody.
+    private let chosen: [TransferSubject]?
     private let clock: any WallClock
     private let tally = Mutex(Report())
 
@@ -80,14 +78,14 @@ package final class TransferImport: TransferStep {
     ///   - chosen: asks about these alone; nil for everybody who waits.
     package init(
         store: any TransferStore, migrator: any TeamMigrator, to team: TeamID, again: Bool, joins: Bool,
-        only chosen: [ImportedIdentity]? = nil, clock: any WallClock
+        only chosen: [TransferSubject]? = nil, clock: any WallClock
     ) {
         self.store = store
         self.migrator = migrator
         self.team = team
         self.again = again
         self.joins = joins
-        self.chosen = chosen?.sorted { $0.row < $1.row }
+        self.chosen = chosen?.sorted { $0.rawValue < $1.rawValue }
         self.clock = clock
     }
 
@@ -99,11 +97,11 @@ package final class TransferImport: TransferStep {
 
     package func prepare() async throws(MigrationFailure) { try await migrator.prepare() }
 
-    package func people(after row: Int64, limit: Int) async throws(StoreError) -> [ImportedIdentity] {
+    package func people(after last: TransferSubject?, limit: Int) async throws(StoreError) -> [TransferSubject] {
         guard let chosen else {
-            return try await store.peopleToImport(to: team, again: again, after: row, limit: limit)
+            return try await store.peopleToImport(to: team, again: again, after: last, limit: limit)
         }
-        var rest = chosen[Self.firstIndex(in: chosen, behind: row)...]
+        var rest = chosen[(last.map { Self.firstIndex(in: chosen, behind: $0) } ?? 0)...]
         while !rest.isEmpty {
             let page = Array(rest.prefix(limit))
             let open = try await store.stillToImport(page, to: team, again: again)
@@ -114,22 +112,20 @@ package final class TransferImport: TransferStep {
     }
 
     /// By halves: there may be a million of them.
-    private static func firstIndex(in people: [ImportedIdentity], behind row: Int64) -> Int {
+    private static func firstIndex(in people: [TransferSubject], behind last: TransferSubject) -> Int {
         var range = 0..<people.count
         while !range.isEmpty {
             let middle = (range.lowerBound + range.upperBound) / 2
-            range = people[middle].row > row ? range.lowerBound..<middle : middle + 1..<range.upperBound
+            range = people[middle].rawValue > last.rawValue ? range.lowerBound..<middle : middle + 1..<range.upperBound
         }
         return range.lowerBound
     }
 
-    package func row(of person: ImportedIdentity) -> Int64 { person.row }
-
-    package func ask(_ person: ImportedIdentity) async throws(MigrationFailure) -> TransferredIdentity {
-        try await migrator.identity(of: person.transferSubject)
+    package func ask(_ person: TransferSubject) async throws(MigrationFailure) -> TransferredIdentity {
+        try await migrator.identity(of: person)
     }
 
-    package func keep(_ answers: [TransferAnswer<ImportedIdentity, TransferredIdentity>]) async throws(StoreError) {
+    package func keep(_ answers: [TransferAnswer<TransferSubject, TransferredIdentity>]) async throws(StoreError) {
         for answer in answers {
             switch answer.outcome {
             case .refused(let reason):

@@ -4,39 +4,40 @@ package import Coding
 package protocol TransferStore: Sendable {
     // MARK: The sending team: people, and what Apple said of each
 
-    /// Identities of `team`, by their row, for whom Apple has not yet been asked on behalf of `recipient`, and who have
-    /// not moved.
+    /// People of `team` for whom Apple has not yet been asked on behalf of `recipient`, and who have not moved, by their
+    /// subject.
     /// - Parameter again: those whom Apple refused too.
     func peopleToExport(
-        of team: TeamID, to recipient: TeamID, again: Bool, after row: Int64, limit: Int
-    ) async throws(StoreError) -> [ExportedIdentity]
+        of team: TeamID, to recipient: TeamID, again: Bool, after last: AppleSubject?, limit: Int
+    ) async throws(StoreError) -> [AppleSubject]
     /// Keeps what Apple answered: a `transfer_sub`, or why there is none. Somebody deleted meanwhile stays deleted.
     /// - Returns: how many `transfer_sub`s were refused here because they are another person's already.
     @discardableResult
     func keepExports(
-        _ answers: [TransferAnswer<ExportedIdentity, TransferSubject>], to recipient: TeamID, at now: Timestamp
+        _ answers: [TransferAnswer<AppleSubject, TransferSubject>], of team: TeamID, to recipient: TeamID,
+        at now: Timestamp
     ) async throws(StoreError) -> Int
 
     // MARK: The receiving team: people who are to move, each in a transaction of their own
 
-    /// Identities with a `transfer_sub` for `team` who have not moved yet, by their row.
+    /// Who has a `transfer_sub` for `team` and has not moved yet, in its order.
     /// - Parameter again: those whom Apple refused too.
     func peopleToImport(
-        to team: TeamID, again: Bool, after row: Int64, limit: Int
-    ) async throws(StoreError) -> [ImportedIdentity]
+        to team: TeamID, again: Bool, after last: TransferSubject?, limit: Int
+    ) async throws(StoreError) -> [TransferSubject]
     /// Who of these, of a file, is there and has not moved yet; in their order.
     /// - Parameter again: those whom Apple refused too.
     func stillToImport(
-        _ people: [ImportedIdentity], to team: TeamID, again: Bool
-    ) async throws(StoreError) -> [ImportedIdentity]
+        _ people: [TransferSubject], to team: TeamID, again: Bool
+    ) async throws(StoreError) -> [TransferSubject]
     /// Adds the new identity to the person, with its event.
     /// - Parameter joins: takes the account they meanwhile made under the new team into the old one.
     func move(
-        _ person: ImportedIdentity, to identity: TransferredIdentity, of team: TeamID, joins: Bool, at now: Timestamp
+        _ person: TransferSubject, to identity: TransferredIdentity, of team: TeamID, joins: Bool, at now: Timestamp
     ) async throws(StoreError) -> MoveResult
     /// Apple refused: they stay where they are, as `transferred`.
     func keepRefusal(
-        _ reason: String, of person: ImportedIdentity, to team: TeamID, at now: Timestamp
+        _ reason: String, of person: TransferSubject, to team: TeamID, at now: Timestamp
     ) async throws(StoreError)
     /// Takes over lines of an export made elsewhere, in one transaction, in order.
     /// - Parameter isRehearsal: only says what would become of each.
@@ -49,36 +50,14 @@ package protocol TransferStore: Sendable {
     func transferCounts(from sender: TeamID?, to recipient: TeamID) async throws(StoreError) -> TransferCounts
     /// From which team to which other people were exported; those with somebody waiting come first.
     func transferRoutes() async throws(StoreError) -> [TransferRoute]
-    /// Exported people, by their row: the lines of the file.
+    /// Exported people, by their subject: the lines of the file.
     func transferLines(
-        from sender: TeamID, to recipient: TeamID, after row: Int64, limit: Int
-    ) async throws(StoreError) -> [(row: Int64, line: TransferLine)]
-    /// People who could not move, by their row.
+        from sender: TeamID, to recipient: TeamID, after last: AppleSubject?, limit: Int
+    ) async throws(StoreError) -> [TransferLine]
+    /// People who could not move, the one asked about first in front.
     func unmovedPeople(
-        to recipient: TeamID, after row: Int64, limit: Int
+        to recipient: TeamID, after last: UnmovedPlace?, limit: Int
     ) async throws(StoreError) -> [UnmovedPerson]
-}
-
-/// A row of the sending team.
-package struct ExportedIdentity: Hashable, Sendable {
-    package var row: Int64
-    package var subject: AppleSubject
-
-    package init(row: Int64, subject: AppleSubject) {
-        self.row = row
-        self.subject = subject
-    }
-}
-
-/// A row of the sending team that is to move.
-package struct ImportedIdentity: Hashable, Sendable {
-    package var row: Int64
-    package var transferSubject: TransferSubject
-
-    package init(row: Int64, transferSubject: TransferSubject) {
-        self.row = row
-        self.transferSubject = transferSubject
-    }
 }
 
 /// What Apple answered about one person.
@@ -130,9 +109,9 @@ package struct TransferLine: Hashable, Sendable {
 
 /// What became of one line of a file.
 package enum AdoptionResult: Hashable, Sendable {
-    case adopted(ImportedIdentity)
+    case adopted(TransferSubject)
     /// It says what is known.
-    case known(ImportedIdentity)
+    case known(TransferSubject)
     case alreadyMoved
     /// Nobody here has this subject of that team; they may have been deleted.
     case unknownPerson
@@ -173,25 +152,32 @@ package struct TransferRoute: Hashable, Sendable {
     }
 }
 
+/// Where somebody stands in the list of those who could not move.
+package struct UnmovedPlace: Hashable, Sendable {
+    package var askedAt: Timestamp
+    package var subject: AppleSubject
+
+    package init(askedAt: Timestamp, subject: AppleSubject) {
+        self.askedAt = askedAt
+        self.subject = subject
+    }
+}
+
 /// Somebody who could not move.
 package struct UnmovedPerson: Hashable, Sendable {
     package enum Step: String, Sendable { case export, `import` }
 
-    package var row: Int64
+    package var place: UnmovedPlace
     package var user: UserID
     package var externalID: String?
     package var step: Step
     package var reason: String
-    package var askedAt: Timestamp
 
-    package init(
-        row: Int64, user: UserID, externalID: String?, step: Step, reason: String, askedAt: Timestamp
-    ) {
-        self.row = row
+    package init(place: UnmovedPlace, user: UserID, externalID: String?, step: Step, reason: String) {
+        self.place = place
         self.user = user
         self.externalID = externalID
         self.step = step
         self.reason = reason
-        self.askedAt = askedAt
     }
 }

@@ -66,20 +66,20 @@ package struct DatabaseExamination: Hashable, Sendable {
         try checkWhole(connection, path)
         return DatabaseExamination(
             bytes: try connection.size(),
-            schema: try connection.firstRow("SELECT max(name) FROM migration")?[0] as String? ?? "",
+            schema: try connection.first("SELECT max(name) FROM migration") ?? "",
             isOlder: !pending.isEmpty, users: try connection.count("SELECT count(*) FROM user"),
             sessions: try connection.count(
                 "SELECT count(*) FROM session WHERE expires_at > ?", [now.milliseconds]),
-            sealingKeyID: try connection.firstRow(
-                "SELECT value FROM meta WHERE key = ?", [Migrations.sealingKeyID]
-            ).map { String(decoding: try $0.bytes(0), as: UTF8.self) })
+            sealingKeyID: try connection.first(
+                "SELECT value FROM meta WHERE key = ?", [Migrations.sealingKeyID], as: [UInt8].self
+            ).map { String(decoding: $0, as: UTF8.self) })
     }
 
     private static func checkWhole(_ connection: SQLiteConnection, _ path: String) throws {
-        let found = try connection.firstRow("PRAGMA integrity_check(1)")?[0] as String? ?? "nothing"
+        let found = try connection.first("PRAGMA integrity_check(1)") ?? "nothing"
         guard found == "ok" else { throw StorageOpenError.corrupt(path, detail: found) }
         if let row = try connection.firstRow("PRAGMA foreign_key_check") {
-            let table = row[0] as String? ?? "a table"
+            let table = try row["table"] ?? "a table"
             throw StorageOpenError.corrupt(path, detail: "a row of \(table) refers to a row that is missing")
         }
     }
@@ -112,7 +112,7 @@ extension Database {
 
 extension SQLiteConnection {
     fileprivate func count(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
-        Int(try integer(sql, arguments) ?? 0)
+        try first(sql, arguments) ?? 0
     }
 
     /// Of the whole database, in bytes.
@@ -126,6 +126,6 @@ extension DatabaseExamination {
     package static func isDatabase(_ path: String) -> Bool {
         guard let connection = try? DatabaseCopy.open(path, isReadOnly: true) else { return false }
         defer { connection.close() }
-        return (try? connection.integer("PRAGMA application_id")) == Int64(Schema.applicationID)
+        return (try? connection.first("PRAGMA application_id")) == Schema.applicationID
     }
 }

@@ -6,25 +6,25 @@ extension Database {
     package func beginConversion(
         _ key: LinkKey, at now: Timestamp, until deadline: Timestamp, onlyIfDue: Bool
     ) async throws(StoreError) -> ConversionStart {
-        try await commits.write { connection, _ in
-            guard let link = try connection.storedLink(key)?.link, link.state == .converting else { return .nothing }
+        try await write(at: now) { transaction in
+            guard let link = try transaction.storedLink(key)?.link, link.state == .converting else { return .nothing }
             // A mark from further ahead than a call can take is one of before the clock was set back.
-            try connection.run(
+            let changes = try transaction.run(
                 """
                 UPDATE account_link SET is_asking = 1, next_attempt_at = ?3 WHERE id = ?1 AND state = 'converting'
                 AND (is_asking = 0 OR next_attempt_at <= ?2 OR next_attempt_at > ?3)
                 AND (?4 = 0 OR next_attempt_at <= ?2)
-                """, [key.rawValue, now.milliseconds, deadline.milliseconds, onlyIfDue])
-            guard connection.changesCount > 0 else { return .nothing }
-            switch try connection.obstacle(to: link) {
+                """, [key, now, deadline, onlyIfDue])
+            guard changes > 0 else { return .nothing }
+            switch try transaction.obstacle(to: link) {
             case nil: return .ask(link)
             case .accountChanged?:
                 let obstacle = ConversionRule.Obstacle.accountChanged
-                try connection.end(key, as: .failed, failure: obstacle.rawValue, at: now)
+                try transaction.end(key, as: .failed, failure: obstacle.rawValue)
                 return .over(obstacle)
             case let obstacle?:
                 let next = Conversions.next(for: link, at: now, counts: onlyIfDue)
-                try connection.postpone(key, until: next.due, failure: obstacle.rawValue, counts: onlyIfDue)
+                try transaction.postpone(key, until: next.due, failure: obstacle.rawValue, counts: onlyIfDue)
                 return .putOff(obstacle, retryAfter: next.retryAfter)
             }
         }
@@ -33,30 +33,30 @@ extension Database {
     package func postponeConversion(
         _ key: LinkKey, until next: Timestamp, failure: String, counts: Bool
     ) async throws(StoreError) {
-        try await commits.write { connection, _ in
-            try connection.postpone(key, until: next, failure: failure, counts: counts)
+        try await write { transaction in
+            try transaction.postpone(key, until: next, failure: failure, counts: counts)
         }
     }
 
     package func dueConversions(at now: Timestamp, limit: Int) async throws(StoreError) -> [Link] {
-        try await read { connection in
-            try connection.rows(
+        try await read(at: now) { snapshot in
+            try snapshot.rows(
                 """
-                SELECT \(LinkColumns.list) FROM account_link l WHERE l.next_attempt_at <= ? AND l.state = 'converting'
-                ORDER BY l.next_attempt_at, l.id LIMIT ?
-                """, [now.milliseconds, limit]
-            ).map { try StoredLink(row: $0).link }
+                SELECT \(LinkColumns.list) FROM account_link WHERE next_attempt_at <= ? AND state = 'converting'
+                ORDER BY next_attempt_at, id LIMIT ?
+                """, [now, limit]
+            ).map { try StoredLink($0).link }
         }
     }
 }
 
-extension SQLiteConnection {
+extension Transaction {
     fileprivate func postpone(_ key: LinkKey, until next: Timestamp, failure: String, counts: Bool) throws {
         try run(
             """
             UPDATE account_link SET attempts = attempts + ?, next_attempt_at = ?, failure = ?, is_asking = 0
             WHERE id = ? AND state = 'converting'
-            """, [counts ? 1 : 0, next.milliseconds, failure, key.rawValue])
+            """, [counts ? 1 : 0, next, failure, key])
     }
 
     /// Why the application must not be asked about a committed link.
@@ -64,8 +64,7 @@ extension SQLiteConnection {
         guard let id = link.user, let person = try user(id) else { return .accountDeleted }
         var hasIdentity = false
         if let team = link.team, let subject = link.subject, let row = try identity(team: team, subject: subject) {
-            let found = try integer("SELECT 1 FROM apple_identity WHERE id = ? AND user = ?", [row, id.rawValue])
-            hasIdentity = found != nil
+            hasIdentity = try exists("SELECT 1 FROM apple_identity WHERE id = ? AND user = ?", [row, id])
         }
         return ConversionRule.obstacle(to: link, user: person, hasIdentity: hasIdentity)
     }
@@ -78,31 +77,29 @@ extension Database {
     package func links(
         in states: Set<LinkState>, after place: (createdAt: Timestamp, key: LinkKey)?, limit: Int
     ) async throws(StoreError) -> [Link] {
-        try await read { connection in
-            let wanted = (states.isEmpty ? Set(LinkState.allCases) : states).map(\.rawValue).sorted()
-            var arguments = StatementArguments(wanted)
-            arguments += [place?.createdAt.milliseconds ?? Int64.min, place?.key.rawValue ?? "", limit]
-            return try connection.rows(
-                """
-                SELECT \(LinkColumns.list) FROM account_link l
-                WHERE l.state IN (\(wanted.map { _ in "?" }.joined(separator: ", ")))
-                AND (l.created_at, l.id) > (?, ?) ORDER BY l.created_at, l.id LIMIT ?
-                """, arguments
-            ).map { try StoredLink(row: $0).link }
+        try await read { snapshot in
+            var wanted = Conditions()
+            wanted.add("state", in: states.sorted { $0.rawValue < $1.rawValue })
+            if let place { wanted.add("(created_at, id) > (?, ?)", [place.createdAt, place.key]) }
+            var arguments = wanted.arguments
+            arguments += [limit]
+            return try snapshot.rows(
+                "SELECT \(LinkColumns.list) FROM account_link \(wanted.clause) ORDER BY created_at, id LIMIT ?",
+                arguments
+            ).map { try StoredLink($0).link }
         }
     }
 
     /// Makes a conversion due now, or all that wait, unless the application is being asked already.
     /// - Returns: how many.
     package func retryConversions(_ key: LinkKey?, at now: Timestamp) async throws(StoreError) -> Int {
-        try await commits.write { connection, _ in
-            try connection.run(
+        try await write(at: now) { transaction in
+            let count = try transaction.run(
                 """
                 UPDATE account_link SET next_attempt_at = min(next_attempt_at, ?1) WHERE state = 'converting'
                 AND (is_asking = 0 OR next_attempt_at <= ?1) AND (?2 IS NULL OR id = ?2)
-                """, [now.milliseconds, key?.rawValue])
-            let count = connection.changesCount
-            try connection.audit(.command, object: "links retry", at: now)
+                """, [now, key])
+            try transaction.audit(.command, object: "links retry")
             return count
         }
     }

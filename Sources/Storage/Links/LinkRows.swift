@@ -1,13 +1,12 @@
 import Coding
 import RelyingParty
 
-/// The columns of a link, in the order `StoredLink.init(row:)` reads them.
 enum LinkColumns {
     static let list = """
-        l.id, l.style, l.kind, l.state, l.token_hash, l.external_id, l.display_name, l.return_to, l.may_replace, \
-        l.nonce, l.created_at, l.expires_at, l.sealed_challenge, l.methods, l.tries, l.request, l.code_hash, \
-        l.sealed_identity, l.waiting, l.user, l.session, l.attempts, l.next_attempt_at, l.failure, l.ended_at, \
-        l.change, l.taken_from, l.consent_saved_at, l.browser, l.team, l.subject, l.address_hash, l.api_key
+        id, style, kind, state, token_hash, external_id, display_name, return_to, may_replace, nonce, created_at, \
+        expires_at, sealed_challenge, methods, waiting, tries, request, code_hash, sealed_identity, user, session, \
+        attempts, next_attempt_at, failure, ended_at, browser, team, subject, address_hash, api_key, change, \
+        taken_from, consent_saved_at
         """
 
     /// What goes when a link ends.
@@ -20,7 +19,7 @@ enum LinkColumns {
 /// A link, and what its commit changed.
 struct StoredLink {
     /// What the commit did to the user.
-    enum Change: String {
+    enum Change: String, TextColumn {
         /// There was none, and nobody but the link has had to do with them since.
         case made
         /// They got the external ID; or there was none, and they are more than the link's by now.
@@ -36,45 +35,43 @@ struct StoredLink {
     /// Of the name the commit took from `first_consent`.
     var consentSavedAt: Timestamp?
 
-    init(row: Row) throws(StoreError) {
-        func moment(_ index: Int) -> Timestamp? { (row[index] as Int64?).map { Timestamp(milliseconds: $0) } }
+    init(_ row: Row) throws(StoreError) {
+        let methods: TextList = try row["methods"]
         link = Link(
-            key: LinkKey(unchecked: try row.text(0)), style: try row.value(1), kind: try row.value(2),
-            state: try row.value(3), tokenHash: try row.digest(4), externalID: row[5] as String?,
-            displayName: row[6] as String?, returnTo: row[7] as String?, mayReplace: row[8] as Bool? ?? false,
-            nonce: try row.text(9), createdAt: try row.moment(10),
-            sealedChallenge: row.hasNull(atIndex: 12) ? nil : try row.bytes(12),
-            methods: try StringList.decode(try row.text(13)),
-            waiting: (row[18] as String?).map { WaitingID(unchecked: $0) })
-        link.expiresAt = try row.moment(11)
-        link.tries = Int(row[14] as Int64? ?? 0)
-        if !row.hasNull(atIndex: 15) { link.request = try row.digest(15) }
-        if !row.hasNull(atIndex: 16) { link.codeHash = try row.digest(16) }
-        if !row.hasNull(atIndex: 17) { link.sealedIdentity = try row.bytes(17) }
-        link.user = (row[19] as String?).map { UserID(unchecked: $0) }
-        link.session = (row[20] as String?).map { SessionID(unchecked: $0) }
-        link.attempts = Int(row[21] as Int64? ?? 0)
-        link.nextAttemptAt = moment(22)
-        link.failure = row[23] as String?
-        link.endedAt = moment(24)
-        if !row.hasNull(atIndex: 25) { change = try row.value(25) }
-        takenFrom = (row[26] as String?).map { UserID(unchecked: $0) }
-        consentSavedAt = moment(27)
-        if !row.hasNull(atIndex: 28) { link.browser = try row.digest(28) }
-        link.team = (row[29] as String?).map { TeamID($0) }
-        link.subject = (row[30] as String?).map { AppleSubject($0) }
-        if !row.hasNull(atIndex: 31) { link.addressHash = try row.digest(31) }
-        link.apiKey = (row[32] as String?).map { APIKeyID(unchecked: $0) }
+            key: try row["id"], style: try row["style"], kind: try row["kind"], state: try row["state"],
+            tokenHash: try row["token_hash"], externalID: try row["external_id"],
+            displayName: try row["display_name"], returnTo: try row["return_to"], mayReplace: try row["may_replace"],
+            nonce: try row["nonce"], createdAt: try row["created_at"],
+            sealedChallenge: try row["sealed_challenge"], methods: methods.items, waiting: try row["waiting"])
+        link.expiresAt = try row["expires_at"]
+        link.tries = try row["tries"]
+        link.request = try row["request"]
+        link.codeHash = try row["code_hash"]
+        link.sealedIdentity = try row["sealed_identity"]
+        link.user = try row["user"]
+        link.session = try row["session"]
+        link.attempts = try row["attempts"]
+        link.nextAttemptAt = try row["next_attempt_at"]
+        link.failure = try row["failure"]
+        link.endedAt = try row["ended_at"]
+        link.browser = try row["browser"]
+        link.team = try row["team"]
+        link.subject = try row["subject"]
+        link.addressHash = try row["address_hash"]
+        link.apiKey = try row["api_key"]
+        change = try row["change"]
+        takenFrom = try row["taken_from"]
+        consentSavedAt = try row["consent_saved_at"]
     }
 }
 
-extension SQLiteConnection {
+extension Snapshot {
     func storedLink(_ key: LinkKey) throws -> StoredLink? {
-        try firstRow("SELECT \(LinkColumns.list) FROM account_link l WHERE l.id = ?", [key.rawValue]).map {
-            try StoredLink(row: $0)
-        }
+        try firstRow("SELECT \(LinkColumns.list) FROM account_link WHERE id = ?", [key]).map { try StoredLink($0) }
     }
+}
 
+extension Transaction {
     func insert(_ link: Link) throws {
         try run(
             """
@@ -83,38 +80,36 @@ extension SQLiteConnection {
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                link.key.rawValue, link.style.rawValue, link.kind.rawValue, link.state.rawValue, link.tokenHash,
+                link.key, link.style, link.kind, link.state, link.tokenHash,
                 link.addressHash, link.externalID, link.displayName, link.returnTo, link.mayReplace, link.nonce,
-                link.createdAt.milliseconds, link.expiresAt.milliseconds, link.sealedChallenge.map { $0 },
-                StringList.encode(link.methods), link.waiting?.rawValue,
-                link.apiKey?.rawValue,
+                link.createdAt, link.expiresAt, link.sealedChallenge,
+                TextList(link.methods), link.waiting,
+                link.apiKey,
             ])
     }
 
     /// Ends a link: what names a person is erased with it.
-    func end(
-        _ key: LinkKey, as state: LinkState, failure: String? = nil, session: SessionID? = nil, at now: Timestamp
-    ) throws {
+    func end(_ key: LinkKey, as state: LinkState, failure: String? = nil, session: SessionID? = nil) throws {
         try run(
             """
             UPDATE account_link SET state = ?, failure = ?, session = ?, ended_at = ?, \(LinkColumns.erasure)
             WHERE id = ?
-            """, [state.rawValue, failure, session?.rawValue, now.milliseconds, key.rawValue])
+            """, [state, failure, session, now, key])
     }
 
     /// A user whom a link has made is not the link's alone any more: to be undone is the external ID, not they.
     func keepUser(_ user: UserID) throws {
         try run(
             "UPDATE account_link SET change = ? WHERE user = ? AND change = ?",
-            [StoredLink.Change.set.rawValue, user.rawValue, StoredLink.Change.made.rawValue])
+            [StoredLink.Change.set, user, StoredLink.Change.made])
     }
 
     /// One user became part of another.
     func joinLinks(of second: UserID, to first: UserID) throws {
-        try run("UPDATE account_link SET user = ? WHERE user = ?", [first.rawValue, second.rawValue])
+        try run("UPDATE account_link SET user = ? WHERE user = ?", [first, second])
         try run(
             "UPDATE account_link SET taken_from = ? WHERE taken_from = ? AND user IS NOT NULL",
-            [first.rawValue, second.rawValue])
+            [first, second])
         try keepUser(first)
     }
 
@@ -125,8 +120,8 @@ extension SQLiteConnection {
             """
             DELETE FROM account_link WHERE team = ?1 AND subject = ?2 AND user IS NULL
             AND (?3 IS NULL OR created_at < ?3)
-            """, [team.rawValue, subject.rawValue, end?.milliseconds])
+            """, [team, subject, end])
         guard end == nil else { return }
-        try run("DELETE FROM waiting_identity WHERE team = ? AND subject = ?", [team.rawValue, subject.rawValue])
+        try run("DELETE FROM waiting_identity WHERE team = ? AND subject = ?", [team, subject])
     }
 }

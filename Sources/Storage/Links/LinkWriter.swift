@@ -1,37 +1,25 @@
 import Coding
 import RelyingParty
 
-/// What a link does to users, in one transaction each.
-struct LinkWriter: Sendable {
-    let identifiers: RandomIdentifier
-    let subjectHashes: SubjectHashes
-
+// What a link does to users, in one transaction each.
+extension Transaction {
     // MARK: Commit
 
-    func commit(
-        _ commit: LinkCommit, on connection: SQLiteConnection, effects: inout WriteEffects
-    ) throws -> LinkCommitResult {
+    func commit(_ commit: LinkCommit) throws -> LinkCommitResult {
         let (key, record) = (commit.key, commit.record)
-        let now = record.now
-        guard let link = try connection.storedLink(key)?.link else { return .unknown }
+        guard let link = try storedLink(key)?.link else { return .unknown }
         guard link.state == .authorized, !link.isOver(at: now), let externalID = link.externalID else {
             return .other(link)
         }
-        let hashes = subjectHashes.all(record.team, record.claims)
-        if try connection.hasEnded(record, hashes: hashes) {
-            return try refuse(link, .signIn(.revoked), at: now, on: connection)
-        }
-        let known = try connection.known(record, identifiers: identifiers, effects: &effects)
+        if try hasEnded(record) { return try refuse(link, .signIn(.revoked)) }
         let decision = LinkRule.decide(
-            holder: try known.map { row in
-                let user = try User(row: row)
-                return LinkRule.Holder(user: user.id, state: user.state, externalID: user.externalID)
+            holder: try knownPerson(record).map { person in
+                LinkRule.Holder(user: person.user.id, state: person.user.state, externalID: person.user.externalID)
             },
-            owner: try connection.owner(ofExternalID: externalID), externalID: externalID,
-            convertingFor: try connection.firstRow(
+            owner: try owner(ofExternalID: externalID), externalID: externalID,
+            convertingFor: try value(
                 "SELECT user FROM account_link WHERE external_id = ? AND state = 'converting' AND id <> ?",
-                [externalID, key.rawValue]
-            ).map { UserID(unchecked: try $0.text(0)) },
+                [externalID, key]),
             mayReplace: link.mayReplace && link.style == .ticket)
 
         let user: UserID
@@ -39,184 +27,140 @@ struct LinkWriter: Sendable {
         var takenFrom: UserID?
         var consentSavedAt: Timestamp?
         switch decision {
-        case .refused(let refusal): return try refuse(link, refusal.failure, at: now, on: connection)
+        case .refused(let refusal): return try refuse(link, refusal.failure)
         case .present(let present):
             (user, change) = (present, .present)
-            _ = try admit(record, on: connection, effects: &effects)
+            _ = try admitLinked(record)
         case .set(let present, let from):
             (user, change, takenFrom) = (present, .set, from)
-            try take(from, at: now, on: connection, effects: &effects)
-            try set(externalID, of: user, at: now, on: connection, effects: &effects)
-            _ = try admit(record, on: connection, effects: &effects)
+            try takeExternalID(from: from)
+            try setExternalID(externalID, of: user)
+            _ = try admitLinked(record)
         case .create(let from):
             (change, takenFrom) = (.made, from)
-            try take(from, at: now, on: connection, effects: &effects)
-            consentSavedAt = try connection.firstRow(
+            try takeExternalID(from: from)
+            consentSavedAt = try value(
                 "SELECT saved_at FROM first_consent WHERE team = ? AND subject = ?",
-                [record.team.rawValue, record.claims.subject.rawValue]
-            ).map { try $0.moment(0) }
-            user = try admit(record, on: connection, effects: &effects).user.id
-            try connection.run(
-                "UPDATE user SET external_id = ? WHERE id = ?", [externalID, user.rawValue])
+                [record.team, record.claims.subject])
+            user = try admitLinked(record).user.id
+            try run("UPDATE user SET external_id = ? WHERE id = ?", [externalID, user])
             // They are back: what they consented to now must not be revoked.
-            try connection.cancelRevocations(hashes)
+            try cancelRevocations(context.subjectHashes.all(record.team, record.claims))
         }
-        try connection.run(
+        try run(
             """
             UPDATE account_link SET state = 'converting', user = ?, change = ?, taken_from = ?, consent_saved_at = ?,
             next_attempt_at = ?, is_asking = 0, failure = NULL WHERE id = ?
             """,
-            [
-                user.rawValue, change.rawValue, takenFrom?.rawValue, consentSavedAt?.milliseconds,
-                commit.conversionDueAt.milliseconds, key.rawValue,
-            ])
+            [user, change, takenFrom, consentSavedAt, commit.conversionDueAt, key])
         if link.kind == .link {
             // Nothing to convert.
-            try connection.end(key, as: .done, at: now)
-            try connection.record(.accountLinked, user: user, at: now, identifiers: identifiers)
+            try end(key, as: .done)
+            try self.record(.accountLinked, user: user)
         }
-        guard let committed = try connection.storedLink(key)?.link else { return .unknown }
+        guard let committed = try storedLink(key)?.link else { return .unknown }
         return .committed(committed)
     }
 
     /// What the identity brings to its user, known or new: the address, the refresh token, the name. Now, as in every
     /// sign-in, and not when the application has converted: by then others may have said newer things.
-    private func admit(
-        _ record: SignInRecord, on connection: SQLiteConnection, effects: inout WriteEffects
-    ) throws -> AdmittedPerson {
-        guard let person = try connection.admit(record, identifiers: identifiers, effects: &effects) else {
-            throw StoreError.inconsistent("a link's sign-in is closed")
-        }
+    private func admitLinked(_ record: SignInRecord) throws -> Person {
+        guard let person = try admit(record) else { throw StoreError.inconsistent("a link's sign-in is closed") }
         return person
     }
 
-    private func refuse(
-        _ link: Link, _ failure: LinkFailure, at now: Timestamp, on connection: SQLiteConnection
-    ) throws -> LinkCommitResult {
-        try connection.end(link.key, as: .failed, failure: failure.stored, at: now)
+    private func refuse(_ link: Link, _ failure: LinkFailure) throws -> LinkCommitResult {
+        try end(link.key, as: .failed, failure: failure.stored)
         return .refused(failure)
     }
 
     /// Takes the external ID from who has it: they are signed in to the application's account no more.
-    private func take(
-        _ owner: UserID?, at now: Timestamp, on connection: SQLiteConnection, effects: inout WriteEffects
-    ) throws {
+    private func takeExternalID(from owner: UserID?) throws {
         guard let owner else { return }
         // First the sessions: their events carry the external ID, by which the application knows whose they were.
-        try connection.endSessions(
-            where: "s.user = ?", [owner.rawValue], cause: .replaced, at: now, identifiers: identifiers,
-            effects: &effects)
-        try set(nil, of: owner, at: now, on: connection, effects: &effects)
+        try endSessions(of: owner, cause: .replaced)
+        try setExternalID(nil, of: owner)
     }
 
-    private func set(
-        _ externalID: String?, of user: UserID, at now: Timestamp, on connection: SQLiteConnection,
-        effects: inout WriteEffects
-    ) throws {
-        try connection.run(
-            "UPDATE user SET external_id = ?, updated_at = ? WHERE id = ?",
-            [externalID, now.milliseconds, user.rawValue])
-        try connection.record(
-            .userUpdated, user: user, fields: ["externalID"], at: now, identifiers: identifiers)
-        effects.invalidations.append(.user(user))
+    private func setExternalID(_ externalID: String?, of user: UserID) throws {
+        try run("UPDATE user SET external_id = ?, updated_at = ? WHERE id = ?", [externalID, now, user])
+        try record(.userUpdated, user: user, fields: ["externalID"])
+        invalidate(.user(user))
     }
 
     // MARK: Done
 
-    func finish(
-        _ finish: LinkFinish, on connection: SQLiteConnection, effects: inout WriteEffects
-    ) throws -> Link? {
-        guard let link = try connection.storedLink(finish.key)?.link else { return nil }
+    func finish(_ finish: LinkFinish) throws -> Link? {
+        guard let link = try storedLink(finish.key)?.link else { return nil }
         guard link.state == .converting, let user = link.user else { return link }
         // Changed while the application was being asked: nobody is told that their Apple Account opens it.
-        guard let present = try connection.user(user), ConversionRule.isAccount(of: present, link) else {
-            try connection.end(
-                finish.key, as: .failed, failure: ConversionRule.Obstacle.accountChanged.rawValue, at: finish.now)
-            return try connection.storedLink(finish.key)?.link
+        guard let present = try self.user(user), ConversionRule.isAccount(of: present, link) else {
+            try end(finish.key, as: .failed, failure: ConversionRule.Obstacle.accountChanged.rawValue)
+            return try storedLink(finish.key)?.link
         }
-        let session = try session(finish, of: user, on: connection, effects: &effects)
-        try connection.end(finish.key, as: .done, session: session, at: finish.now)
-        try connection.record(
-            link.kind == .upgrade ? .accountUpgraded : .accountLinked, user: user, at: finish.now,
-            identifiers: identifiers)
-        return try connection.storedLink(finish.key)?.link
+        let session = try session(finish, of: user)
+        try end(finish.key, as: .done, session: session)
+        try record(link.kind == .upgrade ? .accountUpgraded : .accountLinked, user: user)
+        return try storedLink(finish.key)?.link
     }
 
     /// The session of whoever upgraded, unless Apple has ended what it stands on while the application converted: the
     /// password is gone all the same, and the person consents again.
-    private func session(
-        _ finish: LinkFinish, of user: UserID, on connection: SQLiteConnection, effects: inout WriteEffects
-    ) throws -> SessionID? {
+    private func session(_ finish: LinkFinish, of user: UserID) throws -> SessionID? {
         guard finish.makesSession, let record = finish.record else { return nil }
-        let hashes = subjectHashes.all(record.team, record.claims)
-        if try connection.hasEnded(record, hashes: hashes) { return nil }
-        guard let identity = try connection.identity(team: record.team, subject: record.claims.subject),
-            let row = try connection.firstRow(
-                """
-                SELECT \(UserColumns.list) FROM apple_identity i JOIN user u ON u.id = i.user
-                WHERE i.id = ? AND u.id = ?
-                """, [identity, user.rawValue])
+        if try hasEnded(record) { return nil }
+        guard let identity = try identity(team: record.team, subject: record.claims.subject),
+            let row = try firstRow("\(User.ofIdentity) WHERE i.id = ? AND u.id = ?", [identity, user])
         else { return nil }
-        let person = AdmittedPerson(user: try User(row: row), identity: identity, isNew: false)
+        let person = try Person(row)
         guard person.user.state == .active, person.user.identityCredential.state == .authorized else { return nil }
-        return try connection.makeSession(
-            record, person: person, identifiers: identifiers, effects: &effects
-        ).id
+        return try makeSession(record, person: person).id
     }
 
     // MARK: Undo
 
-    func undo(
-        _ key: LinkKey, at now: Timestamp, on connection: SQLiteConnection, effects: inout WriteEffects
-    ) throws -> Link? {
-        guard let stored = try connection.storedLink(key) else { return nil }
+    func undo(_ key: LinkKey) throws -> Link? {
+        guard let stored = try storedLink(key) else { return nil }
         let link = stored.link
         guard link.state == .converting, let user = link.user, let externalID = link.externalID else { return link }
         // Before the user goes: the row would go with them.
-        try connection.run("UPDATE account_link SET user = NULL WHERE id = ?", [key.rawValue])
+        try run("UPDATE account_link SET user = NULL WHERE id = ?", [key])
         // Unless the application has given them another one since.
-        let isTheirs = try connection.owner(ofExternalID: externalID) == user
-        let isUntouched = try isTheirs && stored.change == .made && isUntouched(user, on: connection)
+        let isTheirs = try owner(ofExternalID: externalID) == user
+        let isUntouched = try isTheirs && stored.change == .made && isUntouched(user)
         // Told before the end of a user: whoever deletes what they keep of them keeps the account.
-        if isTheirs, stored.change != .present {
-            try set(nil, of: user, at: now, on: connection, effects: &effects)
-        }
-        if isUntouched { try unmake(user, stored, at: now, on: connection, effects: &effects) }
-        if let former = stored.takenFrom, try connection.owner(ofExternalID: externalID) == nil,
-            let before = try connection.user(former), before.externalID == nil
+        if isTheirs, stored.change != .present { try setExternalID(nil, of: user) }
+        if isUntouched { try unmake(user, stored) }
+        if let former = stored.takenFrom, try owner(ofExternalID: externalID) == nil,
+            let before = try self.user(former), before.externalID == nil
         {
-            try set(externalID, of: former, at: now, on: connection, effects: &effects)
+            try setExternalID(externalID, of: former)
         }
-        try connection.end(
-            key, as: .failed, failure: LinkFailure.conversionFailed(retryAfter: nil).reason, at: now)
-        return try connection.storedLink(key)?.link
+        try end(key, as: .failed, failure: LinkFailure.conversionFailed(retryAfter: nil).reason)
+        return try storedLink(key)?.link
     }
 
     /// Whether the application and the operator have left a user alone whom a link made.
-    private func isUntouched(_ user: UserID, on connection: SQLiteConnection) throws -> Bool {
-        guard let present = try connection.user(user) else { return false }
+    private func isUntouched(_ user: UserID) throws -> Bool {
+        guard let present = try self.user(user) else { return false }
         return present.state == .active && present.groups.isEmpty
     }
 
     /// Deletes the user a commit made. Their consent at Apple is left alone: it may be older than the link. The name goes
     /// back to where it waits for their next sign-in, since Apple does not send it again. The journal goes on: whoever
     /// was told of the user is told of the end.
-    private func unmake(
-        _ user: UserID, _ stored: StoredLink, at now: Timestamp, on connection: SQLiteConnection,
-        effects: inout WriteEffects
-    ) throws {
+    private func unmake(_ user: UserID, _ stored: StoredLink) throws {
         if let savedAt = stored.consentSavedAt {
-            try connection.run(
+            try run(
                 """
                 INSERT INTO first_consent (team, subject, given_name, family_name, saved_at)
                 SELECT i.team, i.subject, u.given_name, u.family_name, ?2 FROM user u
                 JOIN apple_identity i ON i.user = u.id WHERE u.id = ?1 AND i.moved_to IS NULL
                 ON CONFLICT (team, subject) DO NOTHING
-                """, [user.rawValue, savedAt.milliseconds])
+                """, [user, savedAt])
         }
-        try connection.record(
-            .accountDeleted, user: user, cause: .linkRemoved, at: now, identifiers: identifiers)
-        effects.invalidations.append(.user(user))
-        try connection.run("DELETE FROM user WHERE id = ?", [user.rawValue])
+        try record(.accountDeleted, user: user, cause: .linkRemoved)
+        invalidate(.user(user))
+        try run("DELETE FROM user WHERE id = ?", [user])
     }
 }

@@ -7,51 +7,46 @@ extension Database {
     package func keepWaiting(
         _ identity: WaitingIdentity, at now: Timestamp
     ) async throws(StoreError) -> WaitingIdentity? {
-        try await commits.write { connection, _ in
-            let earlier = try connection.waiting("attempt = ?", [identity.attempt], at: now)
+        try await write(at: now) { transaction in
+            let earlier = try transaction.waiting("attempt = ?", [identity.attempt])
             if let earlier { return earlier }
             // Also somebody who comes from another team, and is about to be recognized by Apple's name for them there.
-            let isKnown = try connection.integer(
+            let isKnown = try transaction.exists(
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM apple_identity WHERE team = ?1 AND subject = ?2)
                 OR EXISTS (SELECT 1 FROM apple_identity WHERE transfer_target = ?1 AND transfer_subject = ?3)
-                """,
-                [identity.team.rawValue, identity.subject.rawValue, identity.transferSubject])
-            let isUsed = try connection.integer(
-                "SELECT 1 FROM used_attempt WHERE attempt = ?", [identity.attempt])
-            guard isKnown == nil, isUsed == nil else { return nil }
-            try connection.run(
+                OR EXISTS (SELECT 1 FROM used_attempt WHERE attempt = ?4)
+                """, [identity.team, identity.subject, identity.transferSubject, identity.attempt])
+            guard !isKnown else { return nil }
+            let kept = try transaction.run(
                 """
                 INSERT INTO waiting_identity (id, attempt, binding_hash, ticket_hash, team, subject, sealed_identity,
                 expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (attempt) DO NOTHING
                 """,
                 [
-                    identity.id.rawValue, identity.attempt, identity.bindingHash,
-                    identity.ticketHash, identity.team.rawValue, identity.subject.rawValue,
-                    identity.sealedIdentity, identity.expiresAt.milliseconds,
+                    identity.id, identity.attempt, identity.bindingHash, identity.ticketHash, identity.team,
+                    identity.subject, identity.sealedIdentity, identity.expiresAt,
                 ])
-            return connection.changesCount > 0 ? identity : nil
+            return kept > 0 ? identity : nil
         }
     }
 
     package func waiting(_ id: WaitingID, at now: Timestamp) async throws(StoreError) -> WaitingIdentity? {
-        try await read { connection in try connection.waiting("id = ?", [id.rawValue], at: now) }
+        try await read(at: now) { snapshot in try snapshot.waiting("id = ?", [id]) }
     }
 
     package func waiting(ticket: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity? {
-        try await read { connection in try connection.waiting("ticket_hash = ?", [ticket], at: now) }
+        try await read(at: now) { snapshot in try snapshot.waiting("ticket_hash = ?", [ticket]) }
     }
 
     package func waiting(attempt: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity? {
-        try await read { connection in try connection.waiting("attempt = ?", [attempt], at: now) }
+        try await read(at: now) { snapshot in try snapshot.waiting("attempt = ?", [attempt]) }
     }
 }
 
-extension SQLiteConnection {
+extension Snapshot {
     /// - Parameter condition: selects one.
-    fileprivate func waiting(
-        _ condition: String, _ arguments: StatementArguments, at now: Timestamp
-    ) throws -> WaitingIdentity? {
+    fileprivate func waiting(_ condition: String, _ arguments: StatementArguments) throws -> WaitingIdentity? {
         let row = try firstRow(
             """
             SELECT id, attempt, binding_hash, ticket_hash, sealed_identity, team, subject, expires_at, link
@@ -59,10 +54,10 @@ extension SQLiteConnection {
             """, arguments)
         guard let row else { return nil }
         var found = WaitingIdentity(
-            id: WaitingID(unchecked: try row.text(0)), attempt: try row.digest(1), bindingHash: try row.digest(2),
-            ticketHash: try row.digest(3), sealedIdentity: try row.bytes(4), team: TeamID(try row.text(5)),
-            subject: AppleSubject(try row.text(6)), expiresAt: try row.moment(7))
-        found.link = (row[8] as String?).map { LinkKey(unchecked: $0) }
+            id: try row["id"], attempt: try row["attempt"], bindingHash: try row["binding_hash"],
+            ticketHash: try row["ticket_hash"], sealedIdentity: try row["sealed_identity"], team: try row["team"],
+            subject: try row["subject"], expiresAt: try row["expires_at"])
+        found.link = try row["link"]
         return now < found.expiresAt ? found : nil
     }
 }

@@ -9,8 +9,6 @@ import CSQLite
     // Safe: open from `init` until `close`, and nil from then on.
     private var database: OpaquePointer?
     private var statements: [StatementText: SQLiteStatement] = [:]
-    /// Present on the connection that writes.
-    var auditContext: AuditContext?
 
     /// Opens the file at `path`, which is made when it is missing and may be written to. References between tables are
     /// enforced.
@@ -89,9 +87,11 @@ import CSQLite
         return rows
     }
 
-    /// The first column of the first row; nil when there is no row, or when it holds no integer.
-    func integer(_ sql: String, _ arguments: StatementArguments = []) throws -> Int64? {
-        try firstRow(sql, arguments)?[0]
+    /// The first column of the first row; nil when there is no row, or when it holds something else.
+    func first<Value: ColumnReadable>(
+        _ sql: String, _ arguments: StatementArguments = [], as type: Value.Type = Value.self
+    ) throws -> Value? {
+        try firstRow(sql, arguments)?.values.first.flatMap { Value($0) }
     }
 
     /// What a pragma reads back, as text.
@@ -122,8 +122,6 @@ import CSQLite
 
     /// False also when SQLite has ended it by itself.
     var isInsideTransaction: Bool { unsafe database.map { unsafe sqlite3_get_autocommit($0) == 0 } ?? false }
-
-    var lastInsertedRowID: Int64 { unsafe sqlite3_last_insert_rowid(database) }
 
     /// Rows that the last INSERT, UPDATE or DELETE changed.
     var changesCount: Int { Int(unsafe sqlite3_changes(database)) }

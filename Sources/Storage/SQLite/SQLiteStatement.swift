@@ -8,6 +8,7 @@ import CSQLite
     private let database: OpaquePointer
     private let parameterCount: Int
     private let columnCount: Int32
+    private let names: ColumnNames
 
     init(_ sql: String, on database: OpaquePointer) throws {
         var pointer: OpaquePointer?
@@ -29,7 +30,11 @@ import CSQLite
         unsafe self.pointer = pointer
         unsafe self.database = database
         parameterCount = Int(unsafe sqlite3_bind_parameter_count(pointer))
-        columnCount = unsafe sqlite3_column_count(pointer)
+        let columnCount = unsafe sqlite3_column_count(pointer)
+        self.columnCount = columnCount
+        // Safe: the name is SQLite's until the statement is finalized, and copied here.
+        names = ColumnNames(
+            (0..<columnCount).map { unsafe sqlite3_column_name(pointer, $0).map { unsafe String(cString: $0) } ?? "" })
     }
 
     deinit {
@@ -58,21 +63,25 @@ import CSQLite
     func bind(_ arguments: StatementArguments) throws {
         guard arguments.values.count == parameterCount else {
             throw SQLiteError(
-                extendedCode: SQLITE_MISUSE, message: "\(arguments.values.count) values for a statement of \(parameterCount)")
+                extendedCode: SQLITE_MISUSE,
+                message: "\(arguments.values.count) values for a statement of \(parameterCount)")
         }
         var index: Int32 = 1
         for value in arguments.values {
-            let code = unsafe value?.bind(to: self, at: index) ?? sqlite3_bind_null(pointer, index)
+            let code =
+                switch value {
+                case .null: unsafe sqlite3_bind_null(pointer, index)
+                case .integer(let number): unsafe sqlite3_bind_int64(pointer, index, number)
+                case .real(let number): unsafe sqlite3_bind_double(pointer, index, number)
+                case .text(let text): bind(text, at: index)
+                case .blob(let bytes): bind(bytes, at: index)
+                }
             guard code == SQLITE_OK else { throw unsafe SQLiteError(code: code, of: database) }
             index += 1
         }
     }
 
-    func bind(_ value: Int64, at index: Int32) -> Int32 {
-        unsafe sqlite3_bind_int64(pointer, index, value)
-    }
-
-    func bind(_ value: String, at index: Int32) -> Int32 {
+    private func bind(_ value: String, at index: Int32) -> Int32 {
         var value = value
         // Safe: SQLite copies the `count` bytes during the call.
         return value.withUTF8 { text in
@@ -84,7 +93,7 @@ import CSQLite
         }
     }
 
-    func bind(_ value: [UInt8], at index: Int32) -> Int32 {
+    private func bind(_ value: [UInt8], at index: Int32) -> Int32 {
         // Safe: as above. A null pointer would bind NULL.
         unsafe value.withUnsafeBytes { bytes in
             guard unsafe !bytes.isEmpty else { return unsafe sqlite3_bind_zeroblob(pointer, index, 0) }
@@ -100,13 +109,13 @@ import CSQLite
 
     /// A copy of the row `step` has come to.
     var row: Row {
-        var values: [SQLiteValue] = []
+        var values: [ColumnValue] = []
         values.reserveCapacity(Int(columnCount))
         for column in 0..<columnCount { values.append(value(column)) }
-        return Row(values: values)
+        return Row(values: values, names: names)
     }
 
-    private func value(_ column: Int32) -> SQLiteValue {
+    private func value(_ column: Int32) -> ColumnValue {
         switch unsafe sqlite3_column_type(pointer, column) {
         case SQLITE_INTEGER: .integer(unsafe sqlite3_column_int64(pointer, column))
         case SQLITE_FLOAT: .real(unsafe sqlite3_column_double(pointer, column))
@@ -121,7 +130,8 @@ import CSQLite
     private func text(_ column: Int32) -> String {
         let start = unsafe sqlite3_column_text(pointer, column)
         let count = Int(unsafe sqlite3_column_bytes(pointer, column))
-        return unsafe String(decoding: UnsafeBufferPointer(start: start, count: start == nil ? 0 : count), as: UTF8.self)
+        return unsafe String(
+            decoding: UnsafeBufferPointer(start: start, count: start == nil ? 0 : count), as: UTF8.self)
     }
 
     private func blob(_ column: Int32) -> [UInt8] {

@@ -3,43 +3,39 @@ package import RelyingParty
 
 extension Database {
     package func peopleToExport(
-        of team: TeamID, to recipient: TeamID, again: Bool, after row: Int64, limit: Int
-    ) async throws(StoreError) -> [ExportedIdentity] {
-        try await read { connection in
-            // By row: an index would have to be sorted for each page.
-            try connection.rows(
+        of team: TeamID, to recipient: TeamID, again: Bool, after last: AppleSubject?, limit: Int
+    ) async throws(StoreError) -> [AppleSubject] {
+        try await read { snapshot in
+            try snapshot.rows(
                 """
-                SELECT id, subject FROM apple_identity NOT INDEXED
-                WHERE id > ? AND team = ? AND moved_to IS NULL AND (transfer_target IS NOT ?
-                OR (transfer_subject IS NULL AND (transfer_failure IS NULL OR ?))) ORDER BY id LIMIT ?
-                """, [row, team.rawValue, recipient.rawValue, again, limit]
-            ).map { ExportedIdentity(row: $0[0] as Int64? ?? 0, subject: AppleSubject(try $0.text(1))) }
+                SELECT subject FROM apple_identity
+                WHERE team = ? AND subject > ? AND moved_to IS NULL AND (transfer_target IS NOT ?
+                OR (transfer_subject IS NULL AND (transfer_failure IS NULL OR ?))) ORDER BY subject LIMIT ?
+                """, [team, last?.rawValue ?? "", recipient, again, limit]
+            ).map { try $0["subject"] }
         }
     }
 
     @discardableResult
     package func keepExports(
-        _ answers: [TransferAnswer<ExportedIdentity, TransferSubject>], to recipient: TeamID, at now: Timestamp
+        _ answers: [TransferAnswer<AppleSubject, TransferSubject>], of team: TeamID, to recipient: TeamID,
+        at now: Timestamp
     ) async throws(StoreError) -> Int {
-        try await commits.write { connection, _ in
+        try await write(at: now) { transaction in
             var taken = 0
             for answer in answers {
-                // A row's number may be another person's by now, if this one was deleted.
-                let row = answer.person.row
-                let isThere = try connection.integer(
-                    "SELECT 1 FROM apple_identity WHERE id = ? AND subject = ? AND moved_to IS NULL",
-                    [row, answer.person.subject.rawValue])
-                guard isThere != nil else { continue }
+                let row: Int64? = try transaction.value(
+                    "SELECT id FROM apple_identity WHERE team = ? AND subject = ? AND moved_to IS NULL",
+                    [team, answer.person])
+                guard let row else { continue }
                 switch answer.outcome {
-                case .refused(let reason):
-                    try connection.keepExportFailure(reason, for: recipient, row: row, at: now)
+                case .refused(let reason): try transaction.keepExportFailure(reason, for: recipient, row: row)
                 case .value(let name):
-                    if try connection.isTransferSubjectTaken(name.rawValue, for: recipient, by: row) {
+                    if try transaction.isTransferSubjectTaken(name, for: recipient, by: row) {
                         taken += 1
-                        try connection.keepExportFailure(
-                            TransferFailure.contradiction, for: recipient, row: row, at: now)
+                        try transaction.keepExportFailure(TransferFailure.contradiction, for: recipient, row: row)
                     } else {
-                        try connection.keepTransferSubject(name.rawValue, for: recipient, row: row, at: now)
+                        try transaction.keepTransferSubject(name, for: recipient, row: row)
                     }
                 }
             }
@@ -48,13 +44,13 @@ extension Database {
     }
 }
 
-extension SQLiteConnection {
-    fileprivate func keepExportFailure(_ reason: String, for recipient: TeamID, row: Int64, at now: Timestamp) throws {
+extension Transaction {
+    fileprivate func keepExportFailure(_ reason: String, for recipient: TeamID, row: Int64) throws {
         try run(
             """
             UPDATE apple_identity SET transfer_target = ?, transfer_subject = NULL, transfer_asked_at = ?,
             transfer_failure = ? WHERE id = ?
-            """, [recipient.rawValue, now.milliseconds, reason, row])
+            """, [recipient, now, reason, row])
     }
 }
 
@@ -62,85 +58,92 @@ extension Database: TransferStore {
     package func transferCounts(
         from sender: TeamID?, to recipient: TeamID
     ) async throws(StoreError) -> TransferCounts {
-        try await read { connection in
+        try await read { snapshot in
             var counts = TransferCounts()
             if let sender {
-                let unasked = try connection.integer(
+                counts.unasked = try snapshot.count(
                     """
                     SELECT count(*) FROM apple_identity
                     WHERE team = ? AND transfer_target IS NOT ? AND moved_to IS NULL
-                    """, [sender.rawValue, recipient.rawValue])
-                counts.unasked = Int(unasked ?? 0)
+                    """, [sender, recipient])
             }
-            let row = try connection.firstRow(
+            let row = try snapshot.firstRow(
                 """
-                SELECT coalesce(sum(moved_to IS NOT NULL), 0),
-                coalesce(sum(moved_to IS NULL AND transfer_subject IS NULL), 0),
-                coalesce(sum(moved_to IS NULL AND transfer_subject IS NOT NULL AND transfer_failure IS NULL), 0),
-                coalesce(sum(moved_to IS NULL AND transfer_subject IS NOT NULL AND transfer_failure IS NOT NULL), 0),
-                min(transfer_asked_at) FROM apple_identity
+                SELECT count(*) FILTER (WHERE moved_to IS NOT NULL) AS moved,
+                count(*) FILTER (WHERE moved_to IS NULL AND transfer_subject IS NULL) AS refused_at_export,
+                count(*) FILTER (WHERE moved_to IS NULL AND transfer_subject IS NOT NULL
+                    AND transfer_failure IS NULL) AS exported,
+                count(*) FILTER (WHERE moved_to IS NULL AND transfer_subject IS NOT NULL
+                    AND transfer_failure IS NOT NULL) AS refused_at_import,
+                min(transfer_asked_at) AS first_export_at FROM apple_identity
                 WHERE transfer_target = ?1 AND (?2 IS NULL OR team = ?2)
-                """, [recipient.rawValue, sender?.rawValue])
+                """, [recipient, sender])
             guard let row else { return counts }
-            counts.moved = Int(row[0] as Int64? ?? 0)
-            counts.refusedAtExport = Int(row[1] as Int64? ?? 0)
-            counts.exported = Int(row[2] as Int64? ?? 0)
-            counts.refusedAtImport = Int(row[3] as Int64? ?? 0)
-            counts.firstExportAt = (row[4] as Int64?).map { Timestamp(milliseconds: $0) }
+            counts.moved = try row["moved"]
+            counts.refusedAtExport = try row["refused_at_export"]
+            counts.exported = try row["exported"]
+            counts.refusedAtImport = try row["refused_at_import"]
+            counts.firstExportAt = try row["first_export_at"]
             return counts
         }
     }
 
     package func transferRoutes() async throws(StoreError) -> [TransferRoute] {
-        try await read { connection in
-            try connection.rows(
+        try await read { snapshot in
+            try snapshot.rows(
                 """
-                SELECT team, transfer_target, count(*), sum(moved_to IS NULL) FROM apple_identity
-                WHERE transfer_target IS NOT NULL AND transfer_subject IS NOT NULL
-                GROUP BY team, transfer_target ORDER BY sum(moved_to IS NULL) DESC, team, transfer_target
+                SELECT team, transfer_target, count(*) AS exported, count(*) FILTER (WHERE moved_to IS NULL) AS waiting
+                FROM apple_identity WHERE transfer_target IS NOT NULL AND transfer_subject IS NOT NULL
+                GROUP BY team, transfer_target ORDER BY waiting DESC, team, transfer_target
                 """
-            ).map { found in
+            ).map { row in
                 TransferRoute(
-                    sender: TeamID(try found.text(0)), recipient: TeamID(try found.text(1)),
-                    exported: Int(found[2] as Int64? ?? 0), waiting: Int(found[3] as Int64? ?? 0))
+                    sender: try row["team"], recipient: try row["transfer_target"], exported: try row["exported"],
+                    waiting: try row["waiting"])
             }
         }
     }
 
     package func transferLines(
-        from sender: TeamID, to recipient: TeamID, after row: Int64, limit: Int
-    ) async throws(StoreError) -> [(row: Int64, line: TransferLine)] {
-        try await read { connection in
-            try connection.rows(
+        from sender: TeamID, to recipient: TeamID, after last: AppleSubject?, limit: Int
+    ) async throws(StoreError) -> [TransferLine] {
+        try await read { snapshot in
+            try snapshot.rows(
                 """
-                SELECT id, subject, transfer_subject FROM apple_identity NOT INDEXED
-                WHERE id > ? AND team = ? AND transfer_target = ? AND transfer_subject IS NOT NULL ORDER BY id LIMIT ?
-                """, [row, sender.rawValue, recipient.rawValue, limit]
-            ).map { found in
-                let line = TransferLine(
-                    sender: sender, subject: AppleSubject(try found.text(1)), recipient: recipient,
-                    transferSubject: TransferSubject(try found.text(2)))
-                return (row: found[0] as Int64? ?? 0, line: line)
+                SELECT subject, transfer_subject FROM apple_identity
+                WHERE team = ? AND subject > ? AND transfer_target = ? AND transfer_subject IS NOT NULL
+                ORDER BY subject LIMIT ?
+                """, [sender, last?.rawValue ?? "", recipient, limit]
+            ).map { row in
+                TransferLine(
+                    sender: sender, subject: try row["subject"], recipient: recipient,
+                    transferSubject: try row["transfer_subject"])
             }
         }
     }
 
     package func unmovedPeople(
-        to recipient: TeamID, after row: Int64, limit: Int
+        to recipient: TeamID, after last: UnmovedPlace?, limit: Int
     ) async throws(StoreError) -> [UnmovedPerson] {
-        try await read { connection in
-            try connection.rows(
+        try await read { snapshot in
+            var wanted = Conditions()
+            wanted.add(
+                "i.transfer_target = ? AND i.transfer_failure IS NOT NULL AND i.moved_to IS NULL", [recipient])
+            if let last { wanted.add("(i.transfer_asked_at, i.subject) > (?, ?)", [last.askedAt, last.subject]) }
+            var arguments = wanted.arguments
+            arguments += [limit]
+            return try snapshot.rows(
                 """
-                SELECT i.id, i.user, u.external_id, i.transfer_subject IS NULL, i.transfer_failure,
-                i.transfer_asked_at FROM apple_identity i NOT INDEXED JOIN user u ON u.id = i.user
-                WHERE i.id > ? AND i.transfer_target = ? AND i.transfer_failure IS NOT NULL AND i.moved_to IS NULL
-                ORDER BY i.id LIMIT ?
-                """, [row, recipient.rawValue, limit]
-            ).map { found in
-                UnmovedPerson(
-                    row: found[0] as Int64? ?? 0, user: UserID(unchecked: try found.text(1)),
-                    externalID: found[2] as String?, step: found[3] as Bool? ?? false ? .export : .import,
-                    reason: try found.text(4), askedAt: try found.moment(5))
+                SELECT i.user, i.subject, u.external_id, i.transfer_subject IS NULL AS is_export, i.transfer_failure,
+                i.transfer_asked_at FROM apple_identity i JOIN user u ON u.id = i.user \(wanted.clause)
+                ORDER BY i.transfer_asked_at, i.subject LIMIT ?
+                """, arguments
+            ).map { row in
+                let isExport: Bool = try row["is_export"]
+                return UnmovedPerson(
+                    place: UnmovedPlace(askedAt: try row["transfer_asked_at"], subject: try row["subject"]),
+                    user: try row["user"], externalID: try row["external_id"], step: isExport ? .export : .import,
+                    reason: try row["transfer_failure"])
             }
         }
     }

@@ -1,112 +1,99 @@
 package import Coding
-import Crypto
 package import RelyingParty
 
 extension Database {
     package func peopleToImport(
-        to team: TeamID, again: Bool, after row: Int64, limit: Int
-    ) async throws(StoreError) -> [ImportedIdentity] {
-        try await read { connection in
-            // By row: an index would have to be sorted for each page.
-            try connection.rows(
+        to team: TeamID, again: Bool, after last: TransferSubject?, limit: Int
+    ) async throws(StoreError) -> [TransferSubject] {
+        try await read { snapshot in
+            try snapshot.rows(
                 """
-                SELECT id, transfer_subject FROM apple_identity NOT INDEXED
-                WHERE id > ? AND transfer_target = ? AND transfer_subject IS NOT NULL AND moved_to IS NULL
-                AND (transfer_failure IS NULL OR ?) ORDER BY id LIMIT ?
-                """, [row, team.rawValue, again, limit]
-            ).map {
-                ImportedIdentity(row: $0[0] as Int64? ?? 0, transferSubject: TransferSubject(try $0.text(1)))
-            }
+                SELECT transfer_subject FROM apple_identity
+                WHERE transfer_target = ? AND transfer_subject > ? AND moved_to IS NULL
+                AND (transfer_failure IS NULL OR ?) ORDER BY transfer_subject LIMIT ?
+                """, [team, last?.rawValue ?? "", again, limit]
+            ).map { try $0["transfer_subject"] }
         }
     }
 
     package func stillToImport(
-        _ people: [ImportedIdentity], to team: TeamID, again: Bool
-    ) async throws(StoreError) -> [ImportedIdentity] {
-        try await read { connection in
-            try people.filter { person in
-                try connection.integer(
+        _ people: [TransferSubject], to team: TeamID, again: Bool
+    ) async throws(StoreError) -> [TransferSubject] {
+        try await read { snapshot in
+            try people.filter { name in
+                try snapshot.exists(
                     """
-                    SELECT 1 FROM apple_identity WHERE id = ? AND transfer_target = ? AND transfer_subject = ?
+                    SELECT 1 FROM apple_identity WHERE transfer_target = ? AND transfer_subject = ?
                     AND moved_to IS NULL AND (transfer_failure IS NULL OR ?)
-                    """, [person.row, team.rawValue, person.transferSubject.rawValue, again]) != nil
+                    """, [team, name, again])
             }
         }
     }
 
     package func move(
-        _ person: ImportedIdentity, to identity: TransferredIdentity, of team: TeamID, joins: Bool, at now: Timestamp
+        _ person: TransferSubject, to identity: TransferredIdentity, of team: TeamID, joins: Bool, at now: Timestamp
     ) async throws(StoreError) -> MoveResult {
-        let move = TransferMove(team: team, now: now, identifiers: identifiers)
-        return try await commits.write { connection, effects in
-            try move.move(person, to: identity, joins: joins, on: connection, effects: &effects)
+        try await write(at: now) { transaction in
+            try transaction.move(person, to: identity, of: team, joins: joins)
         }
     }
 
     package func keepRefusal(
-        _ reason: String, of person: ImportedIdentity, to team: TeamID, at now: Timestamp
+        _ reason: String, of person: TransferSubject, to team: TeamID, at now: Timestamp
     ) async throws(StoreError) {
-        let move = TransferMove(team: team, now: now, identifiers: identifiers)
-        let identifiers = identifiers
-        try await commits.write { connection, effects in
-            let origin = try move.origin(person.transferSubject, row: person.row, on: connection)
-            guard let origin, origin.movedTo == nil else { return }
-            try connection.noteTransferFailure(reason, of: origin.row, at: now)
+        try await write(at: now) { transaction in
+            guard let origin = try transaction.origin(person, to: team), origin.movedTo == nil else { return }
+            try transaction.recordTransferFailure(reason, of: origin.row)
             // Somebody who took their consent back, or is gone, stays that.
-            try connection.apply(
-                .transferredOut(at: now), toIdentity: origin.row, at: now, identifiers: identifiers, effects: &effects)
+            try transaction.apply(.transferredOut(at: now), toIdentity: origin.row)
         }
     }
 
     package func adopt(
         _ lines: [TransferLine], to team: TeamID, isRehearsal: Bool, at now: Timestamp
     ) async throws(StoreError) -> [AdoptionResult] {
-        try await commits.write { connection, _ in
-            guard isRehearsal else { return try lines.map { try connection.adopt($0, to: team, at: now) } }
-            try connection.run("SAVEPOINT rehearsal")
-            let results = try lines.map { try connection.adopt($0, to: team, at: now) }
-            try connection.run("ROLLBACK TO rehearsal")
-            try connection.run("RELEASE rehearsal")
-            return results
+        try await write(at: now) { transaction in
+            guard isRehearsal else { return try lines.map { try transaction.adopt($0, to: team) } }
+            return try transaction.rehearse { try lines.map { try transaction.adopt($0, to: team) } }
         }
     }
 }
 
-extension SQLiteConnection {
-    fileprivate func adopt(_ line: TransferLine, to team: TeamID, at now: Timestamp) throws -> AdoptionResult {
+extension Transaction {
+    fileprivate func adopt(_ line: TransferLine, to team: TeamID) throws -> AdoptionResult {
         guard line.recipient == team,
             let row = try firstRow(
                 """
-                SELECT id, transfer_target, transfer_subject, moved_to FROM apple_identity
+                SELECT id, transfer_target, transfer_subject, moved_to IS NOT NULL AS has_moved FROM apple_identity
                 WHERE team = ? AND subject = ?
-                """, [line.sender.rawValue, line.subject.rawValue])
+                """, [line.sender, line.subject])
         else { return .unknownPerson }
-        let name = line.transferSubject.rawValue
-        let id = row[0] as Int64? ?? 0
-        let person = ImportedIdentity(row: id, transferSubject: line.transferSubject)
-        let isForUs = (row[1] as String?).map { $0.isExactly(team.rawValue) } ?? false
-        if isForUs, let known = row[2] as String? {
-            guard known.isExactly(name) else { return .contradiction }
-            return row.hasNull(atIndex: 3) ? .known(person) : .alreadyMoved
+        let (name, id): (TransferSubject, Int64) = (line.transferSubject, try row["id"])
+        let hasMoved: Bool = try row["has_moved"]
+        if let target: TeamID = try row["transfer_target"], target.rawValue.isExactly(team.rawValue),
+            let known: TransferSubject = try row["transfer_subject"]
+        {
+            guard known.rawValue.isExactly(name.rawValue) else { return .contradiction }
+            return hasMoved ? .alreadyMoved : .known(name)
         }
-        guard row.hasNull(atIndex: 3) else { return .alreadyMoved }
+        if hasMoved { return .alreadyMoved }
         guard try !isTransferSubjectTaken(name, for: team, by: id) else { return .contradiction }
-        try keepTransferSubject(name, for: team, row: id, at: now)
-        return .adopted(person)
+        try keepTransferSubject(name, for: team, row: id)
+        return .adopted(name)
     }
 
     /// Whether Apple's name for one person is another's already.
-    func isTransferSubjectTaken(_ name: String, for team: TeamID, by row: Int64) throws -> Bool {
-        try integer(
+    func isTransferSubjectTaken(_ name: TransferSubject, for team: TeamID, by row: Int64) throws -> Bool {
+        try exists(
             "SELECT 1 FROM apple_identity WHERE transfer_target = ? AND transfer_subject = ? AND id <> ?",
-            [team.rawValue, name, row]) != nil
+            [team, name, row])
     }
 
-    func keepTransferSubject(_ name: String, for team: TeamID, row: Int64, at now: Timestamp) throws {
+    func keepTransferSubject(_ name: TransferSubject, for team: TeamID, row: Int64) throws {
         try run(
             """
             UPDATE apple_identity SET transfer_target = ?, transfer_subject = ?, transfer_asked_at = ?,
             transfer_failure = NULL WHERE id = ? AND moved_to IS NULL
-            """, [team.rawValue, name, now.milliseconds, row])
+            """, [team, name, now, row])
     }
 }

@@ -3,34 +3,31 @@ import Crypto
 import RelyingParty
 
 // Who a subject names while a person moves from one team to another.
-extension SQLiteConnection {
+extension Snapshot {
     /// The identity a subject stands for, as `team` sees it: its own; or one of a team that handed its people over, and
     /// then the identity they have now. Somebody who left `team` is known by where they went.
     func identity(team: TeamID, subject: AppleSubject) throws -> Int64? {
-        if let own = try firstRow(
-            "SELECT coalesce(moved_to, id) FROM apple_identity WHERE team = ? AND subject = ?",
-            [team.rawValue, subject.rawValue])
-        {
-            return own[0] as Int64?
-        }
+        let own: Int64? = try value(
+            "SELECT coalesce(moved_to, id) FROM apple_identity WHERE team = ? AND subject = ?", [team, subject])
+        if let own { return own }
         let former = try rows(
             """
-            SELECT coalesce(o.moved_to, o.id) FROM apple_identity o LEFT JOIN apple_identity n ON n.id = o.moved_to
+            SELECT coalesce(o.moved_to, o.id) AS id FROM apple_identity o LEFT JOIN apple_identity n ON n.id = o.moved_to
             WHERE o.subject = ? AND o.transfer_target IS NOT NULL AND coalesce(n.team, o.transfer_target) = ? LIMIT 2
-            """, [subject.rawValue, team.rawValue])
+            """, [subject, team])
         // Two teams may have given one name to two people: then it names nobody.
-        return former.count == 1 ? former[0][0] as Int64? : nil
+        return former.count == 1 ? try former[0]["id"] : nil
     }
 
     /// What else names the person of a sign-in: their subjects under teams they came from.
-    func formerSubjects(of claims: IdentityClaims, team: TeamID) throws -> [String] {
+    func formerSubjects(of claims: IdentityClaims, team: TeamID) throws -> [AppleSubject] {
         try rows(
             """
             SELECT subject FROM apple_identity WHERE transfer_target = ?1 AND transfer_subject = ?2 UNION
             SELECT o.subject FROM apple_identity n JOIN apple_identity o ON o.moved_to = n.id
             WHERE n.team = ?1 AND n.subject = ?3
-            """, [team.rawValue, claims.transferSubject, claims.subject.rawValue]
-        ).map { try $0.text(0) }
+            """, [team, claims.transferSubject, claims.subject]
+        ).map { try $0["subject"] }
     }
 }
 

@@ -94,13 +94,13 @@ package struct TransferExportCommand: AsyncParsableCommand {
 
     private func write(_ path: String, _ place: OperatorDatabase) async throws {
         var bytes: [UInt8] = []
-        var row: Int64 = 0
+        var last: AppleSubject?
         while true {
             let part = try await place.database.transferLines(
-                from: place.team, to: recipient, after: row, limit: 1000)
-            guard let last = part.last else { break }
-            row = last.row
-            for (_, line) in part { bytes += line.encoded }
+                from: place.team, to: recipient, after: last, limit: 1000)
+            if part.isEmpty { break }
+            last = part.last?.subject
+            for line in part { bytes += line.encoded }
             if path == "-" {
                 try CommandOutput.write(bytes)
                 bytes.removeAll(keepingCapacity: true)

@@ -73,24 +73,23 @@ package struct TransferStatusCommand: AsyncParsableCommand {
                 .init("ASKED", optional: true),
             ],
             empty: "Nobody.",
-            row: { [$0.user.rawValue, $0.externalID, $0.step.rawValue, $0.reason, $0.askedAt.shown(style)] },
+            row: { [$0.user.rawValue, $0.externalID, $0.step.rawValue, $0.reason, $0.place.askedAt.shown(style)] },
             document: { person, writer in
                 writer.beginObject()
                 writer.member("user", person.user.rawValue)
                 writer.member("externalID", person.externalID)
                 writer.member("step", person.step.rawValue)
                 writer.member("reason", person.reason)
-                writer.member("askedAt", person.askedAt)
+                writer.member("askedAt", person.place.askedAt)
                 writer.endObject()
             })
         try await list.show(page, json: output.json) { after, limit in
             let found = try await place.database.unmovedPeople(
-                to: recipient, after: after?.moment.milliseconds ?? 0, limit: limit + 1)
+                to: recipient, after: after.map { UnmovedPlace(askedAt: $0.moment, subject: AppleSubject($0.id)) },
+                limit: limit + 1)
             let people = Array(found.prefix(limit))
             let next = found.count > limit ? people.last : nil
-            return (
-                people, next.map { CommandCursor.encode(Timestamp(milliseconds: $0.row), $0.user.rawValue) }
-            )
+            return (people, next.map { CommandCursor.encode($0.place.askedAt, $0.place.subject.rawValue) })
         }
     }
 }

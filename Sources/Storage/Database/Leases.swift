@@ -1,0 +1,24 @@
+package import Coding
+package import RelyingParty
+
+extension Database: LeaseStore {
+    package func holdLease(
+        _ job: LeasedJob, holder: String, seconds: Int64, at now: Timestamp
+    ) async throws(StoreError) -> Bool {
+        try await write(at: now) { transaction in
+            // A lease that ends twice as late as one begun now is of a clock that has been set back since: nobody's.
+            try transaction.run(
+                """
+                INSERT INTO lease (job, holder, expires_at) VALUES (?1, ?2, ?3)
+                ON CONFLICT (job) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+                WHERE holder = excluded.holder OR expires_at <= ?4 OR expires_at > 2 * ?3 - ?4
+                """, [job, holder, now.adding(seconds: seconds), now]) > 0
+        }
+    }
+
+    package func releaseLease(_ job: LeasedJob, holder: String) async throws(StoreError) {
+        try await write { transaction in
+            try transaction.run("DELETE FROM lease WHERE job = ? AND holder = ?", [job, holder])
+        }
+    }
+}

@@ -1,0 +1,127 @@
+package import Coding
+package import RelyingParty
+import Synchronization
+
+extension Database {
+    /// Deletes what has expired: sessions past their end, used attempts, names nobody came back for, notifications and
+    /// their payloads, deletions, and journal entries past their retention that no webhook endpoint waits for. In small batches, each a
+    /// write like any other. Of the journal only a beginning goes: an entry behind one that stays (the clock was set
+    /// back between them) waits for it, since a reader takes a gap for nothing having happened.
+    package func maintain(at now: Timestamp) async throws(StoreError) -> MaintenanceReport {
+        let cutoffs = options.retention.cutoffs(at: now)
+        var report = MaintenanceReport()
+        report.sessions = try await endExpiredSessions(at: now)
+        report.usedAttempts = try await delete(
+            """
+            DELETE FROM used_attempt WHERE attempt IN
+            (SELECT attempt FROM used_attempt WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+            """, until: now)
+        report.exchanges = try await delete(
+            """
+            DELETE FROM code_exchange WHERE attempt IN
+            (SELECT attempt FROM code_exchange WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+            """, until: now)
+        report.firstConsents = try await delete(
+            """
+            DELETE FROM first_consent WHERE (team, subject) IN
+            (SELECT team, subject FROM first_consent WHERE saved_at <= ? ORDER BY saved_at LIMIT ?)
+            """, until: cutoffs.firstConsent)
+        report.notifications = try await delete(
+            """
+            DELETE FROM notification WHERE jti IN
+            (SELECT jti FROM notification WHERE received_at <= ? ORDER BY received_at LIMIT ?)
+            """, until: cutoffs.notifications)
+        report.payloads = try await erasePayloads(until: cutoffs.payloads)
+        report.events = try await delete(
+            """
+            DELETE FROM event WHERE sequence IN
+            (WITH oldest AS (SELECT sequence, time FROM event ORDER BY sequence LIMIT ?2)
+            SELECT e.sequence FROM oldest e WHERE \(WebhookQuery.isNotAwaited)
+            AND e.sequence < (SELECT coalesce(min(sequence), \(Int64.max)) FROM oldest WHERE time > ?1))
+            AND sequence < (SELECT max(sequence) FROM event)
+            """, until: cutoffs.events)
+        report.revocations = try await delete(
+            """
+            DELETE FROM revocation WHERE id IN
+            (SELECT id FROM revocation WHERE queued_at <= ? AND sealed_refresh_token IS NULL LIMIT ?)
+            """, until: cutoffs.revocations)
+        report.consentEnds = try await delete(
+            """
+            DELETE FROM consent_end WHERE subject_hash IN
+            (SELECT subject_hash FROM consent_end WHERE noted_at <= ? ORDER BY noted_at LIMIT ?)
+            """, until: cutoffs.consentEnds)
+        report.waitingIdentities = try await delete(
+            """
+            DELETE FROM waiting_identity WHERE id IN
+            (SELECT id FROM waiting_identity WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+            """, until: now)
+        // What names a person goes with the link's end; that there was one tells a retry that it is late.
+        _ = try await delete(
+            """
+            UPDATE account_link SET \(LinkColumns.erasure), ended_at = expires_at WHERE id IN
+            (SELECT id FROM account_link WHERE expires_at <= ? AND ended_at IS NULL AND state <> 'converting'
+            ORDER BY expires_at LIMIT ?)
+            """, until: now)
+        report.links = try await delete(
+            """
+            DELETE FROM account_link WHERE id IN (SELECT id FROM account_link WHERE ended_at <= ? LIMIT ?)
+            """, until: cutoffs.links)
+        // A beginning of the log: a line behind one that stays (the clock was set back between them) waits for it.
+        report.audit = try await delete(
+            """
+            DELETE FROM audit WHERE sequence IN
+            (WITH oldest AS (SELECT sequence, time FROM audit ORDER BY sequence LIMIT ?2)
+            SELECT sequence FROM oldest
+            WHERE sequence < (SELECT coalesce(min(sequence), \(Int64.max)) FROM oldest WHERE time > ?1))
+            """, until: cutoffs.audit)
+        try await emptyLogAfterErasures()
+        return report
+    }
+
+    private func endExpiredSessions(at now: Timestamp) async throws(StoreError) -> Int {
+        let idleSince = now.adding(seconds: -options.sessionLimits.idleTimeout)
+        return try await inBatches(at: now) { transaction, limit in
+            try transaction.endSessions(
+                where: """
+                    s.token_hash IN (SELECT token_hash FROM session WHERE expires_at <= ? LIMIT ?)
+                    OR s.token_hash IN (SELECT token_hash FROM session WHERE last_seen_at <= ? LIMIT ?)
+                    """, [now, limit, idleSince, limit], cause: .expired)
+        }
+    }
+
+    /// Of notifications that are remembered longer than their payloads. What an earlier round has looked at is not looked at
+    /// again: after the first one, a round reads what came to its time since the last.
+    private func erasePayloads(until cutoff: Timestamp) async throws(StoreError) -> Int {
+        let start = payloadsErasedUntil.load(ordering: .relaxed)
+        guard cutoff.milliseconds > start else { return 0 }
+        let total = try await inBatches { transaction, limit in
+            try transaction.run(
+                """
+                UPDATE notification SET payload = NULL WHERE jti IN
+                (SELECT jti FROM notification WHERE received_at > ? AND received_at <= ? AND payload IS NOT NULL
+                ORDER BY received_at LIMIT ?)
+                """, [start, cutoff, limit])
+        }
+        payloadsErasedUntil.store(cutoff.milliseconds, ordering: .relaxed)
+        return total
+    }
+
+    private func delete(_ sql: String, until moment: Timestamp) async throws(StoreError) -> Int {
+        try await inBatches { transaction, limit in try transaction.run(sql, [moment, limit]) }
+    }
+
+    /// Changes many rows in transactions of a few, so that no sign-in waits long behind them.
+    /// - Parameter body: changes at most as many rows as it is told, and says how many.
+    /// - Returns: how many were changed.
+    func inBatches(
+        at now: Timestamp? = nil, _ body: @escaping @Sendable (Transaction, _ limit: Int) throws -> Int
+    ) async throws(StoreError) -> Int {
+        let limit = 200
+        var total = 0
+        while true {
+            let count = try await write(at: now) { transaction in try body(transaction, limit) }
+            total += count
+            if count < limit { return total }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+package import Coding
+package import RelyingParty
+import Synchronization
+
+/// How much of what the database holds, for whoever watches the server.
+package struct StoreCounts: Hashable, Sendable {
+    /// Sessions that a request could still use.
+    package var sessions = 0
+    /// Identities, by what Apple says of them.
+    package var credentials: [CredentialState: Int] = [:]
+    /// Events that an endpoint still waits for, counted for each, and when the oldest happened.
+    package var webhooksWaiting = 0
+    package var oldestWebhook: Timestamp?
+    /// Events that were given up.
+    package var webhooksDead = 0
+    /// Tokens of deleted people to be revoked at Apple, and since when the oldest waits.
+    package var revocationsWaiting = 0
+    package var oldestRevocation: Timestamp?
+    /// Those that were given up.
+    package var revocationsFailed = 0
+    /// Credentials whose daily check is due, and since when the first is.
+    package var checksDue = 0
+    package var checksDueSince: Timestamp?
+    /// A wave stopped the daily checks.
+    package var checksAreStopped = false
+    /// Clients that Apple refuses.
+    package var clientsRefused = 0
+
+    package init() {}
+}
+
+/// The connection that counts: one of its own, opened when it is first asked, so that no other read waits for it.
+final class CountingConnection: Sendable {
+    private enum State {
+        case unopened
+        case open(SQLiteQueue)
+        case closed
+    }
+
+    private let state = Mutex(State.unopened)
+    private let connections: Connections
+
+    init(_ connections: Connections) {
+        self.connections = connections
+    }
+
+    /// - Throws: when the database was closed, or does not open.
+    func queue() throws -> SQLiteQueue {
+        try state.withLock { state in
+            switch state {
+            case .open(let queue): return queue
+            case .closed: throw StoreError.unavailable("the database is closed")
+            case .unopened:
+                let queue = SQLiteQueue(try connections.openReader(), label: "counts")
+                state = .open(queue)
+                return queue
+            }
+        }
+    }
+
+    func close() {
+        let open = state.withLock { state in
+            defer { state = .closed }
+            return state
+        }
+        if case .open(let queue) = open { queue.close() }
+    }
+}
+
+extension Database {
+    /// Counts, beside any write and any other read. A million sessions take some tens of milliseconds of one processor,
+    /// a million identities some hundreds, which are read whole: for a look now and then.
+    /// - Parameter scope: whose credentials are checked daily.
+    package func counts(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> StoreCounts {
+        do {
+            return try await read(by: counting.queue(), at: now) { snapshot in try snapshot.counts(scope) }
+        } catch {
+            throw StoreError(error)
+        }
+    }
+}
+
+extension Snapshot {
+    fileprivate func counts(_ scope: CheckScope) throws -> StoreCounts {
+        var counts = StoreCounts()
+        let idleSince = now.adding(seconds: -context.sessionLimits.idleTimeout)
+        // All of them by the smallest index, less those that ended and wait to be deleted: few, found by index.
+        counts.sessions =
+            try count("SELECT count(*) FROM session")
+            - count("SELECT count(*) FROM session WHERE expires_at <= ? OR last_seen_at <= ?", [now, idleSince])
+        for row in try rows("SELECT credential_state, count(*) AS number FROM apple_identity GROUP BY 1") {
+            guard let state = CredentialState(rawValue: try row["credential_state"]) else { continue }
+            counts.credentials[state] = try row["number"]
+        }
+        try countWebhooks(&counts)
+        try countRevocations(&counts)
+        try countChecks(scope, &counts)
+        // What was read is not read again soon.
+        try forgetPages()
+        return counts
+    }
+
+    private func countWebhooks(_ counts: inout StoreCounts) throws {
+        let row = try firstRow(
+            """
+            SELECT coalesce(sum(waiting), 0) AS waiting, coalesce(sum(dead), 0) AS dead, min(oldest) AS oldest FROM (SELECT
+                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL)
+                    + (SELECT count(*) FROM event e WHERE e.sequence > w.cursor) AS waiting,
+                (SELECT count(*) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NOT NULL) AS dead,
+                (SELECT time FROM event WHERE sequence = coalesce(
+                    (SELECT min(sequence) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL),
+                    (SELECT min(sequence) FROM event WHERE sequence > w.cursor))) AS oldest
+                FROM webhook_endpoint w)
+            """)
+        guard let row else { return }
+        counts.webhooksWaiting = try row["waiting"]
+        counts.webhooksDead = try row["dead"]
+        counts.oldestWebhook = try row["oldest"]
+    }
+
+    private func countRevocations(_ counts: inout StoreCounts) throws {
+        let waiting = try firstRow(
+            """
+            SELECT count(*) AS number, min(queued_at) AS oldest FROM revocation
+            WHERE next_attempt_at IS NOT NULL AND sealed_refresh_token IS NOT NULL
+            """)
+        if let waiting {
+            counts.revocationsWaiting = try waiting["number"]
+            counts.oldestRevocation = try waiting["oldest"]
+        }
+        counts.revocationsFailed = try count(
+            "SELECT count(*) FROM revocation WHERE next_attempt_at IS NULL AND failure IS NOT NULL AND failure <> ?",
+            [RevocationMark.done])
+    }
+
+    private func countChecks(_ scope: CheckScope, _ counts: inout StoreCounts) throws {
+        for client in scope.clients {
+            let row = try firstRow(
+                """
+                SELECT count(*) AS due, min(next_check_at) AS since FROM apple_credential
+                WHERE client_id = ? AND next_check_at <= ?
+                """, [client, now])
+            guard let row else { continue }
+            counts.checksDue += try row["due"]
+            if let since: Timestamp = try row["since"] {
+                counts.checksDueSince = min(counts.checksDueSince ?? since, since)
+            }
+        }
+        let gate = try checkGate()
+        counts.checksAreStopped = gate.brake != nil
+        counts.clientsRefused = gate.pauses.count
+    }
+}

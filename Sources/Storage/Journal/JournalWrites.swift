@@ -1,0 +1,86 @@
+import Coding
+package import RelyingParty
+
+extension Transaction {
+    /// Writes an entry of the journal, in the transaction of what it tells. Call it before the user's row is deleted: the
+    /// entry takes the external ID from there.
+    func record(
+        _ kind: JournalEntry.Kind, user: UserID, session: SessionID? = nil, cause: SessionEndCause? = nil,
+        fields: [String] = [], into: UserID? = nil
+    ) throws {
+        let id: EventID = context.identifiers.make(at: now)
+        try run(
+            """
+            INSERT INTO event (id, type, time, user, session, cause, fields, into_user, external_id)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT external_id FROM user WHERE id = ?4))
+            """, [id, kind, now, user, session, cause, TextList(fields), into])
+        try audit(kind, user: user, cause: cause, fields: fields)
+    }
+}
+
+extension JournalEntry {
+    static let columns = Storage.columns(
+        "e.sequence", "e.id", "e.type", "e.time", "e.user", "e.session", "e.cause", "e.fields", "e.into_user",
+        "e.external_id")
+
+    init(_ row: Row) throws(StoreError) {
+        let fields: TextList = try row["e.fields"]
+        self.init(
+            id: try row["e.id"], kind: try row["e.type"], time: try row["e.time"], user: try row["e.user"],
+            externalID: try row["e.external_id"], session: try row["e.session"], cause: try row["e.cause"],
+            fields: fields.items, into: try row["e.into_user"])
+    }
+}
+
+extension Database: EventJournal {
+    package func events(after id: EventID?, limit: Int) async throws(StoreError) -> [JournalEntry] {
+        try await read { snapshot in
+            let sequence = try id.flatMap { try snapshot.sequence(of: $0) } ?? 0
+            return try snapshot.rows(
+                "SELECT \(JournalEntry.columns) FROM event e WHERE e.sequence > ? ORDER BY e.sequence LIMIT ?",
+                [sequence, limit]
+            ).map { try JournalEntry($0) }
+        }
+    }
+
+    package func eventPage(
+        _ filter: JournalFilter, after place: EventPlace?, limit: Int
+    ) async throws(StoreError) -> EventPage? {
+        try await read { snapshot in
+            var wanted = filter.conditions
+            if let place {
+                guard let sequence = try snapshot.sequence(of: place) else { return nil }
+                wanted.add("e.sequence > ?", [sequence])
+            }
+            let (items, isLast) = try snapshot.page(
+                "SELECT \(JournalEntry.columns) FROM event e \(wanted.clause) ORDER BY e.sequence LIMIT ?",
+                wanted.arguments, limit: limit
+            ) { row -> (entry: JournalEntry, sequence: Int64) in (try JournalEntry(row), try row["e.sequence"]) }
+            let last = isLast ? nil : items.last
+            return EventPage(items: items.map(\.entry), next: last.map { .sequence($0.sequence) })
+        }
+    }
+}
+
+extension Snapshot {
+    /// Of the newest entry there ever was; 0 before the first.
+    func lastEventSequence() throws -> Int64 {
+        try value("SELECT \(WebhookQuery.lastSequence)") ?? 0
+    }
+
+    func sequence(of id: EventID) throws -> Int64? {
+        try value("SELECT sequence FROM event WHERE id = ?", [id])
+    }
+
+    /// The place as a sequence; nil when events behind it may have been deleted. The oldest go first, and the newest
+    /// never goes: the counter of AUTOINCREMENT and the first row left tell what is missing.
+    fileprivate func sequence(of place: EventPlace) throws -> Int64? {
+        switch place {
+        case .event(let id): return try sequence(of: id)
+        case .sequence(let sequence):
+            let last = try lastEventSequence()
+            let first = try value("SELECT min(sequence) FROM event") ?? last + 1
+            return sequence >= first - 1 && sequence <= last ? sequence : nil
+        }
+    }
+}

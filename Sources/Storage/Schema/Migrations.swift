@@ -1,0 +1,147 @@
+import Coding
+import Crypto
+import RelyingParty
+
+/// The steps of the schema that a database has, held against those this version knows.
+struct SchemaCheck {
+    let path: String
+    let steps: [SchemaStep]
+
+    func isOurs(_ connection: SQLiteConnection) throws -> Bool {
+        try connection.first("PRAGMA application_id") == Schema.applicationID
+    }
+
+    /// What the database lacks, in order.
+    /// - Throws: `StorageOpenError.newerSchema` when it has a step this version does not know.
+    func pendingSteps(_ connection: SQLiteConnection) throws -> [SchemaStep] {
+        let applied = Set(try connection.rows("SELECT name FROM migration").map { row -> String in try row["name"] })
+        if let unknown = applied.subtracting(steps.map(\.name)).sorted().last {
+            throw StorageOpenError.newerSchema(path, migration: unknown, known: steps.last?.name ?? "none")
+        }
+        return steps.filter { !applied.contains($0.name) }
+    }
+}
+
+/// Brings a database to the current schema and holds it against its stamps, in one transaction: two processes that
+/// start together, or one that dies in between, leave nothing half-made.
+struct Migrations {
+    private static let originKey = "origin"
+    private static let sealingKey = "sealing-key-check"
+    /// The key a server was started with last.
+    static let sealingKeyID = "sealing-key-id"
+    /// When that was, for the first time; milliseconds as text.
+    static let sealingKeySince = "sealing-key-since"
+    private static let checkPurpose = SealingPurpose.other("database-check")
+    private static let checkText = Array("bramley".utf8)
+
+    let path: String
+    let origin: DatabaseOrigin
+    let keyring: SealingKeyring
+    let schema: SchemaCheck
+
+    init(path: String, steps: [SchemaStep], origin: DatabaseOrigin, keyring: SealingKeyring) {
+        self.path = path
+        self.origin = origin
+        self.keyring = keyring
+        schema = SchemaCheck(path: path, steps: steps)
+    }
+
+    /// Refuses what is not ours, before anything is changed.
+    /// - Returns: false when there is nothing in it yet.
+    @discardableResult
+    func inspect(_ connection: SQLiteConnection) throws -> Bool {
+        guard try connection.firstRow("SELECT 1 FROM sqlite_schema LIMIT 1") != nil else { return false }
+        guard try schema.isOurs(connection) else { throw StorageOpenError.foreign(path) }
+        try checkStamps(connection)
+        _ = try schema.pendingSteps(connection)
+        return true
+    }
+
+    /// For who opens the database beside a server: refuses one that lacks a step.
+    func requireCurrent(_ connection: SQLiteConnection) throws {
+        guard try connection.firstRow("SELECT 1 FROM sqlite_schema WHERE name = 'migration'") != nil,
+            try schema.pendingSteps(connection).isEmpty
+        else { throw StorageOpenError.olderSchema(path) }
+    }
+
+    /// Applies what is missing and stamps a new database.
+    func run(_ connection: SQLiteConnection, _ context: StoreContext, at now: Timestamp) throws {
+        try connection.inTransaction {
+            try connection.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+            try connection.execute(
+                sql: """
+                    CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+                    CREATE TABLE IF NOT EXISTS migration (
+                        name TEXT PRIMARY KEY, applied_at INTEGER NOT NULL
+                    ) STRICT, WITHOUT ROWID;
+                    """)
+            try checkStamps(connection)
+            for step in try schema.pendingSteps(connection) {
+                try connection.execute(sql: step.sql)
+                try connection.run("INSERT INTO migration (name, applied_at) VALUES (?, ?)", [step.name, now])
+            }
+            try stamp(Transaction(connection, context, at: now))
+        }
+    }
+
+    private func checkStamps(_ connection: SQLiteConnection) throws {
+        if let found = try value(Self.originKey, connection) {
+            let text = String(decoding: found, as: UTF8.self)
+            guard let found = DatabaseOrigin(rawValue: text) else {
+                throw StorageOpenError.corrupt(path, detail: "its origin reads \(text)")
+            }
+            guard found == origin else {
+                throw StorageOpenError.wrongOrigin(path, found: found, expected: origin)
+            }
+        }
+        if let sealed = try value(Self.sealingKey, connection), !Self.opens(sealed, keyring) {
+            throw StorageOpenError.wrongSealingKey(path)
+        }
+    }
+
+    /// Whether the key that the server started last seals with is in the ring.
+    static func fits(_ keyring: SealingKeyring, on snapshot: Snapshot) throws -> Bool {
+        try snapshot.stored(sealingKey).map { opens($0, keyring) } ?? false
+    }
+
+    private static func opens(_ sealed: [UInt8], _ keyring: SealingKeyring) -> Bool {
+        (try? keyring.open(sealed, purpose: checkPurpose)) == checkText
+    }
+
+    /// Writes the stamps of a new database, and renews the check value under the current key.
+    func stamp(_ transaction: Transaction) throws {
+        if try transaction.stored(Self.originKey) == nil {
+            try transaction.store(Self.originKey, Array(origin.rawValue.utf8))
+        }
+        let current = Array(keyring.currentKeyID.utf8)
+        let before = try transaction.stored(Self.sealingKeyID)
+        guard before != current else { return }
+        try transaction.store(Self.sealingKey, keyring.seal(Self.checkText, purpose: Self.checkPurpose))
+        try transaction.store(Self.sealingKeyID, current)
+        try transaction.store(Self.sealingKeySince, Array(String(transaction.now.milliseconds).utf8))
+        // A new database has no key that it changed from.
+        if before != nil, try transaction.exists("SELECT 1 FROM sqlite_schema WHERE name = 'audit'") {
+            try transaction.audit(.sealingKeyChanged, object: keyring.currentKeyID)
+        }
+    }
+
+    private func value(_ key: String, _ connection: SQLiteConnection) throws -> [UInt8]? {
+        try connection.first("SELECT value FROM meta WHERE key = ?", [key])
+    }
+}
+
+extension Snapshot {
+    /// A value of `meta`.
+    func stored(_ key: String) throws -> [UInt8]? {
+        try value("SELECT value FROM meta WHERE key = ?", [key])
+    }
+}
+
+extension Transaction {
+    /// Sets a value of `meta`.
+    func store(_ key: String, _ value: [UInt8]) throws {
+        try run(
+            "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+            [key, value])
+    }
+}

@@ -1,0 +1,91 @@
+package import Coding
+package import Crypto
+package import RelyingParty
+
+extension Session {
+    static let columns = Storage.columns(
+        "s.token_hash", "s.id", "s.kind", "s.user", "s.client_id", "s.user_agent", "s.address", "s.issued_at",
+        "s.created_at", "s.last_seen_at", "s.expires_at")
+
+    init(_ row: Row) throws(StoreError) {
+        self.init(
+            id: try row["s.id"], tokenHash: try row["s.token_hash"], kind: try row["s.kind"], user: try row["s.user"],
+            clientID: try row["s.client_id"],
+            device: Device(userAgent: try row["s.user_agent"], address: try row["s.address"]),
+            issuedAt: try row["s.issued_at"], createdAt: try row["s.created_at"],
+            lastSeenAt: try row["s.last_seen_at"], expiresAt: try row["s.expires_at"])
+    }
+}
+
+extension Snapshot {
+    /// The one look-up of a session by its token, with its user and the identity it was made by.
+    func signedIn(_ token: Digest256) throws -> SignedIn? {
+        let row = try firstRow(SignedIn.byToken, [token])
+        guard let found = try row.map({ SignedIn(session: try Session($0), user: try User($0)) }) else { return nil }
+        return now < context.sessionLimits.end(of: found.session) ? found : nil
+    }
+
+    /// The user's live sessions, newest first.
+    func sessions(of user: UserID) throws -> [Session] {
+        try rows(
+            "SELECT \(Session.columns) FROM session s WHERE s.user = ? ORDER BY s.created_at DESC, s.id DESC", [user]
+        )
+        .map { try Session($0) }
+        .filter { now < context.sessionLimits.end(of: $0) }
+    }
+}
+
+extension SignedIn {
+    fileprivate static let byToken = """
+        SELECT \(Session.columns), \(User.columns) FROM session s \
+        JOIN user u ON u.id = s.user JOIN apple_identity i ON i.id = s.identity WHERE s.token_hash = ?
+        """
+}
+
+extension Transaction {
+    /// Ends the sessions a condition on `s` selects, each with its event and its invalidation.
+    /// - Returns: how many there were.
+    @discardableResult
+    func endSessions(
+        where condition: String, _ arguments: StatementArguments, cause: SessionEndCause
+    ) throws -> Int {
+        let ended = try rows("SELECT s.token_hash, s.id, s.user FROM session s WHERE \(condition)", arguments)
+        for row in ended {
+            let token: Digest256 = try row["token_hash"]
+            try run("DELETE FROM session WHERE token_hash = ?", [token])
+            try record(.sessionEnded, user: try row["user"], session: try row["id"], cause: cause)
+            invalidate(.token(token))
+        }
+        return ended.count
+    }
+
+    /// Ends all sessions of a user.
+    func endSessions(of user: UserID, cause: SessionEndCause) throws {
+        try endSessions(where: "s.user = ?", [user], cause: cause)
+    }
+}
+
+extension Database: SessionStore {
+    package func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
+        try await read(at: now) { snapshot in try snapshot.signedIn(token) }
+    }
+
+    package func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session] {
+        try await read(at: now) { snapshot in try snapshot.sessions(of: user) }
+    }
+
+    package func endSession(
+        _ id: SessionID, cause: SessionEndCause, at now: Timestamp
+    ) async throws(StoreError) -> Bool {
+        try await write(at: now) { transaction in
+            try transaction.endSessions(where: "s.id = ?", [id], cause: cause) > 0
+        }
+    }
+
+    package func touch(_ id: SessionID, at now: Timestamp) async throws(StoreError) {
+        try await write(at: now) { transaction in
+            try transaction.run(
+                "UPDATE session SET last_seen_at = ?1 WHERE id = ?2 AND last_seen_at < ?1", [now, id])
+        }
+    }
+}

@@ -1,0 +1,222 @@
+package import Coding
+package import Crypto
+package import RelyingParty
+
+extension Database: SignInStore {
+    package func saveFirstConsent(
+        team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
+    ) async throws(StoreError) {
+        try await write(at: now) { transaction in
+            try transaction.saveFirstConsent(FirstConsent(team: team, subject: subject, name: name))
+        }
+    }
+
+    package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt? {
+        try look(at: now) { snapshot in try snapshot.usedAttempt(id) }
+    }
+
+    package func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {
+        try await write(at: record.now) { transaction in try transaction.completeSignIn(record) }
+    }
+}
+
+extension Snapshot {
+    fileprivate func usedAttempt(_ id: Digest256) throws -> UsedAttempt? {
+        let row = try firstRow(
+            """
+            SELECT a.binding_hash, a.session, s.last_seen_at, s.expires_at, a.refusal FROM used_attempt a
+            LEFT JOIN session s ON s.id = a.session WHERE a.attempt = ?
+            """, [id])
+        guard let row else { return nil }
+        var isLive = false
+        if let lastSeenAt: Timestamp = try row["last_seen_at"] {
+            isLive = now < min(try row["expires_at"], lastSeenAt.adding(seconds: context.sessionLimits.idleTimeout))
+        }
+        return UsedAttempt(
+            bindingHash: try row["binding_hash"], session: try row["session"], sessionIsLive: isLive,
+            refusal: try row["refusal"])
+    }
+
+    /// Whether Apple has told, since the attempt began, of the end of this person's consent at or after this sign-in's
+    /// `iat`: a notification that arrived while the code was being exchanged ended what there was, and must end what
+    /// comes of it too. One that arrived earlier is about earlier sign-ins, though `iat` has whole seconds and may tie.
+    private func wasRevoked(_ record: SignInRecord) throws -> Bool {
+        let names = [record.claims.subject] + (try formerSubjects(of: record.claims, team: record.team))
+        return try names.contains { name in
+            try exists(
+                """
+                SELECT 1 FROM notification WHERE subject = ? AND event_time >= ? AND received_at >= ?
+                AND \(EndQuery.isEnd) LIMIT 1
+                """, [name, record.claims.issuedAt, record.attemptIssuedAt])
+        }
+    }
+
+    /// Whether Apple has ended, or may be ending, what this sign-in brings.
+    func hasEnded(_ record: SignInRecord) throws -> Bool {
+        let hashes = context.subjectHashes.all(record.team, record.claims)
+        return try wasRevoked(record) || isRevocationInFlight(hashes)
+            || hasEnded(hashes, issuedAt: record.claims.issuedAt, attemptIssuedAt: record.attemptIssuedAt)
+    }
+}
+
+// The steps of the one transaction.
+extension Transaction {
+    fileprivate func completeSignIn(_ record: SignInRecord) throws -> SignInResult {
+        if let used = try usedAttempt(record.attempt) { return .alreadyUsed(used) }
+        if try hasEnded(record) {
+            // The name stays. The end may have come just before this consent, in the same second or with an answer
+            // that was lost: then the consent stands, and Apple does not send the name again.
+            try refuse(nil, record, .revoked, .revoked)
+            return .revoked
+        }
+        guard let person = try admit(record) else {
+            try refuse(nil, record, .closed, .signUpClosed)
+            return .closed
+        }
+        if person.isNew { try cancelRevocations(context.subjectHashes.all(record.team, record.claims)) }
+        let user = person.user
+        switch user.state {
+        case .pending:
+            try refuse(user.id, record, .pending, .userPending)
+            return .pending(user.id)
+        case .disabled:
+            try refuse(user.id, record, .disabled, .userDisabled)
+            return .disabled(user.id)
+        case .active:
+            return .signedIn(user: user, session: try makeSession(record, person: person), isNewUser: person.isNew)
+        }
+    }
+
+    private func markUsed(_ record: SignInRecord, session: SessionID? = nil, refusal: SignInRefusal? = nil) throws {
+        try run(
+            "INSERT INTO used_attempt (attempt, binding_hash, session, refusal, expires_at) VALUES (?, ?, ?, ?, ?)",
+            [record.attempt, record.bindingHash, session, refusal, record.attemptExpiresAt])
+    }
+
+    private func refuse(
+        _ user: UserID?, _ record: SignInRecord, _ refusal: SignInRefusal, _ reason: ReasonCode
+    ) throws {
+        try markUsed(record, refusal: refusal)
+        try audit(.signInRefused, user: user, reason: reason.rawValue)
+    }
+
+    /// Finds or creates the person, with everything this sign-in says of them; nil when sign-up is closed to them.
+    func admit(_ record: SignInRecord) throws -> Person? {
+        let known = try knownPerson(record)
+        if known == nil, record.policy == .closed {
+            // A stranger who is turned away leaves no name behind.
+            try forgetFirstConsent(of: record.claims.subject, team: record.team)
+            return nil
+        }
+        let consent = try firstRow(
+            "SELECT given_name, family_name FROM first_consent WHERE team = ? AND subject = ?",
+            [record.team, record.claims.subject]
+        ).map { PersonName(given: try $0["given_name"], family: try $0["family_name"]) }
+        if consent != nil { try forgetFirstConsent(of: record.claims.subject, team: record.team) }
+
+        let person = try known.map { try update($0, record, consent) } ?? insert(record, consent)
+        try storeCredential(record, identity: person.identity)
+        return person
+    }
+
+    /// The user who has this identity; moved here first when they come from another team.
+    func knownPerson(_ record: SignInRecord) throws -> Person? {
+        if let person = try person(team: record.team, subject: record.claims.subject) { return person }
+        return try welcome(record.claims, to: record.team)
+            ? try person(team: record.team, subject: record.claims.subject) : nil
+    }
+
+    private func insert(_ record: SignInRecord, _ consent: PersonName?) throws -> Person {
+        let state: User.State = record.policy == .approval ? .pending : .active
+        let user = User(
+            id: record.newUser, state: state, claims: record.claims, firstConsent: consent, createdAt: now)
+        let told = LastTold(record.claims)
+        try run(
+            """
+            INSERT INTO user (id, state, given_name, family_name, email, email_verified, email_private,
+            real_user_status, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                user.id, user.state, user.name.given, user.name.family, user.email?.address,
+                user.email?.isVerified ?? false, user.email?.isPrivate ?? false, user.realUserStatus, now, now,
+            ])
+        let identity: Int64 = try insert(
+            """
+            INSERT INTO apple_identity (user, team, subject, transfer_subject, credential_state,
+            credential_changed_at, credential_cause, last_sign_in_issued_at, email_told_at, real_user_status_told_at,
+            created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            """,
+            [
+                user.id, record.team, record.claims.subject, record.claims.transferSubject,
+                user.identityCredential.state, user.identityCredential.changedAt, user.identityCredential.cause,
+                record.claims.issuedAt, told.email, told.realUserStatus, now,
+            ])
+        try self.record(.userCreated, user: user.id)
+        return Person(user: user, identity: identity, isNew: true)
+    }
+
+    private func update(_ known: Person, _ record: SignInRecord, _ consent: PersonName?) throws -> Person {
+        var person = known
+        try keepUser(person.user.id)
+        var told = try lastTold(of: person.user.id)
+        let fields = person.user.absorb(record.claims, firstConsent: consent, told: &told)
+        if person.user.identityCredential != known.user.identityCredential {
+            try update(person.user.identityCredential, ofIdentity: person.identity)
+            invalidate(.user(person.user.id))
+        }
+        try run(
+            """
+            UPDATE apple_identity SET transfer_subject =
+            CASE WHEN transfer_target IS NOT NULL THEN transfer_subject
+            WHEN ?2 >= last_sign_in_issued_at THEN coalesce(?1, transfer_subject)
+            ELSE coalesce(transfer_subject, ?1) END,
+            last_sign_in_issued_at = max(last_sign_in_issued_at, ?2), email_told_at = ?3,
+            real_user_status_told_at = ?4 WHERE id = ?5
+            """,
+            [record.claims.transferSubject, record.claims.issuedAt, told.email, told.realUserStatus, person.identity])
+        if !fields.isEmpty {
+            try update(person.user)
+            try self.record(.userUpdated, user: person.user.id, fields: fields)
+            invalidate(.user(person.user.id))
+        }
+        return person
+    }
+
+    /// The refresh token of the latest sign-in by Apple's clock stays.
+    private func storeCredential(_ record: SignInRecord, identity: Int64) throws {
+        guard let sealed = record.sealedRefreshToken else { return }
+        try run(
+            """
+            INSERT INTO apple_credential (identity, client_id, sealed_refresh_token, issued_at, state, next_check_at)
+            VALUES (?, ?, ?, ?, 'authorized', ?)
+            ON CONFLICT (identity, client_id) DO UPDATE SET sealed_refresh_token = excluded.sealed_refresh_token,
+            issued_at = excluded.issued_at, state = excluded.state, cause = NULL,
+            next_check_at = excluded.next_check_at, checked_at = NULL, check_failures = 0, held_back_at = NULL
+            WHERE excluded.issued_at >= issued_at OR sealed_refresh_token IS NULL
+            """, [identity, record.claims.clientID, sealed, record.claims.issuedAt, record.firstCheckAt])
+        try endPause(of: record.claims.clientID, before: record.attemptIssuedAt)
+    }
+
+    /// Ends the session the new one replaces, and makes it.
+    func makeSession(_ record: SignInRecord, person: Person) throws -> Session {
+        if let replaced = record.replacing { try endSessions(where: "s.id = ?", [replaced], cause: .replaced) }
+        let new = record.session
+        let session = Session(
+            id: new.id, tokenHash: new.tokenHash, kind: new.kind, user: person.user.id,
+            clientID: record.claims.clientID, device: new.device, issuedAt: record.claims.issuedAt, createdAt: now,
+            lastSeenAt: now, expiresAt: new.expiresAt)
+        try run(
+            """
+            INSERT INTO session (token_hash, id, kind, user, identity, client_id, user_agent, address, issued_at,
+            created_at, last_seen_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                session.tokenHash, session.id, session.kind, session.user, person.identity, session.clientID,
+                session.device.userAgent, session.device.address, session.issuedAt, session.createdAt,
+                session.lastSeenAt, session.expiresAt,
+            ])
+        try markUsed(record, session: session.id)
+        try self.record(.sessionCreated, user: session.user, session: session.id)
+        return session
+    }
+}

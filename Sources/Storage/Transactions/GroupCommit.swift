@@ -1,0 +1,342 @@
+import Coding
+import Instruments
+import RelyingParty
+import Synchronization
+
+/// One write waiting for its transaction.
+struct PendingWrite: Sendable {
+    /// Does the write. May run twice when a transaction was lost or given up in between, so it touches nothing but the
+    /// transaction.
+    let run: @Sendable (SQLiteConnection) throws -> FinishedWrite
+    let fail: @Sendable (StoreError) -> Void
+    /// Makes its task commit the next batch, itself in front.
+    let lead: @Sendable () -> Void
+}
+
+/// A write that waits for its COMMIT.
+struct FinishedWrite: Sendable {
+    let answer: @Sendable () -> Void
+    let invalidations: [SessionInvalidations.Entry]
+}
+
+/// What the writer has done since it was opened.
+package struct WriteStatistics: Hashable, Sendable {
+    /// Transactions committed.
+    package var transactions = 0
+    /// Writes in them, those that failed alone included.
+    package var writes = 0
+    /// Transactions SQLite rolled back by itself.
+    package var lost = 0
+    /// Writes that wait now.
+    package var pending = 0
+    /// Writes of the batch being committed now.
+    package var running = 0
+}
+
+/// Commits concurrent writes together, on one serial queue.
+///
+/// The task of the first write that waits leads: it lets the tasks of its turn add theirs, sends the batch to the queue
+/// in one way there and back, answers for all of it, and leaves the lead to the first of those that came meanwhile.
+///
+/// A write that fails alone leaves the others. As nearly none does, a batch runs without savepoints at first, each of
+/// which makes SQLite keep a copy of every page the write touches; when a write fails, the transaction is rolled back
+/// and the batch runs again with a savepoint for each. Nobody is answered before COMMIT returned. SQLite rolls back the
+/// whole transaction on a full disk or an I/O error: so after every write it is checked whether the transaction still
+/// stands. If not, nothing more of the batch runs in it, no one of the batch is acknowledged, and every write is tried
+/// once more in a transaction of its own.
+final class GroupCommit: Sendable {
+    private struct State {
+        var pending: [PendingWrite] = []
+        /// Somebody commits the next batch.
+        var isLed = false
+        var isClosed = false
+        var statistics = WriteStatistics()
+        var trouble: StoreTrouble?
+
+        mutating func fail(_ error: StoreError, writes: Int) {
+            guard StoreTrouble.isMeant(by: error) else { return }
+            trouble = StoreTrouble(
+                error: error, failures: (trouble?.failures ?? 0) + writes, since: trouble?.since ?? .now)
+        }
+    }
+
+    /// What became of a batch.
+    private enum Outcome {
+        /// Committed, or failed for good: to be called when the caller may.
+        case answers([@Sendable () -> Void])
+        /// A write failed: nothing is committed, and nobody is answered.
+        case spoiled
+        /// SQLite ended the transaction: the same.
+        case lost
+    }
+
+    private typealias Answers = [@Sendable () -> Void]
+
+    /// Turns a leader waits for others at most.
+    private static let gatheringTurns = 8
+
+    private let writer: SQLiteQueue
+    private let context: StoreContext
+    private let invalidations: SessionInvalidations
+    private let maximumBatch: Int
+    let metrics = StoreMetrics()
+    private let state = Mutex(State())
+
+    init(
+        writer: SQLiteQueue, context: StoreContext, invalidations: SessionInvalidations, maximumBatch: Int
+    ) {
+        self.writer = writer
+        self.context = context
+        self.invalidations = invalidations
+        self.maximumBatch = max(1, maximumBatch)
+    }
+
+    /// Runs `body` in a durable transaction. Not cancellable: what was begun is answered.
+    func write<Value: Sendable>(
+        at now: Timestamp, _ body: @escaping @Sendable (Transaction) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let ticket = WriteTicket<Value>()
+        let actor = AuditActor.current
+        let write = PendingWrite(
+            run: { [context] connection in
+                let transaction = Transaction(connection, context, at: now, for: actor)
+                let value = try body(transaction)
+                return FinishedWrite(
+                    answer: { ticket.answer(.success(value)) }, invalidations: transaction.invalidations)
+            },
+            fail: { ticket.answer(.failure($0)) }, lead: { ticket.lead() })
+        try enlist(write)
+        while true {
+            switch await ticket.wait() {
+            case .answer(let result): return try result.get()
+            case .lead: await lead()
+            }
+        }
+    }
+
+    private func enlist(_ write: PendingWrite) throws(StoreError) {
+        let (isRefused, leads) = state.withLock { state in
+            guard !state.isClosed else { return (true, false) }
+            state.pending.append(write)
+            defer { state.isLed = true }
+            return (false, !state.isLed)
+        }
+        if isRefused { throw .unavailable("the database is closed") }
+        if leads { write.lead() }
+    }
+
+    var statistics: WriteStatistics {
+        state.withLock { state in
+            var statistics = state.statistics
+            statistics.pending = state.pending.count
+            return statistics
+        }
+    }
+
+    /// Nil while writes succeed.
+    var trouble: StoreTrouble? { state.withLock { $0.trouble } }
+
+    /// A probe has succeeded that began while there was `known`; nothing has failed since.
+    func endTrouble(_ known: StoreTrouble) {
+        state.withLock { state in
+            if state.trouble == known { state.trouble = nil }
+        }
+    }
+
+    /// Refuses further writes; those already accepted are done when this returns.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        writer.sync { connection in
+            while let answers = commitNext(on: connection) {
+                for answer in answers { answer() }
+            }
+        }
+    }
+
+    // MARK: Leading
+
+    /// Commits one batch and answers for it.
+    private func lead() async {
+        await gather()
+        let answers = await withCheckedContinuation { (continuation: CheckedContinuation<Answers, Never>) in
+            writer.async { connection in continuation.resume(returning: self.commitNext(on: connection) ?? []) }
+        }
+        for answer in answers { answer() }
+        let next = state.withLock { state in
+            state.isLed = !state.pending.isEmpty
+            return state.pending.first
+        }
+        next?.lead()
+    }
+
+    /// Waits as long as each turn brings further writes: one commit for many costs little more than for one.
+    private func gather() async {
+        var known = 0
+        for _ in 0..<Self.gatheringTurns {
+            let count = state.withLock { $0.pending.count }
+            if count == known || count >= maximumBatch { return }
+            known = count
+            await Task.yield()
+        }
+    }
+
+    // MARK: On the queue
+
+    /// - Returns: how to answer for the batch; nil when nothing waits.
+    private func commitNext(on connection: SQLiteConnection) -> Answers? {
+        let batch = state.withLock { state in
+            let batch = Array(state.pending.prefix(maximumBatch))
+            state.pending.removeFirst(batch.count)
+            state.statistics.running = batch.count
+            return batch
+        }
+        guard !batch.isEmpty else { return nil }
+        defer { state.withLock { $0.statistics.running = 0 } }
+        var outcome = commit(batch, isolating: false, on: connection)
+        if case .spoiled = outcome { outcome = commit(batch, isolating: true, on: connection) }
+        if case .answers(let answers) = outcome { return answers }
+        // What is left of a lost transaction, each alone; what is lost again has failed.
+        var answers: Answers = []
+        for write in batch {
+            if case .answers(let own) = commit([write], isolating: false, on: connection) { answers += own }
+        }
+        return answers
+    }
+
+    /// One transaction. A batch of one always has its answer.
+    /// - Parameter isolating: with a savepoint for each write.
+    private func commit(_ batch: [PendingWrite], isolating: Bool, on connection: SQLiteConnection) -> Outcome {
+        let start = ContinuousClock.now
+        do {
+            try connection.begin()
+        } catch {
+            let failure = StoreError(error)
+            metrics.failures.increment()
+            state.withLock { $0.fail(failure, writes: batch.count) }
+            return .answers(batch.map { write in { write.fail(failure) } })
+        }
+        var invalidations: [SessionInvalidations.Entry] = []
+        var answers: Answers = []
+        answers.reserveCapacity(batch.count)
+        do {
+            for write in batch {
+                let finished = isolating ? try isolated(write, on: connection) : try plain(write, on: connection)
+                answers.append(finished.answer)
+                invalidations += finished.invalidations
+            }
+        } catch {
+            let isStanding = connection.isInsideTransaction
+            if isStanding { try? connection.run("ROLLBACK") }
+            return giveUp(batch, error, isLost: !isStanding || isolating)
+        }
+        do {
+            try connection.run("COMMIT")
+        } catch {
+            if connection.isInsideTransaction { try? connection.run("ROLLBACK") }
+            return giveUp(batch, error, isLost: true)
+        }
+        state.withLock { state in
+            state.statistics.transactions += 1
+            state.statistics.writes += batch.count
+            if state.trouble?.isLock == true { state.trouble = nil }
+        }
+        metrics.commits.record(since: start)
+        metrics.batches.record(Int64(batch.count))
+        // After COMMIT and before any answer, so that no one who knows of the write can be told otherwise.
+        self.invalidations.append(invalidations)
+        return .answers(answers)
+    }
+
+    private func giveUp(_ batch: [PendingWrite], _ error: any Error, isLost: Bool) -> Outcome {
+        if isLost {
+            state.withLock { $0.statistics.lost += 1 }
+            metrics.failures.increment()
+        }
+        guard batch.count == 1 else { return isLost ? .lost : .spoiled }
+        let failure = StoreError(error)
+        state.withLock { $0.fail(failure, writes: 1) }
+        return .answers([{ batch[0].fail(failure) }])
+    }
+
+    /// One write, whose failure spoils the batch.
+    private func plain(_ write: PendingWrite, on connection: SQLiteConnection) throws -> FinishedWrite {
+        let finished = try write.run(connection)
+        guard connection.isInsideTransaction else { throw TransactionLost() }
+        return finished
+    }
+
+    /// One write in its savepoint.
+    /// - Returns: how to answer once the transaction is committed: with its value, or with the write's own failure.
+    /// - Throws: when the whole transaction is gone.
+    private func isolated(_ write: PendingWrite, on connection: SQLiteConnection) throws -> FinishedWrite {
+        do {
+            try connection.run("SAVEPOINT one")
+            let finished = try write.run(connection)
+            guard connection.isInsideTransaction else { throw TransactionLost() }
+            try connection.run("RELEASE one")
+            guard connection.isInsideTransaction else { throw TransactionLost() }
+            return finished
+        } catch {
+            guard connection.isInsideTransaction else { throw error }
+            try connection.run("ROLLBACK TO one")
+            try connection.run("RELEASE one")
+            let failure = StoreError(error)
+            return FinishedWrite(answer: { write.fail(failure) }, invalidations: [])
+        }
+    }
+}
+
+/// What a write waits for: its answer, or the lead.
+private final class WriteTicket<Value: Sendable>: Sendable {
+    enum Signal: Sendable {
+        case answer(Result<Value, StoreError>)
+        case lead
+    }
+
+    private enum State {
+        case quiet
+        case waiting(CheckedContinuation<Signal, Never>)
+        /// Came before anybody waited for it.
+        case told(Signal)
+    }
+
+    private let state = Mutex(State.quiet)
+
+    func wait() async -> Signal {
+        await withCheckedContinuation { continuation in
+            let told = state.withLock { state -> Signal? in
+                if case .told(let signal) = state {
+                    state = .quiet
+                    return signal
+                }
+                state = .waiting(continuation)
+                return nil
+            }
+            if let told { continuation.resume(returning: told) }
+        }
+    }
+
+    func answer(_ result: Result<Value, StoreError>) { tell(.answer(result)) }
+
+    func lead() { tell(.lead) }
+
+    private func tell(_ signal: Signal) {
+        let waiter = state.withLock { state -> CheckedContinuation<Signal, Never>? in
+            switch state {
+            case .waiting(let continuation):
+                state = .quiet
+                return continuation
+            case .told(.answer):
+                // The database was closed, and that has committed the batch nobody led yet.
+                return nil
+            case .quiet, .told(.lead):
+                state = .told(signal)
+                return nil
+            }
+        }
+        waiter?.resume(returning: signal)
+    }
+}
+
+/// SQLite ended the transaction by itself.
+struct TransactionLost: Error {}

@@ -1,0 +1,129 @@
+import Coding
+import Crypto
+import RelyingParty
+
+/// What every statement of the domain may need besides its own arguments.
+struct StoreContext: Sendable {
+    let identifiers: RandomIdentifier
+    let keyring: SealingKeyring
+    let sessionLimits: SessionLimits
+    let onAccountDeleted: AccountDeletionPolicy
+    /// For whom a write is done when no request asks.
+    let standing: AuditActor
+    /// Who runs the command, when it works for the operator.
+    let account: String?
+
+    var subjectHashes: SubjectHashes { SubjectHashes(keyring: keyring) }
+    var auditSubjects: AuditSubjects { AuditSubjects(keyring: keyring) }
+}
+
+/// One state of the store, as statements read it. The domain's reads are its methods; used where its connection is.
+class Snapshot {
+    private let connection: SQLiteConnection
+    let context: StoreContext
+    /// The time of the caller, for everything that is read and written.
+    let now: Timestamp
+
+    init(_ connection: SQLiteConnection, _ context: StoreContext, at now: Timestamp) {
+        self.connection = connection
+        self.context = context
+        self.now = now
+    }
+
+    final func rows(_ sql: String, _ arguments: StatementArguments = []) throws -> [Row] {
+        try connection.rows(sql, arguments)
+    }
+
+    final func firstRow(_ sql: String, _ arguments: StatementArguments = []) throws -> Row? {
+        try connection.firstRow(sql, arguments)
+    }
+
+    /// The first column of the first row; nil when there is no row, or when it is NULL.
+    final func value<Value: ColumnReadable>(
+        _ sql: String, _ arguments: StatementArguments = [], as type: Value.Type = Value.self
+    ) throws -> Value? {
+        guard let column = try connection.firstRow(sql, arguments)?.values.first, column != .null else { return nil }
+        guard let value = Value(column) else { throw StoreError.corrupt("a value is no \(type)") }
+        return value
+    }
+
+    /// What `SELECT count(*)` and its like answer; 0 for NULL.
+    final func count(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
+        try value(sql, arguments) ?? 0
+    }
+
+    /// Whether there is a row.
+    final func exists(_ sql: String, _ arguments: StatementArguments = []) throws -> Bool {
+        try connection.firstRow(sql, arguments) != nil
+    }
+
+    /// One page of a search.
+    /// - Parameters:
+    ///   - sql: its last parameter is the most rows there may be.
+    ///   - limit: one more is asked for, which tells whether there is another page.
+    final func page<Item>(
+        _ sql: String, _ arguments: StatementArguments, limit: Int, _ read: (Row) throws -> Item
+    ) throws -> (items: [Item], isLast: Bool) {
+        var arguments = arguments
+        arguments += [limit + 1]
+        let rows = try connection.rows(sql, arguments)
+        return (try rows.prefix(limit).map(read), rows.count <= limit)
+    }
+
+    /// Gives back the memory of pages that were read and are not read again soon.
+    final func forgetPages() throws {
+        try connection.execute(sql: "PRAGMA shrink_memory")
+    }
+
+    /// For `Transaction`: runs one statement to its end.
+    /// - Returns: how many rows it changed.
+    fileprivate final func execute(_ sql: String, _ arguments: StatementArguments) throws -> Int {
+        try connection.run(sql, arguments)
+        return connection.changesCount
+    }
+}
+
+/// One write, inside the transaction it shares with those that are committed with it. The domain's writes are its methods.
+final class Transaction: Snapshot {
+    /// On whose behalf it is done.
+    let actor: AuditActor
+    /// What it makes invalid, told to the caches after COMMIT.
+    private(set) var invalidations: [SessionInvalidations.Entry] = []
+
+    /// - Parameter actor: nil for nobody in particular.
+    init(_ connection: SQLiteConnection, _ context: StoreContext, at now: Timestamp, for actor: AuditActor? = nil) {
+        self.actor = actor ?? context.standing
+        super.init(connection, context, at: now)
+    }
+
+    /// Runs one statement to its end.
+    /// - Returns: how many rows it inserted, updated or deleted.
+    @discardableResult
+    func run(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
+        try execute(sql, arguments)
+    }
+
+    /// Runs an `INSERT … RETURNING` of one row.
+    /// - Returns: the column it asks for.
+    func insert<Value: ColumnReadable>(_ sql: String, _ arguments: StatementArguments) throws -> Value {
+        guard let value: Value = try value(sql, arguments) else {
+            throw StoreError.inconsistent("nothing was inserted")
+        }
+        return value
+    }
+
+    func invalidate(_ entry: SessionInvalidations.Entry) {
+        invalidations.append(entry)
+    }
+
+    /// Runs `body` and takes back all that it wrote.
+    func rehearse<Value>(_ body: () throws -> Value) throws -> Value {
+        let known = invalidations.count
+        try run("SAVEPOINT rehearsal")
+        let value = try body()
+        try run("ROLLBACK TO rehearsal")
+        try run("RELEASE rehearsal")
+        invalidations.removeSubrange(known...)
+        return value
+    }
+}

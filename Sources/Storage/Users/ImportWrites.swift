@@ -1,0 +1,95 @@
+package import Coding
+package import RelyingParty
+
+extension Database {
+    /// Imports some people in one transaction, in order, each with its event. New ones are `active`, whatever the
+    /// policy for sign-ups: the operator vouches for them.
+    /// - Parameter isRehearsal: says what would become of each, and writes nothing.
+    /// - Returns: one result for each, in the same order.
+    package func importPeople(
+        _ people: [ImportedPerson], team: TeamID, isRehearsal: Bool, at now: Timestamp
+    ) async throws(StoreError) -> [ImportResult] {
+        try await write(at: now) { transaction in
+            guard isRehearsal else { return try people.map { try transaction.importPerson($0, to: team) } }
+            return try transaction.rehearse { try people.map { try transaction.importPerson($0, to: team) } }
+        }
+    }
+}
+
+extension Transaction {
+    fileprivate func importPerson(_ person: ImportedPerson, to team: TeamID) throws -> ImportResult {
+        if let known = try self.person(team: team, subject: person.subject) { return try fill(known, from: person) }
+        if let refusal = try refusal(ofNew: person, team) { return .refused(refusal) }
+        try insert(person, team)
+        return .imported(person.newUser)
+    }
+
+    private func refusal(ofNew person: ImportedPerson, _ team: TeamID) throws -> ImportRefusal? {
+        let isBeingDeleted = try context.subjectHashes.all(team, person.subject).contains { hash in
+            try exists("SELECT 1 FROM revocation WHERE subject_hash = ? AND sealed_refresh_token IS NOT NULL", [hash])
+        }
+        if isBeingDeleted { return .beingDeleted }
+        guard let externalID = person.externalID else { return nil }
+        return try owner(ofExternalID: externalID).map { .externalIDTaken(by: $0) }
+    }
+
+    private func fill(_ known: Person, from person: ImportedPerson) throws -> ImportResult {
+        var user = known.user
+        if let wanted = person.externalID {
+            if let present = user.externalID {
+                guard present.isExactly(wanted) else { return .refused(.otherExternalID(of: user.id)) }
+            } else if let owner = try owner(ofExternalID: wanted) {
+                return .refused(.externalIDTaken(by: owner))
+            }
+        }
+        let fields = user.fill(from: person)
+        if !fields.isEmpty {
+            try update(user)
+            try record(.userUpdated, user: user.id, fields: fields)
+            invalidate(.user(user.id))
+        }
+        // A token of somebody who has since withdrawn their consent is worth nothing.
+        let tookToken =
+            user.identityCredential.state == .authorized
+            ? try insert(person.credential, identity: known.identity) : false
+        return fields.isEmpty && !tookToken ? .unchanged(user.id) : .updated(user.id)
+    }
+
+    private func insert(_ person: ImportedPerson, _ team: TeamID) throws {
+        let transition = CredentialStatus.transition(
+            from: nil, on: .imported(at: now), lastSignIn: ImportedPerson.signInTime)
+        guard let status = transition else { throw StoreError.inconsistent("an import makes no identity") }
+        try run(
+            """
+            INSERT INTO user (id, state, external_id, given_name, family_name, email, email_verified, email_private,
+            created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                person.newUser, User.State.active, person.externalID, person.name.given, person.name.family,
+                person.email?.address, person.email?.isVerified ?? false, person.email?.isPrivate ?? false, now, now,
+            ])
+        let identity: Int64 = try insert(
+            """
+            INSERT INTO apple_identity (user, team, subject, credential_state, credential_changed_at,
+            credential_cause, last_sign_in_issued_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            """,
+            [
+                person.newUser, team, person.subject, status.state, status.changedAt, status.cause,
+                ImportedPerson.signInTime, now,
+            ])
+        try insert(person.credential, identity: identity)
+        try record(.userCreated, user: person.newUser)
+    }
+
+    /// Keeps the token of a client that has none yet; a dead one counts, since it is the newer truth.
+    /// - Returns: whether it was taken.
+    @discardableResult
+    private func insert(_ credential: ImportedPerson.Credential?, identity: Int64) throws -> Bool {
+        guard let credential else { return false }
+        return try run(
+            """
+            INSERT INTO apple_credential (identity, client_id, sealed_refresh_token, issued_at, state)
+            VALUES (?, ?, ?, ?, 'authorized') ON CONFLICT (identity, client_id) DO NOTHING
+            """, [identity, credential.clientID, credential.sealedRefreshToken, ImportedPerson.signInTime]) > 0
+    }
+}

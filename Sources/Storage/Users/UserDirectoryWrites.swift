@@ -1,0 +1,82 @@
+package import Coding
+import Crypto
+package import RelyingParty
+import Synchronization
+
+extension Database: UserDirectory {
+    package func patchUser(
+        _ id: UserID, _ patch: UserPatch, if condition: UserCondition?, at now: Timestamp
+    ) async throws(StoreError) -> UserPatchResult {
+        try await patchUser(id, if: condition, at: now) { _ in patch }
+    }
+
+    /// A patch that depends on what the user is: no other write comes between the look and the change.
+    /// - Parameter change: nil leaves the user as they are, and `patched` has them so. May be asked twice.
+    package func patchUser(
+        _ id: UserID, if condition: UserCondition? = nil, at now: Timestamp,
+        _ change: @escaping @Sendable (User) -> UserPatch?
+    ) async throws(StoreError) -> UserPatchResult {
+        try await write(at: now) { transaction in
+            guard let before = try transaction.user(id) else { return .unknown }
+            guard condition?(before) ?? true else { return .conditionFailed }
+            guard let patch = change(before) else { return .patched(before) }
+            var after = before
+            if let externalID = patch.externalID {
+                if let externalID, let owner = try transaction.owner(ofExternalID: externalID), owner != id {
+                    return .externalIDTaken(by: owner)
+                }
+                after.externalID = externalID
+            }
+            if let groups = patch.groups { after.groups = groups }
+            if let state = patch.state { after.state = state }
+            let fields = before.changedFields(comparedWith: after)
+            guard !fields.isEmpty else { return .patched(before) }
+            try transaction.update(after)
+            try transaction.record(.userUpdated, user: id, fields: fields)
+            try transaction.audit(before.state, to: after.state, of: id, reason: nil)
+            transaction.invalidate(.user(id))
+            if after.state == .disabled, before.state != .disabled {
+                try transaction.endSessions(of: id, cause: .userDisabled)
+            }
+            return .patched(after)
+        }
+    }
+
+    package func endSessions(
+        of user: UserID, except kept: SessionID?, cause: SessionEndCause, at now: Timestamp
+    ) async throws(StoreError) -> Int {
+        try await write(at: now) { transaction in
+            try transaction.endSessions(where: "s.user = ? AND s.id IS NOT ?", [user, kept], cause: cause)
+        }
+    }
+
+    package func endSession(
+        _ id: SessionID, of user: UserID, cause: SessionEndCause, at now: Timestamp
+    ) async throws(StoreError) -> Bool {
+        try await write(at: now) { transaction in
+            try transaction.endSessions(where: "s.id = ? AND s.user = ?", [id, user], cause: cause) > 0
+        }
+    }
+
+    package func deleteUser(
+        _ id: UserID, if condition: UserCondition?, at now: Timestamp
+    ) async throws(StoreError) -> UserDeletion {
+        try await write(at: now) { transaction in
+            guard try transaction.exists("SELECT 1 FROM user WHERE id = ?", [id]) else {
+                return .unknown
+            }
+            if let condition, try transaction.user(id).map(condition) != true { return .conditionFailed }
+            var revocations = 0
+            try transaction.endSessions(where: "s.user = ?", [id], cause: .accountDeleted)
+            try transaction.record(.accountDeleted, user: id)
+            transaction.invalidate(.user(id))
+            for identity in try transaction.leavingIdentities(where: "i.user = ?", [id]) {
+                revocations += try transaction.queueRevocations(identity)
+                try transaction.eraseTraces(of: identity)
+            }
+            // Identities, credentials and sessions go with it.
+            try transaction.run("DELETE FROM user WHERE id = ?", [id])
+            return .deleted(revocations: revocations)
+        }
+    }
+}
