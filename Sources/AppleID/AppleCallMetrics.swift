@@ -78,7 +78,7 @@ package final class AppleCallMetrics: Sendable {
         durations[endpoint]?.record(since: start)
     }
 
-    func note(_ offset: ClockOffset) { self.offset.withLock { $0 = offset } }
+    func record(_ offset: ClockOffset) { self.offset.withLock { $0 = offset } }
 
     package func count(of endpoint: Endpoint, _ outcome: Outcome) -> Int { counts[endpoint, outcome] }
 

@@ -41,7 +41,7 @@ struct AppleEndpointClient: Sendable {
             if let asked, let answered = clock?.now(),
                 let offset = ClockOffset(date: response.fields[.date], asked: asked, answered: answered)
             {
-                metrics.note(offset)
+                metrics.record(offset)
             }
             return response
         } catch {

@@ -51,7 +51,7 @@ struct AppleNotificationVerifier: Sendable {
             return try ClaimRules.validateAudience(token.claims, allowed: allowed)
         } catch {
             guard let other = ClaimRules.otherAudience(token.claims, than: allowed),
-                isCurrentNotification(token.claims), unlistedChecks.take(at: clock.now()),
+                isCurrentNotification(token.claims), unlistedChecks.consume(at: clock.now()),
                 await signatures.isSignedByHeldKey(token)
             else { throw error }
             throw .otherAudience(other)
@@ -84,7 +84,7 @@ private final class UnlistedAudienceChecks: Sendable {
     private let state = Mutex((second: Int64.min, count: 0))
 
     /// False when this second's are used up.
-    func take(at now: Timestamp) -> Bool {
+    func consume(at now: Timestamp) -> Bool {
         state.withLock { state in
             if state.second != now.seconds { state = (now.seconds, 0) }
             state.count += 1

@@ -15,7 +15,7 @@ extension Simulator {
                 let known = world.consents.keys.filter { $0.team == asked.client.team }.map(\.person)
                 return .success(page.choice(of: world.people, knownBy: Set(known)))
             } catch {
-                world.journal.note(
+                world.journal.record(
                     "\(error.code): \(error.explanation)", endpoint: "authorize", at: moment.milliseconds)
                 return .failure(error)
             }
@@ -43,7 +43,7 @@ extension Simulator {
         let fields = FormFields(parsing: String(decoding: request.body, as: UTF8.self), plusIsSpace: true)
         guard let page = change({ world, _ in world.pages[fields["page"] ?? ""] }) else { return lostPage }
         guard fields["decision"] == "continue" else {
-            note("the person cancelled", endpoint: "authorize")
+            record("the person cancelled", endpoint: "authorize")
             return deliver(SignIn.cancelled(state: page.request.state), for: page.request)
         }
         let signIn = change { world, moment -> SignIn? in
@@ -52,7 +52,7 @@ extension Simulator {
             decision.givenName = fields["given_name"] ?? decision.givenName
             decision.familyName = fields["family_name"] ?? decision.familyName
             if let address = fields["address"] { decision.sharesAddress = address == "share" }
-            world.journal.note("\(person.id) signs in", endpoint: "authorize", at: moment.milliseconds)
+            world.journal.record("\(person.id) signs in", endpoint: "authorize", at: moment.milliseconds)
             return world.signIn(page.request, person: person, decision: decision, at: moment)
         }
         guard let signIn else { return lostPage }

@@ -39,7 +39,7 @@ extension Simulator {
 
     private func refusal(_ error: OAuthError, endpoint: Endpoint) -> ServerResponse {
         let describes = change { world, moment in
-            world.journal.note(
+            world.journal.record(
                 "\(error.code): \(error.reason)", endpoint: endpoint.rawValue, at: moment.milliseconds)
             return world.behaviour.describesErrors
         }
@@ -55,7 +55,7 @@ extension Simulator {
         do throws(OAuthError) {
             let answer = try change { world, moment throws(OAuthError) in
                 let answer = try world.token(fields, at: moment)
-                world.journal.note(
+                world.journal.record(
                     "\(fields["grant_type"] ?? "") for \(fields["client_id"] ?? "")", endpoint: "token",
                     at: moment.milliseconds)
                 return answer
@@ -72,7 +72,7 @@ extension Simulator {
         do throws(OAuthError) {
             let (ended, notifies) = try change { world, moment throws(OAuthError) in
                 let ended = try world.revoke(fields, at: moment)
-                world.journal.note(
+                world.journal.record(
                     ended.map { "revoked \($0.person) for \($0.team)" } ?? "nothing to revoke", endpoint: "revoke",
                     at: moment.milliseconds)
                 return (ended, world.behaviour.notifiesOnRevoke)

@@ -44,7 +44,7 @@ package final class Simulator: RequestHandler {
         guard let endpoint = Route.endpoint(of: request.path) else { return await page(request) }
         let fault = world.withLock { world in
             world.counters.count(endpoint)
-            return world.faults.take(endpoint)
+            return world.faults.consume(endpoint)
         }
         let response = await answer(request, endpoint: endpoint, fault: fault)
         world.withLock { $0.counters.count(endpoint, status: response.status.code) }
@@ -69,7 +69,7 @@ package final class Simulator: RequestHandler {
         }
     }
 
-    func note(_ text: String, endpoint: String) {
-        change { world, moment in world.journal.note(text, endpoint: endpoint, at: moment.milliseconds) }
+    func record(_ text: String, endpoint: String) {
+        change { world, moment in world.journal.record(text, endpoint: endpoint, at: moment.milliseconds) }
     }
 }

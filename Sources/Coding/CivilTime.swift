@@ -118,7 +118,7 @@ struct TextScanner {
     }
 
     /// True, and past it, when the text goes on with this.
-    mutating func take(_ expected: String) -> Bool {
+    mutating func consume(_ expected: String) -> Bool {
         guard rest.starts(with: expected.utf8) else { return false }
         rest = rest.dropFirst(expected.utf8.count)
         return true
@@ -126,7 +126,7 @@ struct TextScanner {
 
     /// The position in `choices` of the one the text goes on with.
     mutating func index(in choices: [String]) -> Int? {
-        for (index, choice) in choices.enumerated() where take(choice) { return index }
+        for (index, choice) in choices.enumerated() where consume(choice) { return index }
         return nil
     }
 

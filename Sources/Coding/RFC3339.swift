@@ -26,9 +26,9 @@ extension Timestamp {
     /// what an offset moves out of the years 0000 to 9999 of UTC: nothing could write it.
     package init?(rfc3339 text: String) {
         var scanner = TextScanner(text)
-        guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
-            let day = scanner.digits(2), scanner.take("T") || scanner.take("t"), let hour = scanner.digits(2),
-            scanner.take(":"), let minute = scanner.digits(2), scanner.take(":"), let second = scanner.digits(2)
+        guard let year = scanner.digits(4), scanner.consume("-"), let month = scanner.digits(2), scanner.consume("-"),
+            let day = scanner.digits(2), scanner.consume("T") || scanner.consume("t"), let hour = scanner.digits(2),
+            scanner.consume(":"), let minute = scanner.digits(2), scanner.consume(":"), let second = scanner.digits(2)
         else { return nil }
         guard let millisecond = Self.fraction(&scanner), let offset = Self.offsetSeconds(&scanner), scanner.isAtEnd,
             let time = CivilTime(
@@ -42,7 +42,7 @@ extension Timestamp {
 
     /// Milliseconds of an optional fraction; nil when it is a dot without digits.
     private static func fraction(_ scanner: inout TextScanner) -> Int? {
-        guard scanner.take(".") else { return 0 }
+        guard scanner.consume(".") else { return 0 }
         guard let first = scanner.digit() else { return nil }
         var millisecond = first * 100
         var weight = 10
@@ -54,10 +54,10 @@ extension Timestamp {
     }
 
     private static func offsetSeconds(_ scanner: inout TextScanner) -> Int64? {
-        if scanner.take("Z") || scanner.take("z") { return 0 }
+        if scanner.consume("Z") || scanner.consume("z") { return 0 }
         let sign: Int64
-        if scanner.take("+") { sign = 1 } else if scanner.take("-") { sign = -1 } else { return nil }
-        guard let hours = scanner.digits(2), hours <= 23, scanner.take(":"), let minutes = scanner.digits(2),
+        if scanner.consume("+") { sign = 1 } else if scanner.consume("-") { sign = -1 } else { return nil }
+        guard let hours = scanner.digits(2), hours <= 23, scanner.consume(":"), let minutes = scanner.digits(2),
             minutes <= 59
         else { return nil }
         return sign * Int64(hours * 3600 + minutes * 60)

@@ -45,7 +45,7 @@ final class LeaseHold: Sendable {
     }
 
     /// Takes the lease or prolongs it; false when another process has it.
-    func take(at now: Timestamp) async throws(StoreError) -> Bool {
+    func acquire(at now: Timestamp) async throws(StoreError) -> Bool {
         let length = seconds * 1_000
         // Prolonged when a third of it is gone, or when the clock was set back.
         if let end = end.withLock({ $0 }) {

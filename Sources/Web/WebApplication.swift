@@ -119,7 +119,7 @@ package final class WebApplication: RequestHandler {
             let network = ClientDetail.network.text(of: request.client)
             return await AuditActor.$current.withValue(.visitor(network: network)) { await answer(request, id) }
         }
-        accessLog.note(
+        accessLog.record(
             request, response, pattern: pattern, isFrequent: pattern.map(frequentPatterns.contains) ?? false, id: id,
             milliseconds: max(0, stopwatch.milliseconds - start))
         return response

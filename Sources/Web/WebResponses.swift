@@ -160,7 +160,7 @@ struct WebResponses: Sendable {
     }
 
     /// Logs what a page of its own tells the visitor.
-    func note(_ failure: WebFailure, route: String) {
+    func log(_ failure: WebFailure, route: String) {
         log(failure, route: route, errorID: makeErrorID())
     }
 

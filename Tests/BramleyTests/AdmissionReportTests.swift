@@ -22,26 +22,26 @@ import Testing
     @Test func saysNothingWhileEveryConnectionIsKept() {
         var report = AdmissionReport(logger: log.logger)
         for second in 0..<120 {
-            report.look(at: AdmissionTally(), now: start.adding(milliseconds: Int64(second) * 1000))
+            report.check(at: AdmissionTally(), now: start.adding(milliseconds: Int64(second) * 1000))
         }
         #expect(log.lines.isEmpty)
     }
 
     @Test func tellsTheFirstAtOnceAndThenTheNumbersSinceOnceAMinute() {
         var report = AdmissionReport(logger: log.logger)
-        report.look(at: Self.tally(refused: 3), now: start)
+        report.check(at: Self.tally(refused: 3), now: start)
         #expect(log.lines.count == 1)
         for second in 1..<60 {
-            report.look(
+            report.check(
                 at: Self.tally(refused: 3 + second, shed: 7), now: start.adding(milliseconds: Int64(second) * 1000))
         }
         #expect(log.lines.count == 1)
-        report.look(at: Self.tally(refused: 70, shed: 7), now: start.adding(milliseconds: AdmissionReport.pause))
+        report.check(at: Self.tally(refused: 70, shed: 7), now: start.adding(milliseconds: AdmissionReport.pause))
         #expect(log.lines.count == 2)
         #expect(log.lines.last?.contains("\"limits.connections\": 67") == true, "\(log.lines)")
         #expect(log.lines.last?.contains("\"idle\": 7") == true, "\(log.lines)")
         // Nothing new: nothing to say, whatever the time.
-        report.look(at: Self.tally(refused: 70, shed: 7), now: start.adding(milliseconds: 10 * AdmissionReport.pause))
+        report.check(at: Self.tally(refused: 70, shed: 7), now: start.adding(milliseconds: 10 * AdmissionReport.pause))
         #expect(log.lines.count == 2)
     }
 
@@ -53,7 +53,7 @@ import Testing
         ])
     func namesTheCause(tally: AdmissionTally, name: String) {
         var report = AdmissionReport(logger: log.logger)
-        report.look(at: tally, now: start)
+        report.check(at: tally, now: start)
         #expect(log.lines.first?.hasPrefix("warning connections closed for lack of room") == true)
         for other in ["limits.connections", "limits.connectionsPerAddress", "idle", "descriptors"] {
             let expected = other == name ? 5 : 0

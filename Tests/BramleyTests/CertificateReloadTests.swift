@@ -65,7 +65,7 @@ struct CertificateReloadTests {
             try served.add($0)
         }
         // The files are as they were read: two looks find that.
-        for _ in 0..<3 { reload.look() }
+        for _ in 0..<3 { reload.check() }
         #expect(log.lines.isEmpty)
         return reload
     }
@@ -86,11 +86,11 @@ struct CertificateReloadTests {
         let count = served.chains.count
         let next = try maker.issue(["id.example.com"])
         try write(next)
-        reload.look()
+        reload.check()
         #expect(served.chains.count == count)
-        reload.look()
+        reload.check()
         #expect(served.chains.last == Array(next.chain.utf8))
-        for _ in 0..<5 { reload.look() }
+        for _ in 0..<5 { reload.check() }
         #expect(served.chains.count == count + 1)
         #expect(said(Self.taken) == 1)
         #expect(log.lines.last?.contains("id.example.com") == true)
@@ -102,12 +102,12 @@ struct CertificateReloadTests {
         let count = served.chains.count
         let next = try maker.issue(["id.example.com"])
         _ = try fixture.write(next.chain, to: "fullchain.pem", mode: 0o644)
-        for _ in 0..<6 { reload.look() }
+        for _ in 0..<6 { reload.check() }
         #expect(served.chains.count == count)
         #expect(said(Self.kept) == 1)
         #expect(log.lines.last?.contains("mismatch") == true)
         _ = try fixture.write(next.key, to: "privkey.pem")
-        for _ in 0..<6 { reload.look() }
+        for _ in 0..<6 { reload.check() }
         #expect(served.chains.count == count + 1)
         #expect(served.chains.last == Array(next.chain.utf8))
         #expect(said(Self.kept) == 1 && said(Self.taken) == 1)
@@ -130,7 +130,7 @@ struct CertificateReloadTests {
         try link(to: 1)
         let reload = try reload(try configuration())
         try link(to: 2)
-        for _ in 0..<2 { reload.look() }
+        for _ in 0..<2 { reload.check() }
         #expect(served.chains.last == Array(second.chain.utf8))
     }
 
@@ -138,7 +138,7 @@ struct CertificateReloadTests {
     @Test func theSamePairInOtherFilesIsNoNews() throws {
         let (reload, issued) = try start()
         try write(issued)
-        for _ in 0..<4 { reload.look() }
+        for _ in 0..<4 { reload.check() }
         #expect(served.chains.isEmpty)
         #expect(log.lines.isEmpty)
     }
@@ -180,7 +180,7 @@ struct CertificateReloadTests {
             served.refuses.withLock { $0 = true }
             try write(try maker.issue(["id.example.com"]))
         }
-        for _ in 0..<6 { reload.look() }
+        for _ in 0..<6 { reload.check() }
         #expect(served.chains.count == count)
         #expect(said(Self.kept) == 1, "\(log.lines)")
         #expect(
@@ -190,7 +190,7 @@ struct CertificateReloadTests {
         served.refuses.withLock { $0 = false }
         let next = try maker.issue(["id.example.com"])
         try write(next)
-        for _ in 0..<6 { reload.look() }
+        for _ in 0..<6 { reload.check() }
         #expect(served.chains.last == Array(next.chain.utf8))
         #expect(said(Self.taken) == 1)
     }
@@ -198,9 +198,9 @@ struct CertificateReloadTests {
     @Test func theSamePairPutBackAfterABadOneIsSaidToo() throws {
         let (reload, issued) = try start()
         _ = try fixture.write("", to: "fullchain.pem")
-        for _ in 0..<3 { reload.look() }
+        for _ in 0..<3 { reload.check() }
         try write(issued)
-        for _ in 0..<3 { reload.look() }
+        for _ in 0..<3 { reload.check() }
         #expect(said(Self.kept) == 1 && said(Self.taken) == 1)
     }
 
@@ -211,16 +211,16 @@ struct CertificateReloadTests {
         let next = try maker.issue(["id.example.com"], days: 30)
         try write(next)
         clock.advance(days: -2)
-        for _ in 0..<3 { reload.look() }
+        for _ in 0..<3 { reload.check() }
         #expect(served.chains.count == count)
         #expect(said("not_yet_valid") == 1)
         clock.advance(days: 3)
-        for _ in 0..<3 { reload.look() }
+        for _ in 0..<3 { reload.check() }
         #expect(served.chains.last == Array(next.chain.utf8))
         let short = try maker.issue(["id.example.com"], days: 5)
         clock.advance(days: 10)
         try write(short)
-        for _ in 0..<3 { reload.look() }
+        for _ in 0..<3 { reload.check() }
         #expect(served.chains.last == Array(next.chain.utf8))
         #expect(said("expired") == 1)
     }
@@ -233,24 +233,24 @@ struct CertificateReloadTests {
         let path = try fixture.write(other.chain, to: "other.pem")
         let key = try fixture.write(other.key, to: "other.key")
         let server = ["certificateFile": path, "privateKeyFile": key]
-        reload.take(try fixture.load(["server": server]).configuration, since: reload.glance())
+        reload.apply(try fixture.load(["server": server]).configuration, since: reload.glance())
         #expect(served.chains.last == Array(other.chain.utf8))
         #expect(said(Self.taken) == 1)
         // From then on those are watched, and the ones before no more.
         try write(try maker.issue(["id.example.com"]))
         let count = served.chains.count
-        for _ in 0..<3 { reload.look() }
+        for _ in 0..<3 { reload.check() }
         #expect(served.chains.count == count)
         let next = try maker.issue(["id.example.com"])
         _ = try fixture.write(next.chain, to: "other.pem")
         _ = try fixture.write(next.key, to: "other.key")
-        for _ in 0..<3 { reload.look() }
+        for _ in 0..<3 { reload.check() }
         #expect(served.chains.last == Array(next.chain.utf8))
     }
 
     @Test func sighupSaysWhenNothingIsNew() throws {
         let (reload, _) = try start()
-        reload.take(try configuration(), since: reload.glance())
+        reload.apply(try configuration(), since: reload.glance())
         #expect(said("changed\": false") + said("changed: false") == 1, "\(log.lines)")
     }
 
@@ -264,16 +264,16 @@ struct CertificateReloadTests {
         let loaded = try configuration()
         let next = try maker.issue(["id.example.com"])
         try write(next)
-        reload.take(loaded, since: glance)
+        reload.apply(loaded, since: glance)
         #expect(said("reason\": expired") == 1, "\(log.lines)")
-        for _ in 0..<3 { reload.look() }
+        for _ in 0..<3 { reload.check() }
         #expect(served.chains.last == Array(next.chain.utf8))
     }
 
     @Test func withoutACertificateTheOneInUseStays() throws {
         let (reload, _) = try start()
         let count = served.chains.count
-        reload.take(try fixture.load().configuration, since: reload.glance())
+        reload.apply(try fixture.load().configuration, since: reload.glance())
         #expect(served.chains.count == count)
         #expect(said(Self.kept) == 1)
     }
@@ -282,10 +282,10 @@ struct CertificateReloadTests {
         let (reload, _) = try start()
         let next = try maker.issue(["id.example.com"])
         try write(next)
-        reload.lookNow()
+        reload.checkNow()
         #expect(served.chains.last == Array(next.chain.utf8))
         let count = served.chains.count
-        reload.lookNow()
+        reload.checkNow()
         #expect(served.chains.count == count)
     }
 
@@ -293,7 +293,7 @@ struct CertificateReloadTests {
 
     @Test func whatShouldHaveBeenRenewedIsSaidOnceADay() throws {
         let (reload, _) = try start(days: 90)
-        func look() { for _ in 0..<3 { reload.look() } }
+        func look() { for _ in 0..<3 { reload.check() } }
         clock.advance(days: 71)
         look()
         #expect(log.lines.isEmpty)

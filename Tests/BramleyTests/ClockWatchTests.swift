@@ -27,7 +27,7 @@ import Testing
 
         /// Deletions go by which moment?
         func look(wall: Int64, now: Int64) -> Int64 {
-            watch.look(wall: Self.wall(wall), now: Self.now(now)).milliseconds - Self.wall(0).milliseconds
+            watch.check(wall: Self.wall(wall), now: Self.now(now)).milliseconds - Self.wall(0).milliseconds
         }
     }
 

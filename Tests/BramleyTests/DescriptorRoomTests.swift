@@ -23,9 +23,9 @@ import Testing
     @Test func aLowLimitIsToldOnceAndHeldAndItsEndIsToldToo() {
         let admission = AdmissionControl(maximum: 100, maximumPerAddress: 1_000)
         var room = DescriptorRoom(wanted: 100, logger: log.logger)
-        room.look(limit: 100_000, own: 34, admission)
+        room.check(limit: 100_000, own: 34, admission)
         #expect(log.lines.isEmpty)
-        for _ in 0..<10 { room.look(limit: 64, own: 34, admission) }
+        for _ in 0..<10 { room.check(limit: 64, own: 34, admission) }
         #expect(log.lines.count == 1)
         #expect(log.lines[0].hasPrefix("warning the process may open too few files"))
         #expect(log.lines[0].contains("\"connections\": 18"), "\(log.lines)")
@@ -33,9 +33,9 @@ import Testing
         #expect(admission.tally.withoutDescriptor == 182)
         #expect(admission.tally.refused == 0)
         // Lowered while it runs: told anew.
-        room.look(limit: 60, own: 34, admission)
+        room.check(limit: 60, own: 34, admission)
         #expect(log.lines.count == 2)
-        room.look(limit: 100_000, own: 34, admission)
+        room.check(limit: 100_000, own: 34, admission)
         #expect(log.lines.count == 3)
         #expect(log.lines[2].hasPrefix("notice as many connections"))
         #expect(admitted(admission) == 82)
@@ -45,7 +45,7 @@ import Testing
     @Test func aLimitOfTheConfigurationIsNoWantOfDescriptors() {
         let admission = AdmissionControl(maximum: 10, maximumPerAddress: 1_000)
         var room = DescriptorRoom(wanted: 10, logger: log.logger)
-        room.look(limit: 200, own: 34, admission)
+        room.check(limit: 200, own: 34, admission)
         #expect(log.lines.isEmpty)
         #expect(admitted(admission) == 10)
         #expect(admission.tally.refused == 190)

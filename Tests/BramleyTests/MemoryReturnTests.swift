@@ -21,7 +21,7 @@ import Testing
         var watch = MemoryReturn()
         var found: [Int] = []
         for (index, load) in loads.enumerated() {
-            if watch.look(load: load * Self.mebibyte, peak: load * Self.mebibyte) { found.append(index) }
+            if watch.check(load: load * Self.mebibyte, peak: load * Self.mebibyte) { found.append(index) }
         }
         #expect(found == expected, "\(name)")
     }
@@ -30,7 +30,7 @@ import Testing
     @Test func aPeakBetweenTwoLooksCounts() {
         var watch = MemoryReturn()
         var found: [Bool] = []
-        for peak in [30, 0, 0, 0, 0, 0] { found.append(watch.look(load: 0, peak: peak * Self.mebibyte)) }
+        for peak in [30, 0, 0, 0, 0, 0] { found.append(watch.check(load: 0, peak: peak * Self.mebibyte)) }
         #expect(found == [false, false, false, false, true, false])
     }
 }

@@ -18,7 +18,7 @@ import Testing
     @Test func saysNothingWhileWritesSucceed() {
         var report = StoreReport(logger: log.logger)
         for second in 0..<120 {
-            report.look(at: nil, instant: began, now: start.adding(milliseconds: Int64(second) * 1000))
+            report.check(at: nil, instant: began, now: start.adding(milliseconds: Int64(second) * 1000))
         }
         #expect(log.lines.isEmpty)
     }
@@ -26,23 +26,23 @@ import Testing
     @Test func tellsTheFirstAtOnceThenOnceAMinuteAndTheEndOnce() {
         var report = StoreReport(logger: log.logger)
         for second in 0..<60 {
-            report.look(
+            report.check(
                 at: trouble(failures: 1 + second), instant: began,
                 now: start.adding(milliseconds: Int64(second) * 1000))
         }
         #expect(log.lines.count == 1)
         #expect(log.lines[0].hasPrefix("error the database takes no writes"))
-        report.look(at: trouble(failures: 99), instant: began, now: start.adding(milliseconds: StoreReport.pause))
+        report.check(at: trouble(failures: 99), instant: began, now: start.adding(milliseconds: StoreReport.pause))
         #expect(log.lines.count == 2)
         #expect(log.lines[1].contains("\"failed\": 99"), "\(log.lines)")
         let end = began.advanced(by: .seconds(75))
-        report.look(at: nil, instant: end, now: start.adding(milliseconds: 75_000))
-        report.look(at: nil, instant: end, now: start.adding(milliseconds: 76_000))
+        report.check(at: nil, instant: end, now: start.adding(milliseconds: 75_000))
+        report.check(at: nil, instant: end, now: start.adding(milliseconds: 76_000))
         #expect(log.lines.count == 3)
         #expect(log.lines[2].hasPrefix("notice the database takes writes again"))
         #expect(log.lines[2].contains("\"seconds\": 75"), "\(log.lines)")
         // The next one is told at once, though the minute is not over.
-        report.look(at: trouble(), instant: end, now: start.adding(milliseconds: 77_000))
+        report.check(at: trouble(), instant: end, now: start.adding(milliseconds: 77_000))
         #expect(log.lines.count == 4)
     }
 
@@ -55,7 +55,7 @@ import Testing
         ])
     func advises(error: StoreError, words: String) {
         var report = StoreReport(logger: log.logger)
-        report.look(at: trouble(error), instant: began, now: start)
+        report.check(at: trouble(error), instant: began, now: start)
         #expect(log.lines.first?.contains(words) == true, "\(log.lines)")
     }
 }

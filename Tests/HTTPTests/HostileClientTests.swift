@@ -119,7 +119,7 @@ import Testing
         var chunks = 0
         // A KiB earns an eighth of a second, and took ten.
         while patience.left >= 10_000, chunks < 1000 {
-            patience.note(bytes: 1024, waited: 10_000)
+            patience.record(bytes: 1024, waited: 10_000)
             chunks += 1
         }
         #expect(chunks == 2)
@@ -128,16 +128,16 @@ import Testing
     @Test(arguments: [(8192, 1000), (65_536, 8000), (1_000_000, 20_000)])
     func aReaderAtTheLeastRateKeepsItsTime(bytes: Int, waited: Int64) {
         var patience = WritePatience(20_000)
-        for _ in 0..<1000 { patience.note(bytes: bytes, waited: waited) }
+        for _ in 0..<1000 { patience.record(bytes: bytes, waited: waited) }
         #expect(patience.left == 20_000)
     }
 
     /// What was taken at once, into the kernel's buffers, is no credit for later.
     @Test func patienceDoesNotGrow() {
         var patience = WritePatience(20_000)
-        for _ in 0..<1000 { patience.note(bytes: 1_000_000, waited: 0) }
+        for _ in 0..<1000 { patience.record(bytes: 1_000_000, waited: 0) }
         #expect(patience.left == 20_000)
-        patience.note(bytes: 0, waited: 20_000)
+        patience.record(bytes: 0, waited: 20_000)
         #expect(patience.left == 0)
     }
 

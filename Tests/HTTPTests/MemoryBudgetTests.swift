@@ -32,8 +32,8 @@ import Testing
             #expect(account.size == Self.free + 20_000)
         }
         #expect(budget.remaining == 400_000)
-        #expect(budget.takePeak() > 60_000)
-        #expect(budget.takePeak() == 0)
+        #expect(budget.consumePeak() > 60_000)
+        #expect(budget.consumePeak() == 0)
     }
 
     /// However many connections it has, and of an IPv6 /64 however many addresses.
@@ -196,7 +196,7 @@ import Testing
             try await client.send(H2.post(1) + parts)
             _ = await client.next(.headers, stream: 1)
             #expect(await client.settle())
-            #expect(configuration.memory.takePeak() > 30_000)
+            #expect(configuration.memory.consumePeak() > 30_000)
             // The stream is there still.
             #expect(client.content(of: 1) == "")
             #expect(configuration.memory.taken == 0)

@@ -68,7 +68,7 @@ import Testing
             let server = HTTPLoop(
                 loop: loop, configuration: HTTPServerConfiguration(), handler: EchoHandler(), wallClock: { 0 },
                 logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
-            server.http2.give(server.http2.take())
+            server.http2.release(server.http2.acquire())
             #expect(server.http2.storages.count == 1)
             loop.buffers.removeAll()
             #expect(server.http2.storages.isEmpty)

@@ -7,36 +7,36 @@ import Testing
 
     @Test func burst_isAllowedThenRefused() {
         let limiter = RateLimiter(RateLimit(burst: 3, interval: 2000))
-        for _ in 0..<3 { #expect(limiter.take(client, now: 0) == .allowed) }
-        #expect(limiter.take(client, now: 0) == .refused(retryAfter: 2))
-        #expect(limiter.take(client, now: 999) == .refused(retryAfter: 2))
-        #expect(limiter.take(client, now: 1000) == .refused(retryAfter: 1))
-        #expect(limiter.take(client, now: 1999) == .refused(retryAfter: 1))
-        #expect(limiter.take(client, now: 2000) == .allowed)
-        #expect(limiter.take(client, now: 2000) == .refused(retryAfter: 2))
+        for _ in 0..<3 { #expect(limiter.consume(client, now: 0) == .allowed) }
+        #expect(limiter.consume(client, now: 0) == .refused(retryAfter: 2))
+        #expect(limiter.consume(client, now: 999) == .refused(retryAfter: 2))
+        #expect(limiter.consume(client, now: 1000) == .refused(retryAfter: 1))
+        #expect(limiter.consume(client, now: 1999) == .refused(retryAfter: 1))
+        #expect(limiter.consume(client, now: 2000) == .allowed)
+        #expect(limiter.consume(client, now: 2000) == .refused(retryAfter: 2))
     }
 
     @Test func refusals_costNothing() {
         let limiter = RateLimiter(RateLimit(burst: 1, interval: 1000))
-        #expect(limiter.take(client, now: 0) == .allowed)
-        for now in 1..<1000 { #expect(limiter.take(client, now: Int64(now)) == .refused(retryAfter: 1)) }
-        #expect(limiter.take(client, now: 1000) == .allowed)
+        #expect(limiter.consume(client, now: 0) == .allowed)
+        for now in 1..<1000 { #expect(limiter.consume(client, now: Int64(now)) == .refused(retryAfter: 1)) }
+        #expect(limiter.consume(client, now: 1000) == .allowed)
     }
 
     @Test func bucket_neverHoldsMoreThanItsBurst() {
         let limiter = RateLimiter(RateLimit(burst: 2, interval: 10))
         let later: Int64 = 1_000_000
-        #expect(limiter.take(client, now: 0) == .allowed)
-        #expect(limiter.take(client, now: later) == .allowed)
-        #expect(limiter.take(client, now: later) == .allowed)
-        #expect(limiter.take(client, now: later) == .refused(retryAfter: 1))
+        #expect(limiter.consume(client, now: 0) == .allowed)
+        #expect(limiter.consume(client, now: later) == .allowed)
+        #expect(limiter.consume(client, now: later) == .allowed)
+        #expect(limiter.consume(client, now: later) == .refused(retryAfter: 1))
     }
 
     @Test func check_takesNothing() {
         let limiter = RateLimiter(RateLimit(burst: 1, interval: 1000))
         for _ in 0..<5 { #expect(limiter.check(client, now: 0) == .allowed) }
         #expect(limiter.count == 0)
-        #expect(limiter.take(client, now: 0) == .allowed)
+        #expect(limiter.consume(client, now: 0) == .allowed)
         #expect(limiter.check(client, now: 0) == .refused(retryAfter: 1))
         #expect(limiter.check(client, now: 1000) == .allowed)
     }
@@ -48,18 +48,18 @@ import Testing
             ("2001:db8::ffff:1:2:3", false), ("2001:db8:0:1::1", true), ("::ffff:192.0.2.2", false),
         ]
         for (text, allowed) in pairs {
-            let decision = limiter.take(try #require(IPAddress(text)), now: 0)
+            let decision = limiter.consume(try #require(IPAddress(text)), now: 0)
             #expect((decision == .allowed) == allowed, "\(text)")
         }
-        #expect(limiter.take(.v6(0, 0xffff_c000_0201), now: 0) != .allowed)
+        #expect(limiter.consume(.v6(0, 0xffff_c000_0201), now: 0) != .allowed)
     }
 
     @Test func table_isBoundedAndForgetsTheQuietest() {
         let limiter = RateLimiter(RateLimit(burst: 1, interval: 1_000_000), capacity: 3)
-        for value in 1...3 { #expect(limiter.take(.v4(UInt32(value)), now: Int64(value)) == .allowed) }
+        for value in 1...3 { #expect(limiter.consume(.v4(UInt32(value)), now: Int64(value)) == .allowed) }
         // The first is used again, so the second is the quietest.
-        #expect(limiter.take(.v4(1), now: 10) != .allowed)
-        #expect(limiter.take(.v4(4), now: 11) == .allowed)
+        #expect(limiter.consume(.v4(1), now: 10) != .allowed)
+        #expect(limiter.consume(.v4(4), now: 11) == .allowed)
         #expect(limiter.count == 3)
         for value in [1, 3, 4] { #expect(limiter.check(.v4(UInt32(value)), now: 12) != .allowed, "\(value)") }
         #expect(limiter.check(.v4(2), now: 12) == .allowed)
@@ -73,7 +73,7 @@ import Testing
             state = state &* 1_664_525 &+ 1_013_904_223
             let value = state >> 28
             let known = recent.contains(value)
-            #expect((limiter.take(.v4(value), now: Int64(step)) == .allowed) != known)
+            #expect((limiter.consume(.v4(value), now: Int64(step)) == .allowed) != known)
             recent.removeAll { $0 == value }
             recent.append(value)
             if recent.count > 7 { recent.removeFirst() }
@@ -83,9 +83,9 @@ import Testing
 
     @Test func oneOfEverything_isTheLeast() {
         let limiter = RateLimiter(RateLimit(burst: 0, interval: 0), capacity: 0)
-        #expect(limiter.take(.v4(1), now: 0) == .allowed)
-        #expect(limiter.take(.v4(1), now: 0) == .refused(retryAfter: 1))
-        #expect(limiter.take(.v4(2), now: 0) == .allowed)
+        #expect(limiter.consume(.v4(1), now: 0) == .allowed)
+        #expect(limiter.consume(.v4(1), now: 0) == .refused(retryAfter: 1))
+        #expect(limiter.consume(.v4(2), now: 0) == .allowed)
         #expect(limiter.count == 1)
     }
 }

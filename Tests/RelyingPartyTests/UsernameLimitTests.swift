@@ -52,14 +52,14 @@ import Testing
         let limit = limit()
         let key = limit.key(of: "ann")
         for _ in 0..<3 {
-            #expect(limit.take(key, at: clock.now()) == nil)
+            #expect(limit.consume(key, at: clock.now()) == nil)
             clock.advance(seconds: 60)
         }
-        #expect(limit.take(key, at: clock.now()) == 720)
-        #expect(limit.take(limit.key(of: "bob"), at: clock.now()) == nil)
+        #expect(limit.consume(key, at: clock.now()) == 720)
+        #expect(limit.consume(limit.key(of: "bob"), at: clock.now()) == nil)
         clock.advance(seconds: 720)
-        #expect(limit.take(key, at: clock.now()) == nil)
-        #expect(limit.take(key, at: clock.now()) == 60)
+        #expect(limit.consume(key, at: clock.now()) == nil)
+        #expect(limit.consume(key, at: clock.now()) == 60)
     }
 
     @Test("a try taken back leaves room for another, and no more than one")
@@ -67,12 +67,12 @@ import Testing
         let limit = limit(1)
         let key = limit.key(of: "ann")
         let moment = clock.now()
-        #expect(limit.take(key, at: moment) == nil)
-        #expect(limit.take(key, at: moment) != nil)
-        limit.giveBack(key, of: moment)
-        limit.giveBack(key, of: moment)
-        #expect(limit.take(key, at: moment) == nil)
-        #expect(limit.take(key, at: moment) != nil)
+        #expect(limit.consume(key, at: moment) == nil)
+        #expect(limit.consume(key, at: moment) != nil)
+        limit.restore(key, of: moment)
+        limit.restore(key, of: moment)
+        #expect(limit.consume(key, at: moment) == nil)
+        #expect(limit.consume(key, at: moment) != nil)
     }
 
     /// Whoever asks about names without end must not keep others from their own.
@@ -80,15 +80,17 @@ import Testing
     func overflows() {
         let limit = limit()
         let now = clock.now()
-        for number in 0..<UsernameLimit.capacity { #expect(limit.take(limit.key(of: "name\(number)"), at: now) == nil) }
+        for number in 0..<UsernameLimit.capacity {
+            #expect(limit.consume(limit.key(of: "name\(number)"), at: now) == nil)
+        }
         let late = limit.key(of: "somebody")
-        #expect((0..<5).map { _ in limit.take(late, at: now) == nil } == [true, true, true, false, false])
-        limit.giveBack(late, of: now)
-        #expect(limit.take(late, at: now) == nil)
-        #expect(limit.take(late, at: now) == 900)
-        #expect((0..<1_000).count { limit.take(limit.key(of: "other\($0)"), at: now) == nil } >= 990)
+        #expect((0..<5).map { _ in limit.consume(late, at: now) == nil } == [true, true, true, false, false])
+        limit.restore(late, of: now)
+        #expect(limit.consume(late, at: now) == nil)
+        #expect(limit.consume(late, at: now) == 900)
+        #expect((0..<1_000).count { limit.consume(limit.key(of: "other\($0)"), at: now) == nil } >= 990)
         clock.advance(seconds: 900)
-        #expect(limit.take(late, at: clock.now()) == nil)
+        #expect(limit.consume(late, at: clock.now()) == nil)
     }
 
     @Test("a name without a key of 32 bytes is none")

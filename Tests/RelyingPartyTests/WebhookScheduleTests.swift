@@ -103,7 +103,7 @@ import Testing
         #expect(lines.start([first, second, other]) == [first, other])
         #expect(lines.start([first, second, other, elsewhere]) == [elsewhere])
         lines.finish(first)
-        #expect(lines.look(at: Self.one) > 0)
+        #expect(lines.prepare(at: Self.one) > 0)
         #expect(lines.start([second, other]) == [second])
         for delivery in [second, other, elsewhere] { lines.finish(delivery) }
         #expect(lines.isIdle)
@@ -114,13 +114,13 @@ import Testing
         var lines = WebhookLines(capacity: 16)
         let (first, second) = (Self.delivery(Self.one, "ann", 1), Self.delivery(Self.one, "ann", 2))
         #expect(lines.start([first]) == [first])
-        #expect(lines.look(at: Self.one) == 17)
+        #expect(lines.prepare(at: Self.one) == 17)
         lines.finish(first)
         #expect(lines.start([first]).isEmpty)
         #expect(lines.start([first, second]) == [second])
         lines.finish(second)
         // The next look tells the truth: due again, it goes again.
-        #expect(lines.look(at: Self.one) == 16)
+        #expect(lines.prepare(at: Self.one) == 16)
         #expect(lines.start([first]) == [first])
     }
 
@@ -128,16 +128,16 @@ import Testing
     func capacity() {
         var lines = WebhookLines(capacity: 2)
         let full = (0..<3).map { Self.delivery(Self.one, "u\($0)", Int64($0)) }
-        #expect(lines.look(at: Self.one) == 2)
+        #expect(lines.prepare(at: Self.one) == 2)
         #expect(lines.start(full) == Array(full.prefix(2)))
-        #expect(lines.look(at: Self.one) == 0)
-        #expect(lines.look(at: Self.two) == 2)
+        #expect(lines.prepare(at: Self.one) == 0)
+        #expect(lines.prepare(at: Self.two) == 2)
         #expect(lines.start([full[2]]).isEmpty)
         let other = Self.delivery(Self.two, "u2", 2)
         #expect(lines.start([other]) == [other])
         // The two in flight are still due: one must look behind them.
         lines.finish(full[0])
-        #expect(lines.look(at: Self.one) == 3)
+        #expect(lines.prepare(at: Self.one) == 3)
         #expect(lines.start(full.reversed()) == [full[2]])
     }
 }

@@ -34,9 +34,9 @@ import Testing
                 environment: ["LISTEN_PID": "7", "LISTEN_FDS": "3", "LISTEN_FDNAMES": "visitors:admin:visitors"],
                 process: 7, first: first)
             let all = inherited.names
-            let mine = inherited.take("visitors")
+            let mine = inherited.consume("visitors")
             let rest = inherited.names
-            let again = inherited.take("visitors")
+            let again = inherited.consume("visitors")
             #expect(all == ["visitors", "admin", "visitors"])
             #expect(mine == [first, first + 2])
             #expect(rest == ["admin"] && again.isEmpty)
@@ -93,7 +93,7 @@ import Testing
     func sharing(sockets: Int, loops: Int, expected: [Int]) throws {
         let bound = try BoundSockets(address: SocketAddress(ip: .v4(0x7F00_0001), port: 0), count: sockets)
         var numbers: [Int32] = []
-        while let descriptor = bound.take() { numbers.append(descriptor.release()) }
+        while let descriptor = bound.consume() { numbers.append(descriptor.release()) }
         let inherited = try BoundSockets(inheriting: numbers.reversed(), count: loops)
         #expect(inherited.address == bound.address)
         #expect((0..<loops).map { inherited.share(of: $0, among: loops).count } == expected)

@@ -21,7 +21,7 @@ import Testing
             while script.contains("echo"), successor.connection.listen() == .nothing {
                 _ = await loop.sleep(until: Deadline.now.adding(milliseconds: 1))
             }
-            await successor.giveUp(on: loop, grace: 50)
+            await successor.abandon(on: loop, grace: 50)
             return successor.process
         }
         #expect(!Self.isThere(process), "it is there, or a zombie")
@@ -35,7 +35,7 @@ import Testing
                 _ = await loop.sleep(until: Deadline.now.adding(milliseconds: 1))
             }
             group.beginDrain()
-            await successor.giveUp(on: loop, grace: 60_000)
+            await successor.abandon(on: loop, grace: 60_000)
         }
         let limit = Deadline.now.adding(milliseconds: 50_000)
         var ending = successor.ending()

@@ -106,7 +106,7 @@ import Testing
     @Test func whatChangesBesideTheDatabaseIsToldOnceAlsoAcrossARestart() async throws {
         func note(_ state: UInt8, _ object: String, in database: Storage.Database) async throws {
             try await AuditActor.$current.withValue(.operator) {
-                try await database.noteChange(
+                try await database.recordChange(
                     .appleKeyChanged, to: [state], object: object, at: bench.clock.now())
             }
         }
@@ -117,7 +117,7 @@ import Testing
         try await note(2, "KEY2", in: database)
         try await note(2, "KEY2", in: database)
         // Another thing with the same state is another thing.
-        try await database.noteChange(.certificateChanged, to: [1], object: "c", at: bench.clock.now())
+        try await database.recordChange(.certificateChanged, to: [1], object: "c", at: bench.clock.now())
         let later = try bench.open()
         try await note(2, "KEY2", in: later)
         try await note(1, "KEY1", in: later)
@@ -213,7 +213,7 @@ import Testing
     @Test func pagesAndTimes() async throws {
         let start = bench.clock.now()
         for number in 0..<5 {
-            try await database.note(.command, user: nil, object: "\(number)", at: bench.clock.now())
+            try await database.record(.command, user: nil, object: "\(number)", at: bench.clock.now())
             bench.clock.advance(seconds: 1)
         }
         var found: [String?] = []
@@ -233,10 +233,10 @@ import Testing
         let age = RetentionPolicy().audit
         #expect(age == 400 * 86_400)
         for number in 0..<count {
-            try await database.note(.command, user: nil, object: "\(number)", at: bench.clock.now())
+            try await database.record(.command, user: nil, object: "\(number)", at: bench.clock.now())
         }
         bench.clock.advance(seconds: 1)
-        try await database.note(.command, user: nil, object: "last", at: bench.clock.now())
+        try await database.record(.command, user: nil, object: "last", at: bench.clock.now())
         bench.clock.advance(milliseconds: age * 1_000 - 1_001)
         #expect(try await database.maintain(at: bench.clock.now()).audit == 0)
         bench.clock.advance(milliseconds: 1)

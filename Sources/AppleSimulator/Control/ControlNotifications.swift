@@ -13,7 +13,7 @@ extension Simulator {
             let sent = order.made(with: key, at: moment)
             world.notifications.append(sent)
             if body["effect"]?.bool ?? true { world.apply(order, team: team) }
-            world.journal.note("\(order.type) made", endpoint: "notifications", at: moment.milliseconds)
+            world.journal.record("\(order.type) made", endpoint: "notifications", at: moment.milliseconds)
             return sent
         }
         guard body["deliver"]?.bool ?? true else { return sent.json }
@@ -45,7 +45,7 @@ extension Simulator {
             guard let index = world.notifications.lastIndex(where: { $0.id == id }) else { return }
             world.notifications[index].deliveries.append(
                 SentNotification.Delivery(time: moment.milliseconds, status: status, failure: failure))
-            world.journal.note(
+            world.journal.record(
                 "\(sent.type) delivered: \(status.map(String.init) ?? failure ?? "")", endpoint: "notifications",
                 at: moment.milliseconds)
         }

@@ -55,7 +55,7 @@ extension Simulator {
         let existed = change { world, moment in
             let existed = world.consents[key] != nil
             world.revokeConsent(key)
-            world.journal.note("\(key.person) revoked \(key.team)", endpoint: "consents", at: moment.milliseconds)
+            world.journal.record("\(key.person) revoked \(key.team)", endpoint: "consents", at: moment.milliseconds)
             return existed
         }
         guard body["notify"]?.bool == true else { return ["revoked": .bool(existed)] }
@@ -73,7 +73,7 @@ extension Simulator {
         return try change { world, moment throws(ControlError) in
             guard world.person(id) != nil else { throw .unknown("There is no such person.") }
             let count = world.changePassword(of: id)
-            world.journal.note("\(id) has a new password", endpoint: "passwords", at: moment.milliseconds)
+            world.journal.record("\(id) has a new password", endpoint: "passwords", at: moment.milliseconds)
             return ["refreshTokens": .integer(Int64(count))]
         }
     }

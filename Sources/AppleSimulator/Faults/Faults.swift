@@ -36,7 +36,7 @@ struct Faults: Sendable {
     private(set) var active: [Endpoint: Fault] = [:]
 
     /// What hits the request that just came in; counts it down.
-    mutating func take(_ endpoint: Endpoint) -> Fault? {
+    mutating func consume(_ endpoint: Endpoint) -> Fault? {
         guard let fault = active[endpoint] else { return nil }
         if let remaining = fault.remaining {
             active[endpoint]?.remaining = remaining - 1

@@ -31,7 +31,7 @@ struct TokenQuirks: Sendable {
     private var isFlawed: Bool { !flaws.isEmpty || !claims.isEmpty || !header.isEmpty }
 
     /// The quirks of the token about to be made; counts it down.
-    mutating func take(_ channel: Channel) -> TokenQuirks {
+    mutating func consume(_ channel: Channel) -> TokenQuirks {
         var taken = self
         if !applies(to: channel) {
             taken.flaws = []

@@ -59,7 +59,7 @@ extension World {
 
         var signIn = SignIn(code: code, signingKey: key, quirks: quirks, state: request.state)
         if request.wantsIdentityToken {
-            signIn.quirks = quirks.take(.authorize)
+            signIn.quirks = quirks.consume(.authorize)
             signIn.identityToken = identityToken(
                 for: grant, person: person, consent: consent, channel: .authorize, companion: code, at: moment)
         }

@@ -109,7 +109,7 @@ extension World {
             for: grant, person: person, consent: consent, channel: .token, companion: access, at: moment)
         return TokenAnswer(
             accessToken: access, refreshToken: refresh, identityToken: token, signingKey: key,
-            quirks: quirks.take(.token))
+            quirks: quirks.consume(.token))
     }
 
     private mutating func migrationToken(_ fields: FormFields, at moment: Moment) throws(OAuthError) -> TokenAnswer {

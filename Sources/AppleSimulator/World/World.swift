@@ -139,7 +139,7 @@ struct Journal: Sendable {
     private(set) var entries: [Entry] = []
     private var last: Int64 = 0
 
-    mutating func note(_ text: String, endpoint: String, at time: Int64) {
+    mutating func record(_ text: String, endpoint: String, at time: Int64) {
         last += 1
         entries.append(Entry(number: last, time: time, endpoint: endpoint, text: text))
         if entries.count > 200 { entries.removeFirst(entries.count - 200) }

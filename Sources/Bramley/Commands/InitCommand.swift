@@ -106,7 +106,7 @@ package struct InitCommand: AsyncParsableCommand {
             do throws(SetupFailure) {
                 lines = try Setup(self).run()
             } catch {
-                Self.say(Self.fitted(error.description, to: .error) + "\n")
+                Self.show(Self.fitted(error.description, to: .error) + "\n")
                 throw ExitCode(1)
             }
             try CommandOutput.line(Self.fitted(lines.joined(separator: "\n"), to: .output))
@@ -119,7 +119,7 @@ package struct InitCommand: AsyncParsableCommand {
     }
 
     /// To standard error, so that standard output holds the result alone.
-    private static func say(_ text: String) {
+    private static func show(_ text: String) {
         StandardError().write([UInt8](text.utf8))
     }
 
@@ -141,7 +141,7 @@ package struct InitCommand: AsyncParsableCommand {
                 // What was given and is wrong is told before anything is asked.
                 try refuse(draft.problems.filter { $0.severity == .error && $0.source != nil })
                 let dialogue = SetupDialogue(
-                    surroundings: .init(keyFiles: Self.keyFiles()), readLine: { Swift.readLine() }, write: say,
+                    surroundings: .init(keyFiles: Self.keyFiles()), readLine: { Swift.readLine() }, write: show,
                     width: StandardStream.error.columns ?? 80)
                 try dialogue.complete(&draft)
             } else if let question = SetupQuestion.all.first(where: { $0.key.name == "apple.keyID" }) {

@@ -181,7 +181,8 @@ package struct WebhooksRetryCommand: AsyncParsableCommand {
                     writer.endObject()
                 }
             } else {
-                try CommandOutput.line(count == 1 ? "1 delivery will be retried" : "\(count) deliveries will be retried")
+                try CommandOutput.line(
+                    count == 1 ? "1 delivery will be retried" : "\(count) deliveries will be retried")
             }
         }
     }
@@ -209,7 +210,7 @@ package struct WebhooksTestCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let whole = try ConfigurationLoader.load(options.input).configuration
             let result = try await Self.test(url, whole, place)
-            try await place.database.note(
+            try await place.database.record(
                 .webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: place.now)
             let shown = WebhookEndpoint.name(of: url)
             if output.json {

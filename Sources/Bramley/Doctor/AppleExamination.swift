@@ -55,11 +55,11 @@ struct AppleExamination: Sendable {
         case .unreachable(let error):
             return .wrong(
                 .appleUnreachable, "\(endpoint) does not answer: \(error.words).",
-                next: way(to: endpoint, after: error) + " Nobody can sign in until then.")
+                next: advice(to: endpoint, after: error) + " Nobody can sign in until then.")
         }
     }
 
-    private func way(to endpoint: String, after error: HTTPClientError) -> String {
+    private func advice(to endpoint: String, after error: HTTPClientError) -> String {
         if case .unknownHost(let name) = error {
             return "Let this machine resolve the name: getent ahosts \(name) must print addresses. Look at "
                 + "/etc/resolv.conf, and whether DNS (port 53) may leave this machine or container."

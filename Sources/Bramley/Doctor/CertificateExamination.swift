@@ -41,7 +41,7 @@ struct CertificateExamination: Sendable {
         let place = "\(host):\(listener.port)"
         let shown: [UInt8]
         do throws(StreamError) {
-            shown = try await look(at: SocketAddress(ip: host, port: listener.port))
+            shown = try await fetch(at: SocketAddress(ip: host, port: listener.port))
         } catch {
             return [
                 .wrong(
@@ -67,7 +67,7 @@ struct CertificateExamination: Sendable {
         return [.good(.certificate, "The listener on \(place) shows the certificate of the files, for \(words).")]
     }
 
-    private func look(at address: SocketAddress) async throws(StreamError) -> [UInt8] {
+    private func fetch(at address: SocketAddress) async throws(StreamError) -> [UInt8] {
         let result = await withTaskExecutorPreference(loop) { [loop, host = configuration.publicURL.host] in
             do throws(StreamError) {
                 return Result<[UInt8], StreamError>.success(

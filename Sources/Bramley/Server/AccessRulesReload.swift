@@ -27,7 +27,7 @@ final class AccessRulesReload: Sendable {
     var fingerprint: Digest256? { digest.withLock { $0 } }
 
     /// Puts in force what the configuration names now.
-    func take(_ loaded: LoadedConfiguration) {
+    func apply(_ loaded: LoadedConfiguration) {
         let forwardAuth = loaded.configuration.forwardAuth
         guard forwardAuth.rules != nil || current.current != nil else { return }
         // Rules for a proxy that is not believed yet, or speaks otherwise, would refuse everybody.

@@ -17,7 +17,7 @@ struct AdmissionReport {
         self.logger = logger
     }
 
-    mutating func look(at tally: AdmissionTally, now: Deadline) {
+    mutating func check(at tally: AdmissionTally, now: Deadline) {
         guard tally != told, throttle.count(at: now.nanoseconds / 1_000_000) != nil else { return }
         logger.warning(
             "connections closed for lack of room",

@@ -17,7 +17,7 @@ struct AppleKeyReload: Sendable {
     ]
 
     /// Signs with what the configuration names now. When anything is wrong with it, all stays as it is.
-    func take(_ loaded: LoadedConfiguration) {
+    func apply(_ loaded: LoadedConfiguration) {
         let apple = loaded.configuration.apple
         guard apple.teamID.isExactly(teamID) else {
             return refuse("apple.teamID", "apple.teamID: is another than the server was started with. Restart it.")

@@ -68,7 +68,7 @@ final class CertificateReload: Sendable {
     var fingerprint: Digest256? { state.withLock { $0.leaf?.fingerprint } }
 
     /// Looks at the files, once a second: reads them when they have changed and stand still.
-    func look() {
+    func check() {
         remind()
         let now = clock.now()
         let isDue = state.withLock { state in
@@ -96,7 +96,7 @@ final class CertificateReload: Sendable {
     }
 
     /// Takes what the configuration names now, as SIGHUP asks for: judged good when it was loaded.
-    func take(_ configuration: Configuration, since glance: Glance) {
+    func apply(_ configuration: Configuration, since glance: Glance) {
         guard let settings = configuration.server.tls else {
             return refuse("no_certificate", "server.certificateFile: is no longer there. To serve without it, restart.")
         }
@@ -107,7 +107,7 @@ final class CertificateReload: Sendable {
 
     /// As `look`, without waiting for the files to stand still: when the configuration cannot be taken as a whole, the
     /// certificate need not stay behind.
-    func lookNow() {
+    func checkNow() {
         let settings = state.withLock { $0.settings }
         if Self.stamps(settings) != state.withLock({ $0.judged }) { read(settings) }
     }
@@ -212,7 +212,7 @@ final class CertificateReload: Sendable {
                 "configuration",
                 metadata: ["detail": .string("server.certificateFile: \(finding.fault) \(finding.remedy)")])
         }
-        tell(isChanged: true)
+        report(isChanged: true)
     }
 
     private func isInUse(_ settings: Configuration.TLS) -> Bool {
@@ -232,10 +232,10 @@ final class CertificateReload: Sendable {
             state.settings = settings
             return state.complaint != nil
         }
-        if wasRefused || isAsked { tell(isChanged: false) }
+        if wasRefused || isAsked { report(isChanged: false) }
     }
 
-    private func tell(isChanged: Bool) {
+    private func report(isChanged: Bool) {
         let leaf = state.withLock { $0.leaf }
         logger.info(
             "the certificate was read again",

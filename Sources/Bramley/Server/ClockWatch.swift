@@ -34,7 +34,7 @@ final class ClockWatch: Sendable {
 
     /// To be called every second or so.
     /// - Returns: the moment until which what is over may be deleted.
-    @discardableResult func look(wall: Timestamp, now: Deadline) -> Timestamp {
+    @discardableResult func check(wall: Timestamp, now: Deadline) -> Timestamp {
         let (jump, believed) = state.withLock { state -> (Int64, Timestamp) in
             let elapsed = (now.nanoseconds - state.now.nanoseconds) / 1_000_000
             let jump = wall.milliseconds - state.wall.milliseconds - elapsed

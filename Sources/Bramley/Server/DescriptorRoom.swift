@@ -25,17 +25,17 @@ struct DescriptorRoom {
     }
 
     /// - Parameter others: connections that are not of visitors.
-    mutating func look(at admission: AdmissionControl, beside others: Int) {
+    mutating func check(at admission: AdmissionControl, beside others: Int) {
         let limit = ProcessUsage.descriptorLimit ?? .max
         // Counting them takes time, and with so many there is nothing to count.
         let open = limit < wanted + Self.ample ? ProcessUsage.openDescriptorCount ?? 0 : 0
-        look(limit: limit, own: max(0, open - admission.total - others), admission)
+        check(limit: limit, own: max(0, open - admission.total - others), admission)
     }
 
     /// - Parameters:
     ///   - limit: descriptors the process may have.
     ///   - own: those that are no connection of somebody else's.
-    mutating func look(limit: Int, own: Int, _ admission: AdmissionControl) {
+    mutating func check(limit: Int, own: Int, _ admission: AdmissionControl) {
         let room = Self.room(limit: limit, own: own)
         guard limit < wanted + Self.ample, room < wanted else {
             admission.setRoom(.max)

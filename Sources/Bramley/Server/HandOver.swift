@@ -92,7 +92,7 @@ final class HandOver: Sendable {
                 return nil
             }
             notices.handOver(to: successor.process)
-            successor.connection.say()
+            successor.connection.signal()
             return successor.process
         } catch {
             fail("\(error)")
@@ -108,11 +108,11 @@ final class HandOver: Sendable {
             if successor.connection.listen() == .said { return nil }
             if let ending = successor.ending() { return "it ended: \(ending)" }
             guard loop.now < limit else {
-                await successor.giveUp(on: loop)
+                await successor.abandon(on: loop)
                 return "it did not serve within \(Self.patience / 1000) s"
             }
             guard await loop.sleep(until: loop.now.adding(milliseconds: Self.pause)) else {
-                await successor.giveUp(on: loop)
+                await successor.abandon(on: loop)
                 return "this server was stopped meanwhile"
             }
         }
@@ -141,8 +141,8 @@ struct Accession: Sendable {
     let predecessor: ProcessConnection
 
     /// On the first loop, once all listeners accept. Returns when the service is this process's.
-    func take(_ notices: ServiceNotices, on loop: EventLoop) async {
-        predecessor.say()
+    func apply(_ notices: ServiceNotices, on loop: EventLoop) async {
+        predecessor.signal()
         // One that has ended can say nothing any more, and needs to.
         while predecessor.listen() == .nothing {
             guard await loop.sleep(until: loop.now.adding(milliseconds: 10)) else { break }

@@ -28,12 +28,12 @@ struct InheritedListeners {
 
     /// Takes the sockets. What the configuration wants and nobody left is bound by whoever asks; an address that differs
     /// from the configuration's is used as it is, and said.
-    func take(from inherited: inout InheritedDescriptors, loops: Int) throws(StartFailure) -> Found {
+    func consume(from inherited: inout InheritedDescriptors, loops: Int) throws(StartFailure) -> Found {
         var found = Found()
         do throws(InheritedDescriptors.Refusal) {
-            found.visitors = try inherited.takeSockets(Inheritance.visitors, count: loops)
-            found.admin = try inherited.takeSockets(Inheritance.admin, count: 1)
-            found.redirects = try inherited.takeSockets(Inheritance.redirects, count: loops)
+            found.visitors = try inherited.consumeSockets(Inheritance.visitors, count: loops)
+            found.admin = try inherited.consumeSockets(Inheritance.admin, count: 1)
+            found.redirects = try inherited.consumeSockets(Inheritance.redirects, count: loops)
         } catch {
             throw StartFailure(error.description)
         }

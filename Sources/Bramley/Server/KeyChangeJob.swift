@@ -36,7 +36,7 @@ struct KeyChangeJob: Sendable {
             while await loop.sleep(until: loop.now.adding(milliseconds: Self.interval)) {
                 for subject in subjects where told[subject.kind] != subject.fingerprint {
                     do throws(StoreError) {
-                        try await note(subject)
+                        try await record(subject)
                         told[subject.kind] = subject.fingerprint
                         isFailing = false
                     } catch {
@@ -68,10 +68,10 @@ struct KeyChangeJob: Sendable {
         return [apple, access] + (pair.map { [$0] } ?? [])
     }
 
-    private func note(_ subject: Subject) async throws(StoreError) {
+    private func record(_ subject: Subject) async throws(StoreError) {
         let result = await AuditActor.$current.withValue(subject.actor) { () -> Result<Void, StoreError> in
             do throws(StoreError) {
-                try await database.noteChange(
+                try await database.recordChange(
                     subject.kind, to: Array(subject.fingerprint.bytes), object: subject.object, at: clock.now())
                 return .success(())
             } catch {

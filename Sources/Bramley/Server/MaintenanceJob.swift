@@ -17,13 +17,13 @@ struct MaintenanceJob: Sendable {
         let watch = ClockWatch(wall: clock.now(), now: .now, logger: logger)
         loop.spawn { [clock] in
             while await loop.sleep(until: loop.now.adding(milliseconds: Self.clockInterval)) {
-                watch.look(wall: clock.now(), now: .now)
+                watch.check(wall: clock.now(), now: .now)
             }
         }
         loop.spawn { [self] in
             while await loop.sleep(until: loop.now.adding(milliseconds: Self.interval)) {
                 do {
-                    _ = try await database.maintain(at: watch.look(wall: clock.now(), now: .now))
+                    _ = try await database.maintain(at: watch.check(wall: clock.now(), now: .now))
                 } catch {
                     logger.error("expired rows cannot be deleted", metadata: ["cause": "\(error)"])
                 }

@@ -27,7 +27,7 @@ struct MemoryReturn {
     /// - Parameters:
     ///   - load: what is kept for peers, in bytes.
     ///   - peak: the most since the last look.
-    mutating func look(load: Int, peak: Int) -> Bool {
+    mutating func check(load: Int, peak: Int) -> Bool {
         most = max(most, load, peak)
         let isSecond = left == 1
         left = left.flatMap { $0 > 1 ? $0 - 1 : nil }
@@ -43,12 +43,12 @@ struct MemoryReturn {
         return true
     }
 
-    mutating func look(at memory: MemoryBudget, connections: Int, loops: [EventLoop]) {
-        let peak = memory.takePeak()
+    mutating func check(at memory: MemoryBudget, connections: Int, loops: [EventLoop]) {
+        let peak = memory.consumePeak()
         let own = connections * Self.connection
-        guard look(load: memory.taken + own, peak: peak + own) else { return }
+        guard check(load: memory.taken + own, peak: peak + own) else { return }
         // What the other loops let go of comes too late for this time, and in time for the second.
         for loop in loops { loop.execute { loop.buffers.removeAll() } }
-        ProcessUsage.giveMemoryBack()
+        ProcessUsage.releaseMemory()
     }
 }

@@ -27,20 +27,20 @@ struct OperatorReload: Sendable {
         let glance = certificate?.glance()
         do throws(ConfigurationFailure) {
             let loaded = try ConfigurationLoader.load(input)
-            accessRules.take(loaded)
-            appleKeys.take(loaded)
-            if let certificate, let glance { certificate.take(loaded.configuration, since: glance) }
-            tellOfOthers(loaded.configuration)
+            accessRules.apply(loaded)
+            appleKeys.apply(loaded)
+            if let certificate, let glance { certificate.apply(loaded.configuration, since: glance) }
+            reportOthers(loaded.configuration)
         } catch {
             accessRules.refuse(error)
             appleKeys.refuse(error)
             // A mistake elsewhere is no reason to serve a certificate that runs out.
-            certificate?.lookNow()
+            certificate?.checkNow()
         }
     }
 
     /// Says which keys have changed and are not taken, compared with what the server was started with.
-    private func tellOfOthers(_ configuration: Configuration) {
+    private func reportOthers(_ configuration: Configuration) {
         let taken = certificate == nil ? Self.taken : Self.taken.union(Self.takenWithCertificate)
         let names = configuration.snapshot.changes(since: snapshot).filter { !taken.contains($0) }
         guard !names.isEmpty else { return }

@@ -60,7 +60,7 @@ package final class PreparedServer: Sendable {
         // one serves nor where that one sends.
         try Database.prepareDirectory(configuration.storage.directory)
         let lockPath = configuration.storage.directory + "/serve.lock"
-        if let left = inherited.takeLock(Inheritance.lock, of: lockPath) {
+        if let left = inherited.consumeLock(Inheritance.lock, of: lockPath) {
             lock = Mutex(left)
         } else {
             lock = Mutex(try Self.lock(lockPath, of: configuration.storage.directory))
@@ -79,7 +79,7 @@ package final class PreparedServer: Sendable {
             willBind()
             let loops = parts.group.loops.count
             let listeners = InheritedListeners(configuration, logger: logger)
-            let left = try listeners.take(from: &inherited, loops: loops)
+            let left = try listeners.consume(from: &inherited, loops: loops)
             let visitors =
                 try visitors ?? left.visitors ?? Self.bind(configuration.server.listener, "server", count: loops)
             let admin = try admin ?? left.admin ?? Self.bind(configuration.admin, "admin", count: 1)

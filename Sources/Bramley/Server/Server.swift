@@ -29,7 +29,7 @@ package enum Server {
         // Before anything else: until they are caught, these signals end the process.
         let signals = await UnixSignalsSequence(trapping: .sighup, .sigusr2)
         var inherited = try InheritedListeners.descriptors(program.environment)
-        let predecessor = inherited.takeConnection(Inheritance.predecessor)
+        let predecessor = inherited.consumeConnection(Inheritance.predecessor)
         let isSuccessor = predecessor != nil
         let notices = ServiceNotices(environment: program.environment, isSilent: isSuccessor, logger: logger)
         let prepared = try PreparedServer(
@@ -135,14 +135,14 @@ final class ServerService: ServiceLifecycle.Service {
     }
 
     /// Every listener accepts.
-    private func tellReady() {
+    private func reportReady() {
         logger.info("listening", metadata: announcement.withLock { $0 })
         notices.ready("Serving on \(visitors.address.ip):\(visitors.address.port)")
         guard let loop = parts.group.loops.first else { return }
         Watchdog(parts.group, notices).start(on: loop)
         loop.spawn { [self] in
             guard let accession = accession.withLock({ $0.take() }) else { return }
-            await accession.take(notices, on: loop)
+            await accession.apply(notices, on: loop)
             // Not before: until then the database is the other server's, which need not know this one's key.
             await parts.stampSealingKey()
         }
@@ -175,7 +175,7 @@ final class ServerService: ServiceLifecycle.Service {
                 }
                 parts.startJobs(on: loop)
             }
-            if serving.add(1, ordering: .acquiringAndReleasing).newValue == loops { tellReady() }
+            if serving.add(1, ordering: .acquiringAndReleasing).newValue == loops { reportReady() }
             await loop.runRoot { stream in
                 switch stream.service {
                 case Server.Service.admin: await adminLoop.serve(stream)

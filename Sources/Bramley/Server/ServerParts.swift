@@ -184,11 +184,11 @@ final class ServerParts: Sendable {
     // MARK: What each loop serves
 
     /// Tells of what has happened already: a line that cannot be written is no reason to undo it.
-    private static func note(
+    private static func record(
         _ kind: AuditEntry.Kind, _ object: String, _ database: Database, _ clock: any WallClock, _ logger: Logger
     ) async {
         do throws(StoreError) {
-            try await database.note(kind, user: nil, object: object, at: clock.now())
+            try await database.record(kind, user: nil, object: object, at: clock.now())
         } catch {
             logger.error(
                 "a line of the audit log cannot be written",
@@ -262,10 +262,10 @@ final class ServerParts: Sendable {
         if !secrets.isEmpty || certificate != nil {
             loop.spawn { [database, clock, logger] in
                 while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval)) {
-                    for file in secrets where file.look() {
-                        await Self.note(.webhookSecretChanged, file.key, database, clock, logger)
+                    for file in secrets where file.check() {
+                        await Self.record(.webhookSecretChanged, file.key, database, clock, logger)
                     }
-                    certificate?.look()
+                    certificate?.check()
                     // Handshakes drop them by the way; where none come, the oldest would stay in memory.
                     tickets?.dropExpired()
                 }
@@ -290,10 +290,10 @@ final class ServerParts: Sendable {
             var room = room
             var memory = MemoryReturn()
             repeat {
-                room.look(at: admission, beside: adminAdmission.total)
-                report.look(at: admission.tally, now: loop.now)
+                room.check(at: admission, beside: adminAdmission.total)
+                report.check(at: admission.tally, now: loop.now)
                 signIn.dropExpiredAnswers()
-                memory.look(at: httpConfiguration.memory, connections: admission.total, loops: loops)
+                memory.check(at: httpConfiguration.memory, connections: admission.total, loops: loops)
             } while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval))
         }
         // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some. Apple
@@ -340,7 +340,7 @@ private final class VerifyResponder: ImmediateResponder {
             now: Timestamp(milliseconds: now), date: date, into: &output)
         guard isAnswered else { return false }
         metrics.count(since: loop.now)
-        if let log { log.noteFastAnswer(client: log.clients.text(of: peer.normalized)) }
+        if let log { log.recordFastAnswer(client: log.clients.text(of: peer.normalized)) }
         return true
     }
 }

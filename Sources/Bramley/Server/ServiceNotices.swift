@@ -35,32 +35,32 @@ final class ServiceNotices: Sendable {
 
     /// Every listener accepts, and the configuration is in use.
     func ready(_ status: String) {
-        tell("READY=1\nMAINPID=\(NotifySocket.process)\nSTATUS=\(status)")
+        send("READY=1\nMAINPID=\(NotifySocket.process)\nSTATUS=\(status)")
     }
 
     func reloading() {
-        tell(
+        send(
             "RELOADING=1\nMONOTONIC_USEC=\(NotifySocket.monotonicMicroseconds)\nSTATUS=Reading the keys again",
             isLasting: false)
     }
 
     /// Says again how the service is.
     func reloaded() {
-        tell(state.withLock { $0.last }, isLasting: false)
+        send(state.withLock { $0.last }, isLasting: false)
     }
 
     func stopping() {
-        tell("STOPPING=1\nSTATUS=Finishing what is in flight")
+        send("STOPPING=1\nSTATUS=Finishing what is in flight")
     }
 
     /// A sign of life.
     func alive() {
-        tell("WATCHDOG=1", isLasting: false)
+        send("WATCHDOG=1", isLasting: false)
     }
 
     /// From now on another process is the service, and speaks for it.
     func handOver(to process: Int32) {
-        tell("MAINPID=\(process)\nSTATUS=Handed over")
+        send("MAINPID=\(process)\nSTATUS=Handed over")
         state.withLock { $0.isSilent = true }
     }
 
@@ -72,7 +72,7 @@ final class ServiceNotices: Sendable {
         if watchdogInterval != nil { alive() }
     }
 
-    private func tell(_ lines: String, isLasting: Bool = true) {
+    private func send(_ lines: String, isLasting: Bool = true) {
         guard let socket, !lines.isEmpty else { return }
         let isSilent = state.withLock { state in
             if isLasting { state.last = lines }
@@ -106,11 +106,11 @@ final class Watchdog: Sendable {
         guard let interval = notices.watchdogInterval else { return }
         let pause = max(interval / 2000, 1)
         loop.spawn {
-            repeat { self.look() } while await loop.sleep(until: loop.now.adding(milliseconds: pause))
+            repeat { self.check() } while await loop.sleep(until: loop.now.adding(milliseconds: pause))
         }
     }
 
-    private func look() {
+    private func check() {
         guard turned.load(ordering: .relaxed) == group.loops.count else { return }
         notices.alive()
         turned.store(0, ordering: .relaxed)

@@ -20,7 +20,7 @@ struct StoreReport {
     /// - Parameters:
     ///   - instant: compared with when the trouble began.
     ///   - now: for the time between two lines.
-    mutating func look(at trouble: StoreTrouble?, instant: ContinuousClock.Instant, now: Deadline) {
+    mutating func check(at trouble: StoreTrouble?, instant: ContinuousClock.Instant, now: Deadline) {
         defer { known = trouble }
         guard let trouble else {
             guard let known else { return }
@@ -66,10 +66,10 @@ struct StoreReportJob: Sendable {
         loop.spawn { [self] in
             var report = StoreReport(logger: logger)
             repeat {
-                report.look(at: database.trouble, instant: .now, now: loop.now)
+                report.check(at: database.trouble, instant: .now, now: loop.now)
                 guard database.trouble != nil else { continue }
                 try? await database.ready(at: clock.now())
-                report.look(at: database.trouble, instant: .now, now: loop.now)
+                report.check(at: database.trouble, instant: .now, now: loop.now)
             } while await loop.sleep(until: loop.now.adding(milliseconds: Self.interval))
         }
     }

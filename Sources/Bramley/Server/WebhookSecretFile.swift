@@ -49,7 +49,7 @@ final class WebhookSecretFile: Sendable {
     /// once.
     /// - Returns: whether other secrets are live from now on.
     @discardableResult
-    func look() -> Bool {
+    func check() -> Bool {
         guard let path else { return false }
         do throws(Refusal) {
             let bytes = try Self.bytes(of: path)

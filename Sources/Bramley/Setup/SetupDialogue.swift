@@ -29,7 +29,7 @@ struct SetupDialogue {
     func complete(_ draft: inout ConfigurationDraft) throws(SetupFailure) {
         let open = SetupQuestion.all.filter { draft[$0.key] == nil }
         guard !open.isEmpty else { return }
-        say(
+        show(
             "Each answer is checked at once. Enter accepts the value in brackets. Ctrl-C ends this, and nothing is written."
         )
         for question in open where question.isAsked(draft) { try ask(question, &draft) }
@@ -38,16 +38,16 @@ struct SetupDialogue {
     private func ask(_ question: SetupQuestion, _ draft: inout ConfigurationDraft) throws(SetupFailure) {
         let key = question.key
         write("\n")
-        say(key.plainMeaning)
-        if case .choice(let words) = key.type { say("One of \(words.joined(separator: ", ")).") }
-        if key.type == .list { say("Separate several by commas; write none for none.") }
+        show(key.plainMeaning)
+        if case .choice(let words) = key.type { show("One of \(words.joined(separator: ", ")).") }
+        if key.type == .list { show("Separate several by commas; write none for none.") }
         while true {
             let offer = question.offer(draft, surroundings)
             write("\(key.name)\(offer.map { " [\($0.shown)]" } ?? ""): ")
             guard let line = readLine() else { throw .ended }
             let answer = line.trimmed
             if answer.isEmpty, offer == nil, let need = question.need {
-                say(need)
+                show(need)
                 continue
             }
             if answer.isEmpty, let offer {
@@ -56,13 +56,13 @@ struct SetupDialogue {
                 draft[key] = answer.isEmpty ? nil : question.text(ofAnswer: answer, offer: offer)
             }
             let problems = draft.problems(of: key)
-            for problem in problems { say(problem.description) }
+            for problem in problems { show(problem.description) }
             if !problems.contains(where: { $0.severity == .error }) { return }
         }
     }
 
     /// Whole lines, as wide as the terminal.
-    private func say(_ text: String) {
+    private func show(_ text: String) {
         write(TerminalText.wrapped(text.replacing("`", with: ""), to: width) + "\n")
     }
 }

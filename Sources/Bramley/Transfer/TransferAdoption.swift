@@ -51,12 +51,12 @@ struct TransferAdoption {
             while !Task.isCancelled, let line = try reader.next() {
                 bar.update(count: report.lines, done: reader.bytesRead)
                 if let entry = read(line) { pending.append(entry) }
-                if pending.count == ImportRun.batch { try await take(&pending, isRehearsal: true) }
+                if pending.count == ImportRun.batch { try await adopt(&pending, isRehearsal: true) }
             }
         } catch let error as SystemError {
             throw CommandFailure("The input cannot be read: \(error).")
         }
-        try await take(&pending, isRehearsal: true)
+        try await adopt(&pending, isRehearsal: true)
         if Task.isCancelled { return interrupted() }
         try judge()
         // From here on what was looked at is written; whoever changed meanwhile is refused now.
@@ -68,7 +68,7 @@ struct TransferAdoption {
             if Task.isCancelled { return interrupted() }
             bar.update(count: start, done: start)
             pending = Array(good[start..<min(start + ImportRun.batch, good.count)])
-            try await take(&pending, isRehearsal: false)
+            try await adopt(&pending, isRehearsal: false)
         }
         try judge()
         return report
@@ -113,7 +113,7 @@ struct TransferAdoption {
         byName[line.transferSubject] = entry
     }
 
-    private mutating func take(_ batch: inout [Entry], isRehearsal: Bool) async throws {
+    private mutating func adopt(_ batch: inout [Entry], isRehearsal: Bool) async throws {
         guard !batch.isEmpty else { return }
         let results = try await place.database.adopt(
             batch.map(\.line), to: place.team, isRehearsal: isRehearsal, at: place.now)

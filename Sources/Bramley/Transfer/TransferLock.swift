@@ -12,7 +12,7 @@ enum TransferLock {
     static func holding<Value>(
         _ work: String, _ place: OperatorDatabase, _ body: () async throws -> Value
     ) async throws -> Value {
-        let held = try take(place.configuration.storage.directory + "/transfer.lock")
+        let held = try acquire(place.configuration.storage.directory + "/transfer.lock")
         defer { extendLifetime(held) }
         let now = place.now.rfc3339
         // Where there is no room for it, the lock holds all the same.
@@ -20,7 +20,7 @@ enum TransferLock {
         return try await body()
     }
 
-    private static func take(_ path: String) throws(CommandFailure) -> FileLock {
+    private static func acquire(_ path: String) throws(CommandFailure) -> FileLock {
         do {
             return try FileLock(path: path)
         } catch {

@@ -32,7 +32,7 @@ final class ConnectionPool: @unchecked Sendable {
     }
 
     /// A connection that is, as far as we know, still open and silent.
-    func take(_ origin: Origin) -> SocketStream? {
+    func acquire(_ origin: Origin) -> SocketStream? {
         loop.assertOnLoop()
         while let stream = idle[origin]?.popLast() {
             stream.isIdle = false

@@ -53,7 +53,7 @@ package final class HTTPClient: HTTPTransport {
     private func deliver(
         _ request: ClientRequest, on pool: ConnectionPool, _ origin: ConnectionPool.Origin, deadline: Deadline
     ) async throws(HTTPClientError) -> SocketStream {
-        while !request.isAlone, let kept = pool.take(origin) {
+        while !request.isAlone, let kept = pool.acquire(origin) {
             kept.setDeadline(deadline)
             if try await send(request, over: kept) == nil { return kept }
             // Not one byte was taken by a live connection: the one case in which sending again is no repetition.
@@ -201,11 +201,11 @@ struct ResponseReader {
         isHead = request.method == .head
         cut = request.cutsLongBody ? request.maximumBodySize : nil
         limits = WireLimits(body: request.cutsLongBody ? .max : request.maximumBodySize)
-        input = InputBuffer(stream.loop.buffers.take())
+        input = InputBuffer(stream.loop.buffers.acquire())
     }
 
     mutating func read() async throws(HTTPClientError) -> ClientResponse {
-        defer { stream.loop.buffers.give(input.release()) }
+        defer { stream.loop.buffers.release(input.release()) }
         var parser = ResponseParser(limits: limits, isHead: isHead)
         var length: Int?
         while true {

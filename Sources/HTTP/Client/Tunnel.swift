@@ -36,8 +36,8 @@ extension HTTPClient {
         } catch {
             throw Self.tunnelFailure(error)
         }
-        var input = InputBuffer(stream.loop.buffers.take())
-        defer { stream.loop.buffers.give(input.release()) }
+        var input = InputBuffer(stream.loop.buffers.acquire())
+        defer { stream.loop.buffers.release(input.release()) }
         // As of a HEAD: whatever its fields say, a tunnel's answer has no content, and a refusal's is not read.
         var parser = ResponseParser(limits: WireLimits(), isHead: true)
         while true {

@@ -131,7 +131,7 @@ struct FrameGate: Sendable {
             }
             let header = cameApart ? collected : []
             let start = cameApart ? index : range.lowerBound
-            takeHeader()
+            readHeader()
             try judge(now: now, state: state)
             index += payload(available: range.upperBound - index)
             return Segment(used: index - range.lowerBound, header: header, range: start..<index)
@@ -150,7 +150,7 @@ struct FrameGate: Sendable {
 
     mutating func credit(_ gain: Int) { patience.credit(gain) }
 
-    private mutating func takeHeader() {
+    private mutating func readHeader() {
         let length = Int(collected[0]) << 16 | Int(collected[1]) << 8 | Int(collected[2])
         var stream: UInt32 = 0
         for index in 5..<FrameHeader.size { stream = stream << 8 | UInt32(collected[index]) }

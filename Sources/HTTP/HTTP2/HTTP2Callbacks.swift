@@ -37,11 +37,11 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, frame, _, user in
             guard let frame = unsafe frame, let session = unsafe HTTP2Callbacks.session(of: user) else { return 0 }
             session.faults += 1
-            session.noteIgnored(unsafe frame.pointee.hd.stream_id)
+            session.recordIgnored(unsafe frame.pointee.hd.stream_id)
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, stream, code, user in
-            unsafe HTTP2Callbacks.session(of: user)?.noteClosed(stream, code: code)
+            unsafe HTTP2Callbacks.session(of: user)?.recordClosed(stream, code: code)
             return 0
         }
         unsafe setSending(on: callbacks)
@@ -53,7 +53,7 @@ enum HTTP2Callbacks {
             let header = unsafe frame.pointee.hd
             switch header.type {
             case FrameHeader.Kind.resetStream:
-                session.noteIgnored(header.stream_id)
+                session.recordIgnored(header.stream_id)
             case FrameHeader.Kind.data, FrameHeader.Kind.headers:
                 // What a peer gets, it may acknowledge with windows.
                 if header.type == FrameHeader.Kind.data { session.gains += 2 }
@@ -106,7 +106,7 @@ enum HTTP2Callbacks {
                 else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
                 let content = unsafe Unmanaged<OutgoingContent>.fromOpaque(pointer).takeUnretainedValue()
                 // Invariant: nghttp2 gives `length` bytes of room.
-                let count = content.take(upTo: length) { bytes in
+                let count = content.read(upTo: length) { bytes in
                     unsafe bytes.withUnsafeBufferPointer {
                         if let base = $0.baseAddress { unsafe buffer.update(from: base, count: $0.count) }
                     }

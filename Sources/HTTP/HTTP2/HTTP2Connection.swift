@@ -72,7 +72,7 @@ final class HTTP2Connection: @unchecked Sendable {
     func run() async {
         stream.hearsOfDraining = true
         frameDeadline = deadline(after: timeouts.header)
-        note(frameDeadline)
+        update(frameDeadline)
         var ending = Ending.close
         await withDiscardingTaskGroup { group in
             do throws(StreamError) {
@@ -108,12 +108,12 @@ final class HTTP2Connection: @unchecked Sendable {
 
     /// Reads once and works through it; nil when only a deadline or the drain ended the wait.
     private func read(_ group: inout DiscardingTaskGroup) async throws(StreamError) -> Int? {
-        var input = stream.loop.buffers.take()
-        defer { stream.loop.buffers.give(input) }
+        var input = stream.loop.buffers.acquire()
+        defer { stream.loop.buffers.release(input) }
         guard let count = try stream.tryReading(into: &input, at: 0) else {
-            stream.loop.buffers.give(input)
+            stream.loop.buffers.release(input)
             input = []
-            giveStorageBack()
+            releaseStorage()
             try await wait()
             return nil
         }
@@ -129,7 +129,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     private func wait() async throws(StreamError) {
         do throws(StreamError) {
-            noteIdle()
+            updateIdle()
             // A crowded server closes those first that have no request.
             stream.waitsForHead = streams.isEmpty && running == 0
             defer { stream.waitsForHead = false }
@@ -146,7 +146,7 @@ final class HTTP2Connection: @unchecked Sendable {
     private func work(
         through input: inout [UInt8], _ count: Int, _ group: inout DiscardingTaskGroup
     ) async throws(StreamError) {
-        if !session.assembler.hasStorage { session.assembler.adopt(workspace.take()) }
+        if !session.assembler.hasStorage { session.assembler.adopt(workspace.acquire()) }
         var index = 0
         var hasContent = false
         while index < count {
@@ -161,7 +161,7 @@ final class HTTP2Connection: @unchecked Sendable {
                 await stream.endTurn()
             }
         }
-        noteFrame()
+        countFrame()
         countBlock()
         // A buffer goes from connection to connection, and content may be a password.
         if hasContent { input.replaceSubrange(0..<count, with: repeatElement(0, count: count)) }
@@ -192,22 +192,24 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     /// A frame that has begun, or a block of fields, must end in time; content has the time of its stream.
-    private func noteFrame() {
+    private func countFrame() {
         guard session.gate.isStarted else { return }
         if session.gate.isInsideFrame, !(session.gate.isInsideData && !streams.isEmpty) {
             guard frameDeadline == .never else { return }
             frameDeadline = deadline(after: timeouts.header)
-            note(frameDeadline)
+            update(frameDeadline)
         } else {
             frameDeadline = .never
         }
     }
 
     /// What waits for its next frame holds no buffers.
-    private func giveStorageBack() {
-        if session.assembler.hasStorage, !session.gate.isInsideFrame { workspace.give(session.assembler.giveStorage()) }
+    private func releaseStorage() {
+        if session.assembler.hasStorage, !session.gate.isInsideFrame {
+            workspace.release(session.assembler.releaseStorage())
+        }
         if !isWriting, output.isEmpty, output.capacity > 0 {
-            stream.loop.buffers.giveOutput(output)
+            stream.loop.buffers.releaseOutput(output)
             output = []
         }
     }
@@ -230,13 +232,13 @@ final class HTTP2Connection: @unchecked Sendable {
         case .request(let id, let ends):
             turn += 1
             idleSince = stream.loop.now
-            if let request = takeRequest(id, ends: ends) { start(request, &group) }
+            if let request = acceptRequest(id, ends: ends) { start(request, &group) }
         case .content(let id, let range):
-            takeContent(id, input, range)
+            acceptContent(id, input, range)
         case .ended(let id):
             if let stream = streams[id] { finishRequest(stream, &group) }
         case .trailers(let id, let ends):
-            takeTrailers(id, ends: ends, &group)
+            acceptTrailers(id, ends: ends, &group)
         case .closed, .answeredEarly, .drained, .pingAcknowledged:
             settle(event)
         }
@@ -263,7 +265,7 @@ final class HTTP2Connection: @unchecked Sendable {
         stream.deadline = .never
         stream.request = nil
         // A handler's request is its own until it has answered.
-        if !stream.isAnswered { giveBack(stream) }
+        if !stream.isAnswered { release(stream) }
         account.release(stream.keptAnswer)
         stream.keptAnswer = 0
         releaseWindow(of: stream)
@@ -271,7 +273,7 @@ final class HTTP2Connection: @unchecked Sendable {
     }
 
     /// Its request is no longer kept.
-    func giveBack(_ stream: HTTP2Stream) {
+    func release(_ stream: HTTP2Stream) {
         stream.body.wipe()
         account.release(stream.kept)
         stream.kept = 0
@@ -358,14 +360,14 @@ final class HTTP2Connection: @unchecked Sendable {
         if session.isOver {
             stream.setDeadline(stream.loop.now)
         } else {
-            noteIdle()
+            updateIdle()
         }
     }
 
     /// Serialises and sends at most as much as `limits.output`, so that all that want to send have their share.
     private func writeBatch() throws(StreamError) -> Progress {
         if output.isEmpty {
-            if output.capacity == 0 { output = stream.loop.buffers.takeOutput() }
+            if output.capacity == 0 { output = stream.loop.buffers.acquireOutput() }
             session.pull(into: &output, limit: limits.output)
             forEachEvent { settle($0) }
             guard !output.isEmpty else {
@@ -373,7 +375,7 @@ final class HTTP2Connection: @unchecked Sendable {
                 return .done
             }
             writeDeadline = deadline(after: timeouts.write)
-            note(writeDeadline)
+            update(writeDeadline)
         }
         let sent = try stream.tryWriting(output)
         guard sent == output.count else {

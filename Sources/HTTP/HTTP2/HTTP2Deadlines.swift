@@ -8,25 +8,25 @@ extension HTTP2Connection {
     private static let shutdownNotice: Int64 = 1000
 
     /// One more moment to look at the clock.
-    func note(_ deadline: Deadline) {
+    func update(_ deadline: Deadline) {
         guard deadline < nearest else { return }
         nearest = deadline
         stream.setDeadline(deadline)
     }
 
-    func noteAll() {
+    func updateAll() {
         nearest = .never
-        note(writeDeadline)
-        note(frameDeadline)
-        note(drainDeadline)
-        for stream in streams.values { note(stream.deadline) }
-        noteIdle()
+        update(writeDeadline)
+        update(frameDeadline)
+        update(drainDeadline)
+        for stream in streams.values { update(stream.deadline) }
+        updateIdle()
         if nearest == .never { stream.setDeadline(.never) }
     }
 
     /// From the last request on, as between two requests of HTTP/1.1: a PING keeps nothing alive.
-    func noteIdle() {
-        if isIdle { note(idleSince.adding(milliseconds: timeouts.idle)) }
+    func updateIdle() {
+        if isIdle { update(idleSince.adding(milliseconds: timeouts.idle)) }
     }
 
     private var isIdle: Bool {
@@ -63,7 +63,7 @@ extension HTTP2Connection {
             if wasShutDown { return abort() }
             finishShutdown()
         }
-        noteAll()
+        updateAll()
     }
 
     func abort() {
@@ -80,7 +80,7 @@ extension HTTP2Connection {
         session.announceShutdown()
         // A client that does not answer the PING has had its time.
         drainDeadline = deadline(after: Self.shutdownNotice)
-        note(drainDeadline)
+        update(drainDeadline)
     }
 
     func finishShutdown() {

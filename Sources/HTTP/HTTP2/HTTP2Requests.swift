@@ -4,11 +4,11 @@ internal import Sockets
 /// What arrives on streams: heads, content and trailers, until a handler has the whole request.
 extension HTTP2Connection {
     /// Reads a head; a stream when there is something left for a handler to do.
-    func takeRequest(_ id: Int32, ends: Bool) -> HTTP2Stream? {
+    func acceptRequest(_ id: Int32, ends: Bool) -> HTTP2Stream? {
         defer { session.assembler.release() }
         let head: [UInt8]
         do throws(RequestAssembler.Failure) {
-            head = try session.assembler.takeHead()
+            head = try session.assembler.consumeHead()
         } catch {
             switch error {
             case .malformed(let reason): malformed(id, reason)
@@ -66,7 +66,7 @@ extension HTTP2Connection {
         // RFC 9110 §10.1.1: the parser lets no other expectation pass.
         if workspace.parser.head.first(.expect) != nil { sendContinue(id) }
         stream.deadline = deadline(after: timeouts.body)
-        note(stream.deadline)
+        update(stream.deadline)
         return nil
     }
 
@@ -86,7 +86,7 @@ extension HTTP2Connection {
                 to: workspace.parser.head, in: head.span, peer: stream.peer.ip, now: now, date: date,
                 into: &workspace.scratch)
         else { return false }
-        guard workspace.list.takeHead(&workspace.scratch) else { return false }
+        guard workspace.list.consumeHead(&workspace.scratch) else { return false }
         session.respond(to: id, workspace.list, content: nil)
         return true
     }
@@ -98,7 +98,7 @@ extension HTTP2Connection {
         stream.isAnswered = true
         stream.leftToDiscard = 262_144
         stream.deadline = deadline(after: timeouts.linger)
-        note(stream.deadline)
+        update(stream.deadline)
     }
 
     private func discard(_ count: Int, of stream: HTTP2Stream?, _ id: Int32) {
@@ -108,7 +108,7 @@ extension HTTP2Connection {
         if left > count { session.creditStream(id, count) } else { session.reset(id, .noError) }
     }
 
-    func takeContent(_ id: Int32, _ input: [UInt8], _ range: Range<Int>) {
+    func acceptContent(_ id: Int32, _ input: [UInt8], _ range: Range<Int>) {
         guard let stream = streams[id], !stream.isAnswered, stream.request != nil else {
             return discard(range.count, of: streams[id], id)
         }
@@ -145,7 +145,7 @@ extension HTTP2Connection {
         return true
     }
 
-    func takeTrailers(_ id: Int32, ends: Bool, _ group: inout DiscardingTaskGroup) {
+    func acceptTrailers(_ id: Int32, ends: Bool, _ group: inout DiscardingTaskGroup) {
         guard let stream = streams[id], stream.request != nil else { return }
         do throws(RequestAssembler.Failure) {
             try session.assembler.finish()

@@ -23,7 +23,7 @@ extension HTTP2Connection {
         let stream = answer.stream
         let response = await answer.request.answer(by: server.handler)
         running -= 1
-        giveBack(stream)
+        release(stream)
         releaseWindow(of: stream)
         if !stream.isClosed { await send(response, on: stream) }
         await flush()
@@ -76,7 +76,7 @@ extension HTTP2Connection {
     func expectProgress(of stream: HTTP2Stream) {
         let share = limits.pendingContent / max(1, streams.count)
         stream.expectProgress(batch: share, until: deadline(after: timeouts.write))
-        note(stream.deadline)
+        update(stream.deadline)
     }
 
     private func stream(
@@ -153,7 +153,7 @@ extension HTTP2Connection {
     func refuse(_ stream: HTTP2Stream, status: HTTPResponse.Status, reason: String) {
         stream.request = nil
         stream.isAnswered = true
-        giveBack(stream)
+        release(stream)
         releaseWindow(of: stream)
         server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
         server.metrics?.countRefusal(status)

@@ -329,14 +329,14 @@ internal import Sockets
 
     // MARK: What callbacks tell
 
-    func noteClosed(_ stream: Int32, code: UInt32) {
+    func recordClosed(_ stream: Int32, code: UInt32) {
         contents[stream] = nil
         closed.insert(UInt32(stream))
         if code == HTTP2ErrorCode.noError.rawValue { gains += 1 }
         events.append(.closed(stream: stream))
     }
 
-    func noteIgnored(_ stream: Int32) {
+    func recordIgnored(_ stream: Int32) {
         if stream > 0 { ignored.insert(UInt32(stream)) }
     }
 }

@@ -16,16 +16,16 @@ final class HTTP2Workspace {
         parser = RequestParser(limits: limits)
     }
 
-    func take() -> RequestAssembler.Storage { storages.popLast() ?? RequestAssembler.Storage() }
+    func acquire() -> RequestAssembler.Storage { storages.popLast() ?? RequestAssembler.Storage() }
 
     /// Not within a turn of a connection.
     func removeAll() {
         storages = []
         scratch = []
-        list.giveStorageBack()
+        list.releaseStorage()
     }
 
-    func give(_ storage: consuming RequestAssembler.Storage) {
+    func release(_ storage: consuming RequestAssembler.Storage) {
         if storages.count < Self.kept { storages.append(storage) }
     }
 }

@@ -20,7 +20,7 @@ struct HeaderList {
         refused = 0
     }
 
-    mutating func giveStorageBack() {
+    mutating func releaseStorage() {
         bytes = []
         entries = []
     }
@@ -61,7 +61,7 @@ struct HeaderList {
 
     /// Takes the head that an `ImmediateResponder` wrote for HTTP/1.1, once: status line, fields, empty line.
     /// - Returns: false when it is none.
-    mutating func takeHead(_ head: inout [UInt8]) -> Bool {
+    mutating func consumeHead(_ head: inout [UInt8]) -> Bool {
         removeAll()
         // `HTTP/1.1 204 `
         guard head.count > 13 else { return false }

@@ -30,7 +30,7 @@ final class OutgoingContent {
     func finish() { isFinished = true }
 
     /// Hands over at most `count` bytes.
-    func take(upTo count: Int, _ copy: (Span<UInt8>) -> Void) -> Int {
+    func read(upTo count: Int, _ copy: (Span<UInt8>) -> Void) -> Int {
         let end = start + min(count, pending)
         copy(bytes.span.extracting(start..<end))
         let moved = end - start

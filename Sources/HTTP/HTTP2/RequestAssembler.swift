@@ -83,7 +83,7 @@ struct RequestAssembler: Sendable {
     }
 
     /// Gives the storage away, for as long as nothing is assembled.
-    mutating func giveStorage() -> Storage {
+    mutating func releaseStorage() -> Storage {
         release()
         hasStorage = false
         trailers = HTTPFields()
@@ -119,7 +119,7 @@ struct RequestAssembler: Sendable {
     }
 
     /// Hands over the head as HTTP/1.1 has it; its storage may be brought back.
-    mutating func takeHead() throws(Failure) -> [UInt8] {
+    mutating func consumeHead() throws(Failure) -> [UInt8] {
         try finish()
         defer { head = [] }
         return head

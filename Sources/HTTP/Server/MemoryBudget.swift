@@ -35,7 +35,7 @@ package final class MemoryBudget: Sendable {
     package var taken: Int { bytes - remaining }
 
     /// The most that was taken at a time since the last call, in bytes.
-    package func takePeak() -> Int {
+    package func consumePeak() -> Int {
         account.withLock { account in
             defer { account.peak = bytes - account.left }
             return account.peak
@@ -45,7 +45,7 @@ package final class MemoryBudget: Sendable {
     /// - Parameters:
     ///   - address: whose share it is of; nil for a proxy, which has that of all behind it.
     ///   - isForced: whether it is taken in any case.
-    fileprivate func take(_ count: Int, for address: IPAddress?, isForced: Bool) -> Bool {
+    fileprivate func reserve(_ count: Int, for address: IPAddress?, isForced: Bool) -> Bool {
         account.withLock { account in
             let here = address.map { account.byAddress[$0, default: 0] } ?? 0
             guard isForced || count <= account.left && (address == nil || here + count <= bytes / 4) else {
@@ -58,7 +58,7 @@ package final class MemoryBudget: Sendable {
         }
     }
 
-    fileprivate func give(_ count: Int, of address: IPAddress?) {
+    fileprivate func release(_ count: Int, of address: IPAddress?) {
         account.withLock { account in
             account.left += count
             guard let address else { return }
@@ -86,7 +86,7 @@ final class MemoryAccount {
     }
 
     deinit {
-        if held > 0 { budget.give(held, of: address) }
+        if held > 0 { budget.release(held, of: address) }
     }
 
     /// What the fields of a request take once they are strings: each is three, and has its place in two arrays.
@@ -108,7 +108,7 @@ final class MemoryAccount {
         let beyond = size + more - MemoryBudget.free - held
         if beyond > 0 {
             let taken = (beyond + Self.step - 1) / Self.step * Self.step
-            guard budget.take(taken, for: address, isForced: isForced) else { return false }
+            guard budget.reserve(taken, for: address, isForced: isForced) else { return false }
             held += taken
         }
         size += more
@@ -121,7 +121,7 @@ final class MemoryAccount {
         // Not for every byte that goes and comes again.
         let spare = size <= MemoryBudget.free ? held : held - (size - MemoryBudget.free) - 2 * Self.step
         guard spare > 0 else { return }
-        budget.give(spare, of: address)
+        budget.release(spare, of: address)
         held -= spare
     }
 }

@@ -50,7 +50,7 @@ package struct OriginalRequest: Hashable, Sendable {
             let url = try Self.single(.xOriginalURL, fields)
             let uri = try Self.single(.xOriginalURI, fields)
             guard url == nil || uri == nil else { throw .duplicated }
-            if let given = url ?? uri { try takeApart(given) }
+            if let given = url ?? uri { try split(given) }
             method = try Self.method(.xOriginalMethod, fields)
         }
         if let scheme, scheme != "http", scheme != "https" { throw .notCanonical }
@@ -61,7 +61,7 @@ package struct OriginalRequest: Hashable, Sendable {
         }
     }
 
-    private mutating func takeApart(_ url: String) throws(Refusal) {
+    private mutating func split(_ url: String) throws(Refusal) {
         if url.hasPrefix("/") {
             target = url
             return

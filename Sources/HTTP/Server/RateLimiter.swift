@@ -32,8 +32,8 @@ package final class RateLimiter: Sendable {
 
     /// Takes a token if there is one.
     /// - Parameter now: milliseconds of a clock that never goes back.
-    package func take(_ client: IPAddress, now: Int64) -> RateDecision {
-        table.withLock { $0.take(client.subscriber, now: now) }
+    package func consume(_ client: IPAddress, now: Int64) -> RateDecision {
+        table.withLock { $0.consume(client.subscriber, now: now) }
     }
 
     /// Whether there is a token, without taking it: for routes where only failures are charged.
@@ -77,7 +77,7 @@ private struct BucketTable {
         decide(fullAt: indices[key].map { entries[$0].fullAt } ?? now, now).decision
     }
 
-    mutating func take(_ key: IPAddress, now: Int64) -> RateDecision {
+    mutating func consume(_ key: IPAddress, now: Int64) -> RateDecision {
         let index = indices[key] ?? insert(key, now)
         let (decision, fullAt) = decide(fullAt: entries[index].fullAt, now)
         entries[index].fullAt = fullAt

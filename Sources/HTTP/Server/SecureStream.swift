@@ -58,8 +58,8 @@ extension HTTPLoop {
     }
 
     private func firstBytes(_ stream: SocketStream) throws(StreamError) -> ArraySlice<UInt8>? {
-        var buffer = loop.buffers.take()
-        defer { loop.buffers.give(buffer) }
+        var buffer = loop.buffers.acquire()
+        defer { loop.buffers.release(buffer) }
         guard let count = try stream.tryReading(into: &buffer, at: 0) else { return nil }
         return Array(buffer.prefix(count))[...]
     }
@@ -77,13 +77,13 @@ extension HTTPLoop {
         fields[.strictTransportSecurity] = nil
         fields[.contentType] = "text/plain; charset=utf-8"
         let text = Array("400 Bad Request: this port speaks https\n".utf8)
-        var output = loop.buffers.takeOutput()
+        var output = loop.buffers.acquireOutput()
         _ = ResponseSerializer.appendHead(
             status: .badRequest, fields: fields, framing: .length(text.count), date: currentTime().date,
             connection: .close, into: &output)
         output += text
         try? await stream.write(output)
-        loop.buffers.giveOutput(output)
+        loop.buffers.releaseOutput(output)
         await linger(stream)
     }
 }

@@ -43,8 +43,8 @@ final class ServerConnection {
     init(_ stream: SocketStream, on server: HTTPLoop) {
         self.stream = stream
         self.server = server
-        input = InputBuffer(stream.loop.buffers.take())
-        output = stream.loop.buffers.takeOutput()
+        input = InputBuffer(stream.loop.buffers.acquire())
+        output = stream.loop.buffers.acquireOutput()
         parser = RequestParser(limits: server.configuration.limits)
     }
 
@@ -57,7 +57,7 @@ final class ServerConnection {
         } catch {
             ending = error == .deadline ? .abandon : .close
         }
-        giveBuffersBack()
+        releaseBuffers()
         switch ending {
         case .park(let deadline):
             stream.isReused = true
@@ -73,8 +73,8 @@ final class ServerConnection {
     }
 
     /// A connection that waits for its next request holds no buffers: ten thousand of them share a few.
-    private func giveBuffersBack() {
-        stream.loop.buffers.give(input.release())
+    private func releaseBuffers() {
+        stream.loop.buffers.release(input.release())
         if keptInput > 0 {
             account.release(keptInput)
             keptInput = 0
@@ -82,7 +82,7 @@ final class ServerConnection {
         // Exchanged, not copied: with a second reference here the pool would have to allocate another.
         var taken: [UInt8] = []
         swap(&taken, &output)
-        stream.loop.buffers.giveOutput(taken)
+        stream.loop.buffers.releaseOutput(taken)
     }
 
     private func deadline(after milliseconds: Int64) -> Deadline {
@@ -253,10 +253,10 @@ final class ServerConnection {
         stream.isIdle = true
         defer { stream.isIdle = false }
         stream.setDeadline(parkAt)
-        giveBuffersBack()
+        releaseBuffers()
         defer {
-            input = InputBuffer(stream.loop.buffers.take())
-            output = stream.loop.buffers.takeOutput()
+            input = InputBuffer(stream.loop.buffers.acquire())
+            output = stream.loop.buffers.acquireOutput()
         }
         do throws(StreamError) {
             try await stream.waitUntilReadable()
@@ -452,7 +452,7 @@ final class ConnectionBodyWriter: BodyWriter {
         let loop = connection.stream.loop
         let start = loop.now
         try await connection.flush(within: patience.left)
-        patience.note(bytes: bytes.count, waited: (loop.now.nanoseconds - start.nanoseconds) / 1_000_000)
+        patience.record(bytes: bytes.count, waited: (loop.now.nanoseconds - start.nanoseconds) / 1_000_000)
     }
 }
 

@@ -18,7 +18,7 @@ package struct WritePatience: Hashable, Sendable {
     }
 
     /// - Parameter waited: milliseconds until the bytes were taken.
-    package mutating func note(bytes: Int, waited: Int64) {
+    package mutating func record(bytes: Int, waited: Int64) {
         left = max(0, min(most, left - waited + Int64(bytes) * 1000 / Self.minimumRate))
     }
 }

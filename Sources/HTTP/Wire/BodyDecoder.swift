@@ -60,7 +60,7 @@ package struct BodyDecoder: Sendable {
             case .complete:
                 break
             case .length, .data, .untilClose:
-                index += try take(input, from: index, into: &output)
+                index += try consume(input, from: index, into: &output)
             case .sizeStart, .size, .sizeBlank, .extensions, .sizeLineFeed:
                 lineBytes += 1
                 guard lineBytes <= limits.chunkLine else { throw .chunkLineTooLong }
@@ -85,7 +85,7 @@ package struct BodyDecoder: Sendable {
         return index
     }
 
-    private mutating func take(
+    private mutating func consume(
         _ input: Span<UInt8>, from start: Int, into output: inout [UInt8]
     ) throws(WireError) -> Int {
         let available = input.count - start

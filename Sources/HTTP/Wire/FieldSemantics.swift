@@ -7,7 +7,7 @@ struct FieldSemantics: Sendable {
     private(set) var saysKeepAlive = false
 
     /// RFC 9112 §6.1 and §6.2: one Content-Length, one number, no list, not beside Transfer-Encoding.
-    mutating func noteContentLength(
+    mutating func recordContentLength(
         _ bytes: Span<UInt8>, _ range: ByteRange, maximum: Int
     ) throws(WireError) {
         guard !isChunked else { throw .contentLengthWithTransferEncoding }
@@ -28,7 +28,7 @@ struct FieldSemantics: Sendable {
 
     /// RFC 9112 §6.1: `chunked` alone is implemented. A coding we do not know is 501; `chunked` not last, twice or
     /// with parameters, and any on HTTP/1.0, make the end of the message a guess and are 400.
-    mutating func noteTransferEncoding(
+    mutating func recordTransferEncoding(
         _ bytes: Span<UInt8>, _ range: ByteRange, minorVersion: UInt8
     ) throws(WireError) {
         guard contentLength == nil else { throw .contentLengthWithTransferEncoding }
@@ -49,7 +49,7 @@ struct FieldSemantics: Sendable {
     }
 
     /// `Connection = #connection-option` (RFC 9110 §7.6.1).
-    mutating func noteConnection(_ bytes: Span<UInt8>, _ range: ByteRange) throws(WireError) {
+    mutating func recordConnection(_ bytes: Span<UInt8>, _ range: ByteRange) throws(WireError) {
         if equalsIgnoringCase(bytes, range.range, "keep-alive") {
             saysKeepAlive = true
             return

@@ -39,7 +39,7 @@ package struct RequestParser: Sendable {
                 guard head.fields.count < limits.fieldCount else { throw .tooManyFields }
                 let field = scanner.last
                 head.fields.append(field)
-                if field.known != .other { try note(field, bytes) }
+                if field.known != .other { try record(field, bytes) }
             case .end:
                 try finish()
                 phase = .complete
@@ -60,7 +60,7 @@ package struct RequestParser: Sendable {
         head.reset()
     }
 
-    private mutating func note(_ field: FieldRange, _ bytes: Span<UInt8>) throws(WireError) {
+    private mutating func record(_ field: FieldRange, _ bytes: Span<UInt8>) throws(WireError) {
         switch field.known {
         case .host:
             guard !hasHost else { throw .duplicateHost }
@@ -69,11 +69,11 @@ package struct RequestParser: Sendable {
             // RFC 9112 §3.2.2: the authority of an absolute target wins over Host.
             if head.authority == nil { head.authority = field.value }
         case .contentLength:
-            try semantics.noteContentLength(bytes, field.value, maximum: limits.body)
+            try semantics.recordContentLength(bytes, field.value, maximum: limits.body)
         case .transferEncoding:
-            try semantics.noteTransferEncoding(bytes, field.value, minorVersion: head.minorVersion)
+            try semantics.recordTransferEncoding(bytes, field.value, minorVersion: head.minorVersion)
         case .connection:
-            try semantics.noteConnection(bytes, field.value)
+            try semantics.recordConnection(bytes, field.value)
         case .expect:
             // RFC 9110 §10.1.1: HTTP/1.0 knows no expectations.
             guard head.minorVersion > 0 else { return }

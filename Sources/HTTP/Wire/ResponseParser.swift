@@ -68,7 +68,7 @@ package struct ResponseParser: Sendable {
             case .field:
                 guard head.fields.count < limits.fieldCount else { throw .tooManyFields }
                 head.fields.append(scanner.last)
-                try note(scanner.last, bytes)
+                try record(scanner.last, bytes)
             case .end:
                 try finish()
             case .needsMore:
@@ -78,7 +78,7 @@ package struct ResponseParser: Sendable {
         return scanner.position
     }
 
-    private mutating func note(_ field: FieldRange, _ bytes: Span<UInt8>) throws(WireError) {
+    private mutating func record(_ field: FieldRange, _ bytes: Span<UInt8>) throws(WireError) {
         // What a 1xx or 204 says about its content is not looked at: there is none (RFC 9112 §6.3). What a 204 says about
         // the connection is (§9.6): a request on one that its peer is about to close would get no answer.
         guard line.status >= 200, line.status != 204 || field.known == .connection else { return }
@@ -86,11 +86,11 @@ package struct ResponseParser: Sendable {
         case .contentLength:
             // The length a HEAD or 304 mentions is not one of this response: no limit applies to it.
             let hasContent = !isHead && line.status != 304
-            try semantics.noteContentLength(bytes, field.value, maximum: hasContent ? limits.body : .max)
+            try semantics.recordContentLength(bytes, field.value, maximum: hasContent ? limits.body : .max)
         case .transferEncoding:
-            try semantics.noteTransferEncoding(bytes, field.value, minorVersion: line.minorVersion)
+            try semantics.recordTransferEncoding(bytes, field.value, minorVersion: line.minorVersion)
         case .connection:
-            try semantics.noteConnection(bytes, field.value)
+            try semantics.recordConnection(bytes, field.value)
         default:
             return
         }

@@ -45,7 +45,7 @@ package final class AppleRevocations: LeasedQueue {
             let due = try await queue.dueRevocations(at: clock.now(), limit: Self.batch)
             if due.isEmpty { return }
             for entry in due where goesOn() {
-                guard try await lease.take(at: clock.now()) else { return }
+                guard try await lease.acquire(at: clock.now()) else { return }
                 try await revoke(entry)
             }
             await stop()
@@ -82,7 +82,7 @@ package final class AppleRevocations: LeasedQueue {
     ) async throws(StoreError) {
         let now = clock.now()
         let end = entry.queuedAt.adding(seconds: QueuedRevocation.lifetime)
-        guard now < end else { return try await giveUp(entry, reason: reason, detail: detail) }
+        guard now < end else { return try await abandon(entry, reason: reason, detail: detail) }
         let pause = Self.pauses[min(entry.attempts, Self.pauses.count - 1)]
         // One last attempt when the time is over.
         try await queue.postponeRevocation(
@@ -96,7 +96,7 @@ package final class AppleRevocations: LeasedQueue {
             ])
     }
 
-    private func giveUp(_ entry: QueuedRevocation, reason: String, detail: String) async throws(StoreError) {
+    private func abandon(_ entry: QueuedRevocation, reason: String, detail: String) async throws(StoreError) {
         try await queue.postponeRevocation(entry.id, until: nil, failure: reason)
         logger.error(
             "token revocation at Apple given up",

@@ -89,7 +89,7 @@ package final class CredentialChecks: Sendable {
                 _ = rest.end()
                 return []
             }
-            guard try await lease.take(at: now) else { return [] }
+            guard try await lease.acquire(at: now) else { return [] }
             let due = try await store.beginChecks(scope, limit: room, schedule: schedule, at: now)
             _ = rest.end()
             return state.withLock { state in

@@ -145,7 +145,7 @@ package struct AuditPage: Hashable, Sendable {
 /// Writes what no other write of the store tells by itself.
 package protocol AuditLog: Sendable {
     /// Adds a line, durably, by the task's actor.
-    func note(
+    func record(
         _ kind: AuditEntry.Kind, user: UserID?, object: String?, at now: Timestamp
     ) async throws(StoreError)
 }

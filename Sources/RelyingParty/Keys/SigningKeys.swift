@@ -108,7 +108,7 @@ package final class SigningKeys: Sendable {
     /// Reads what the store has now. Cheap; called a few times a second.
     package func refresh() async throws(StoreError) {
         let look = beginLook()
-        take(try await store.signingKeys(), look)
+        adopt(try await store.signingKeys(), look)
     }
 
     /// Makes, retires and erases what is due. Called at start and every minute, by every process: the store's
@@ -116,7 +116,7 @@ package final class SigningKeys: Sendable {
     package func maintain() async throws(StoreError) {
         let reading = beginLook()
         let found = try await store.signingKeys()
-        take(found, reading)
+        adopt(found, reading)
         let usable = state.withLock(\.usable)
         var spares: [SigningAlgorithm: SigningKeyRecord] = [:]
         for algorithm in algorithms {
@@ -128,7 +128,7 @@ package final class SigningKeys: Sendable {
         guard plan(found) != found else { return }
         let writing = beginLook()
         let keys = try await store.changeSigningKeys(plan)
-        take(keys, writing)
+        adopt(keys, writing)
         for key in keys where key.keyID == spares[key.algorithm]?.keyID {
             logger.info(
                 "signing key made",
@@ -148,7 +148,7 @@ package final class SigningKeys: Sendable {
         var fresh: [SigningAlgorithm: SigningKeyRecord] = [:]
         for algorithm in algorithms { fresh[algorithm] = try await spare(algorithm, at: now) }
         let spares = fresh
-        take(
+        adopt(
             try await store.changeSigningKeys { keys in
                 Self.ordered(
                     SigningAlgorithm.allCases.flatMap { algorithm in
@@ -223,7 +223,7 @@ package final class SigningKeys: Sendable {
     }
 
     /// Replaces what is known; opens what is new, forgets what is gone.
-    private func take(_ records: [SigningKeyRecord], _ look: Look) {
+    private func adopt(_ records: [SigningKeyRecord], _ look: Look) {
         let known = state.withLock { $0.records == records ? nil : $0.opened }
         var opened: [String: JWTSigningKey]?
         if let known {

@@ -34,7 +34,7 @@ package final class Conversions: LeasedQueue {
             let due = try await linking.links.dueConversions(at: clock.now(), limit: Self.batch)
             if due.isEmpty { return }
             for link in due where goesOn() {
-                guard try await lease.take(at: clock.now()) else { return }
+                guard try await lease.acquire(at: clock.now()) else { return }
                 _ = try await linking.convert(link.key, onlyIfDue: true)
             }
         } catch {

@@ -103,9 +103,9 @@ package protocol LinkStore: Sendable {
 
     /// Counts a try at the second factor before it is made.
     /// - Returns: the link; nil when it is not `challenged`, or when the tries are used up: then it is over.
-    func takeSecondFactorTry(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link?
+    func consumeSecondFactorTry(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link?
     /// Takes a try back about which nobody has said anything.
-    func giveBackSecondFactorTry(_ key: LinkKey) async throws(StoreError)
+    func restoreSecondFactorTry(_ key: LinkKey) async throws(StoreError)
     /// From `challenged` to `open`; or, with a new challenge, on to the next factor. False when it was not `challenged`.
     func passSecondFactor(_ key: LinkKey, externalID: String, at now: Timestamp) async throws(StoreError) -> Bool
     func renewChallenge(

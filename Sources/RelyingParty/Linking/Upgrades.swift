@@ -74,7 +74,7 @@ extension Linking {
         }
         let now = clock.now()
         if link.isOver(at: now) { throw .expired }
-        let counted = try await LinkFailure.mapping(await links.takeSecondFactorTry(link.key, at: now))
+        let counted = try await LinkFailure.mapping(await links.consumeSecondFactorTry(link.key, at: now))
         guard counted != nil, let challenge = open(challengeOf: link) else { throw .upgradeEnded }
         let answer: VerifierAnswer
         do throws(LinkFailure) {
@@ -83,7 +83,7 @@ extension Linking {
             }
         } catch {
             // Nobody has said that the code was wrong.
-            try await LinkFailure.mapping(await links.giveBackSecondFactorTry(link.key))
+            try await LinkFailure.mapping(await links.restoreSecondFactorTry(link.key))
             throw error
         }
         switch answer {
@@ -205,14 +205,14 @@ extension Linking.Passwords {
         about name: UsernameLimit.Key, at moment: Timestamp,
         _ question: () async throws(VerifierFailure) -> VerifierAnswer
     ) async throws(LinkFailure) -> VerifierAnswer {
-        if let seconds = limit.take(name, at: moment) { throw .tooMany(retryAfter: seconds) }
+        if let seconds = limit.consume(name, at: moment) { throw .tooMany(retryAfter: seconds) }
         do throws(VerifierFailure) {
             let answer = try await question()
             if case .failure = answer { return answer }
-            limit.giveBack(name, of: moment)
+            limit.restore(name, of: moment)
             return answer
         } catch {
-            limit.giveBack(name, of: moment)
+            limit.restore(name, of: moment)
             throw .verifierUnavailable(error.detail)
         }
     }

@@ -51,7 +51,7 @@ final class UsernameLimit: Sendable {
 
     /// Counts a try before it is made.
     /// - Returns: nil when it may be made, else the seconds until one may.
-    func take(_ key: Key, at now: Timestamp) -> Int64? {
+    func consume(_ key: Key, at now: Timestamp) -> Int64? {
         state.withLock { state in
             let counted = state.tries[key, default: []].filter { Self.counts($0, at: now) }
             if counted.count >= maximum {
@@ -60,7 +60,7 @@ final class UsernameLimit: Sendable {
             }
             if state.tries[key] == nil, state.tries.count >= Self.capacity {
                 Self.sweep(&state, at: now)
-                if state.tries.count >= Self.capacity { return takeShared(key, at: now, &state) }
+                if state.tries.count >= Self.capacity { return consumeShared(key, at: now, &state) }
             }
             state.tries[key] = counted + [now]
             return nil
@@ -69,7 +69,7 @@ final class UsernameLimit: Sendable {
 
     /// Takes a try back that was not wrong, or that nobody has answered.
     /// - Parameter moment: when it was counted.
-    func giveBack(_ key: Key, of moment: Timestamp) {
+    func restore(_ key: Key, of moment: Timestamp) {
         state.withLock { state in
             if let index = state.tries[key]?.firstIndex(of: moment) {
                 state.tries[key]?.remove(at: index)
@@ -80,7 +80,7 @@ final class UsernameLimit: Sendable {
         }
     }
 
-    private func takeShared(_ key: Key, at now: Timestamp, _ state: inout State) -> Int64? {
+    private func consumeShared(_ key: Key, at now: Timestamp, _ state: inout State) -> Int64? {
         let since = state.sharedSince.flatMap { Self.counts($0, at: now) ? $0 : nil }
         if since == nil {
             state.shared = [UInt16](repeating: 0, count: Self.sharedCounters)

@@ -91,30 +91,30 @@ extension SealedAttempt {
 
     private init?(decoding bytes: [UInt8]) {
         var rest = bytes[...]
-        func take(_ count: Int) -> ArraySlice<UInt8>? {
+        func read(_ count: Int) -> ArraySlice<UInt8>? {
             guard rest.count >= count else { return nil }
             defer { rest = rest.dropFirst(count) }
             return rest.prefix(count)
         }
-        guard let version = take(1)?.first, (1...4).contains(version),
-            let issuedAt = take(8), let nonce = take(Self.nonceByteCount), let binding = take(32),
+        guard let version = read(1)?.first, (1...4).contains(version),
+            let issuedAt = read(8), let nonce = read(Self.nonceByteCount), let binding = read(32),
             let bindingHash = Digest256(bytes: Array(binding)),
-            let sessionLength = take(1)?.first, let session = take(Int(sessionLength)),
-            let targetLength = take(2), let target = take(Int(bigEndianBytes: targetLength))
+            let sessionLength = read(1)?.first, let session = read(Int(sessionLength)),
+            let targetLength = read(2), let target = read(Int(bigEndianBytes: targetLength))
         else { return nil }
         if version >= 2 {
-            guard let length = take(1)?.first, let tag = take(Int(length)) else { return nil }
+            guard let length = read(1)?.first, let tag = read(Int(length)) else { return nil }
             language = tag.isEmpty && version > 2 ? nil : String(decoding: tag, as: UTF8.self)
         }
         if version >= 3 {
-            guard let length = take(1)?.first, let text = take(Int(length)) else { return nil }
+            guard let length = read(1)?.first, let text = read(Int(length)) else { return nil }
             if version == 3 || !text.isEmpty {
                 guard let key = LinkKey(parsing: String(decoding: text, as: UTF8.self)) else { return nil }
                 link = key
             }
         }
         if version >= 4 {
-            guard let length = take(2), let text = take(Int(bigEndianBytes: length)) else { return nil }
+            guard let length = read(2), let text = read(Int(bigEndianBytes: length)) else { return nil }
             errorReturn = String(decoding: text, as: UTF8.self)
         }
         guard rest.isEmpty else { return nil }

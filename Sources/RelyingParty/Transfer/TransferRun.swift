@@ -88,7 +88,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         var failures = 0
         while !open.isEmpty {
             let round = await ask(open)
-            let kept = ledger.take(round.answers)
+            let kept = ledger.record(round.answers)
             if !kept.isEmpty { try await step.keep(kept) }
             progress(ledger.asked)
             if ledger.isHopeless, let reason = ledger.refusal { return .everyoneRefused(reason) }
@@ -135,7 +135,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         /// Nothing is begun once Apple asks for patience, refuses us, or the operator has had enough.
         var goesOn: Bool { failure == nil && clientRefusal == nil && !isInterrupted }
 
-        mutating func note(_ person: Step.Person, _ result: Result<Step.Value, MigrationFailure>) {
+        mutating func record(_ person: Step.Person, _ result: Result<Step.Value, MigrationFailure>) {
             switch result {
             case .success(let value): answers.append(Answer(person: person, outcome: .value(value)))
             case .failure(.personRefused(let text)):
@@ -175,7 +175,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
                 }
                 guard let (person, result) = await group.next() else { break }
                 running -= 1
-                round.note(person, result)
+                round.record(person, result)
             }
             round.unanswered += waiting
             return round
@@ -191,7 +191,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         init(isProven: Bool) { self.isProven = isProven }
 
         /// - Returns: what may be kept now.
-        mutating func take(_ answers: [Answer]) -> [Answer] {
+        mutating func record(_ answers: [Answer]) -> [Answer] {
             asked += answers.count
             if isProven { return answers }
             held += answers

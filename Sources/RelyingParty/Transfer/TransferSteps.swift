@@ -134,14 +134,14 @@ package final class TransferImport: TransferStep {
             case .value(let identity):
                 let result = try await store.move(
                     answer.person, to: identity, of: team, joins: joins, at: clock.now())
-                tally.withLock { $0.note(result) }
+                tally.withLock { $0.count(result) }
             }
         }
     }
 }
 
 extension TransferImport.Report {
-    fileprivate mutating func note(_ result: MoveResult) {
+    fileprivate mutating func count(_ result: MoveResult) {
         switch result {
         case .moved: moved += 1
         case .alreadyMoved: alreadyMoved += 1

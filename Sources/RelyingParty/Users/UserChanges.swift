@@ -100,7 +100,7 @@ extension PersonName {
 // What a transfer to another team changes about a person.
 extension User {
     /// The relay gives the same person another address for another team. An address of their own stays.
-    package mutating func takeRelayAddress(_ address: EmailAddress?) {
+    package mutating func adoptRelayAddress(_ address: EmailAddress?) {
         guard let address, address.isPrivate, email?.isPrivate ?? true else { return }
         // Apple's word on forwarding was about the address it named.
         if let old = email, old.address != address.address { emailForwarding = nil }

@@ -55,7 +55,7 @@ package final class WebhookDispatcher: Sendable {
                 await lease.release()
                 return ([], false)
             }
-            guard try await lease.take(at: now) else { return ([], false) }
+            guard try await lease.acquire(at: now) else { return ([], false) }
             var due = work.due
             var hasMore = false
             if work.hasNewEvents {
@@ -63,10 +63,10 @@ package final class WebhookDispatcher: Sendable {
                 due = try await store.webhookWork(at: now).due
             }
             for endpoint in due {
-                let limit = lines.withLock { $0.look(at: endpoint) }
+                let limit = lines.withLock { $0.prepare(at: endpoint) }
                 guard limit > 0 else { continue }
                 let found = try await store.dueWebhooks(for: endpoint, limit: limit, at: now)
-                // Another process may know endpoints that this one does not.
+                    // Another process may know endpoints that this one does not.
                     .filter { targets[$0.url] != nil }
                 deliveries += lines.withLock { $0.start(found) }
             }

@@ -119,7 +119,7 @@ package struct WebhookLines: Sendable {
     /// Begins a look at what is due. What is finished from now on may still stand in what the look finds, and is not
     /// taken from it: it would be sent once more for nothing.
     /// - Returns: how many entries to look at so that those in flight do not hide the others; zero when there is no room.
-    package mutating func look(at endpoint: WebhookEndpointID) -> Int {
+    package mutating func prepare(at endpoint: WebhookEndpointID) -> Int {
         finished[endpoint] = nil
         let count = busy[endpoint]?.count ?? 0
         return count < capacity ? capacity + count : 0

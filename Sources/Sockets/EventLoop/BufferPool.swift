@@ -13,26 +13,26 @@ package final class BufferPool: @unchecked Sendable {
 
     package init() {}
 
-    package func take() -> [UInt8] {
+    package func acquire() -> [UInt8] {
         buffers.popLast() ?? [UInt8](repeating: 0, count: Self.size)
     }
 
     /// An empty array with room for a usual response.
-    package func takeOutput() -> [UInt8] {
+    package func acquireOutput() -> [UInt8] {
         if let output = outputs.popLast() { return output }
         var output: [UInt8] = []
         output.reserveCapacity(1024)
         return output
     }
 
-    package func giveOutput(_ output: consuming [UInt8]) {
+    package func releaseOutput(_ output: consuming [UInt8]) {
         guard outputs.count < Self.kept, output.capacity <= Self.largestOutput else { return }
         output.removeAll(keepingCapacity: true)
         outputs.append(output)
     }
 
     /// Buffers that grew beyond the usual size are let go.
-    package func give(_ buffer: consuming [UInt8]) {
+    package func release(_ buffer: consuming [UInt8]) {
         guard buffers.count < Self.kept, buffer.count == Self.size else { return }
         buffers.append(buffer)
     }

@@ -53,7 +53,7 @@ package class Channel: @unchecked Sendable {
     /// Whether closing it now costs nobody an answer, as far as is known without asking the kernel.
     func isExpendable(among admission: AdmissionControl) -> Bool { false }
     /// Closes it to make room, unless there is a reason not to; whether it did.
-    func giveWay() -> Bool { false }
+    func closeIfIdle() -> Bool { false }
 }
 
 /// A deadline without a descriptor: what `EventLoop.sleep` and a name lookup wait on.

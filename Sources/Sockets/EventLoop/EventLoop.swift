@@ -119,7 +119,7 @@ internal import Synchronization
         thread.store(pthread_self(), ordering: .relaxed)
         var events = unsafe [epoll_event](repeating: epoll_event(), count: 256)
         while true {
-            takeRemote()
+            drainRemote()
             runJobs()
             if isStopping && jobs.isEmpty { break }
             let timeout = jobs.isEmpty ? millisecondsToNearestTimer() : 0
@@ -166,7 +166,7 @@ internal import Synchronization
         running.removeAll(keepingCapacity: true)
     }
 
-    private func takeRemote() {
+    private func drainRemote() {
         // Nothing, most often. What is taken leaves no storage behind that would have to be copied.
         let taken = remote.withLock { remote -> (jobs: [UnownedJob], operations: [@Sendable () -> Void])? in
             guard remote.isWoken else { return nil }
@@ -364,7 +364,7 @@ internal import Synchronization
         }
         if candidates.count > count { candidates.sort { $0.deadline < $1.deadline } }
         var closed = 0
-        for channel in candidates where closed < count && channel.giveWay() { closed += 1 }
+        for channel in candidates where closed < count && channel.closeIfIdle() { closed += 1 }
         return closed
     }
 

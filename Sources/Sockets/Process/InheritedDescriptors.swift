@@ -56,7 +56,7 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
     package var names: [String] { numbers.map(\.name) }
 
     /// Takes all descriptors of a name.
-    package mutating func take(_ name: String) -> [Int32] {
+    package mutating func consume(_ name: String) -> [Int32] {
         let taken = numbers.filter { $0.name == name }.map(\.number)
         numbers.removeAll { $0.name == name }
         return taken
@@ -64,8 +64,8 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
 
     /// Takes the listening sockets of a name, for so many loops; nil when there are none.
     /// - Throws: when one is no listening TCP socket, or they listen on several addresses. They are closed then.
-    package mutating func takeSockets(_ name: String, count: Int) throws(Refusal) -> BoundSockets? {
-        let taken = take(name)
+    package mutating func consumeSockets(_ name: String, count: Int) throws(Refusal) -> BoundSockets? {
+        let taken = consume(name)
         guard !taken.isEmpty else { return nil }
         do throws(SystemError) {
             return try BoundSockets(inheriting: taken, count: count)
@@ -75,15 +75,15 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
     }
 
     /// Takes the lock a process before this one holds on `path`; nil when it is not that file's, or nobody left one.
-    package mutating func takeLock(_ name: String, of path: String) -> FileLock? {
-        for number in take(name) {
+    package mutating func consumeLock(_ name: String, of path: String) -> FileLock? {
+        for number in consume(name) {
             if let lock = FileLock(inheriting: Descriptor(owning: number), of: path) { return lock }
         }
         return nil
     }
 
     /// Takes the connection to the process before this one; nil when nobody left one.
-    package mutating func takeConnection(_ name: String) -> ProcessConnection? {
-        take(name).map { ProcessConnection(Descriptor(owning: $0)) }.first
+    package mutating func consumeConnection(_ name: String) -> ProcessConnection? {
+        consume(name).map { ProcessConnection(Descriptor(owning: $0)) }.first
     }
 }

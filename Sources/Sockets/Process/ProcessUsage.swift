@@ -43,7 +43,7 @@ package struct ProcessUsage: Sendable {
     }
 
     /// Gives the memory that nobody uses back to the system. It walks all that is free, and holds up who allocates.
-    package static func giveMemoryBack() { bramley_trim_memory() }
+    package static func releaseMemory() { bramley_trim_memory() }
 
     private static func nanoseconds(_ time: timeval) -> Int64 {
         Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_usec) &* 1000

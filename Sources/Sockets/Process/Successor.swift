@@ -29,7 +29,7 @@ package final class ProcessConnection: Sendable {
     }
 
     /// Says the one thing there is to say.
-    package func say() {
+    package func signal() {
         var byte: UInt8 = 1
         _ = unsafe Glibc.send(descriptor.number, &byte, 1, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
     }
@@ -104,7 +104,7 @@ package struct Successor: Sendable {
     /// still there `grace` milliseconds later. One that lives on would hold the listening sockets and the lock.
     ///
     /// When the loop drains there is nothing left to wait with: SIGKILL at once.
-    package func giveUp(on loop: EventLoop, grace: Int64 = 5_000) async {
+    package func abandon(on loop: EventLoop, grace: Int64 = 5_000) async {
         _ = kill(process, SIGTERM)
         let limit = loop.now.adding(milliseconds: grace)
         while ending() == nil {

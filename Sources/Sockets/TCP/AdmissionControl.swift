@@ -64,11 +64,11 @@ package final class AdmissionControl: Sendable {
         return excess > 0 ? excess + min(32, maximum / 16) : 0
     }
 
-    func note(shed count: Int) {
+    func record(shed count: Int) {
         counts.withLock { $0.tally.shed += count }
     }
 
-    func noteWithoutDescriptor() {
+    func recordMissingDescriptor() {
         counts.withLock { $0.tally.withoutDescriptor += 1 }
     }
 

@@ -85,7 +85,7 @@ package final class BoundSockets: Sendable {
     }
 
     deinit {
-        while take() != nil {}
+        while consume() != nil {}
     }
 
     /// The listeners that one of several loops is to have.
@@ -94,7 +94,7 @@ package final class BoundSockets: Sendable {
     }
 
     /// One socket that no listener has yet.
-    func take() -> Descriptor? {
+    func consume() -> Descriptor? {
         state.withLock { $0.waiting.popLast() }.map { Descriptor(owning: $0) }
     }
 

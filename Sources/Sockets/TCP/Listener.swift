@@ -73,7 +73,7 @@ package final class Listener: Channel, @unchecked Sendable {
         _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0,
         firstByteTimeout: Int64? = nil, accept: @escaping Accept
     ) throws(SystemError) -> Listener? {
-        guard let descriptor = sockets.take() else { return nil }
+        guard let descriptor = sockets.consume() else { return nil }
         return try Listener(
             descriptor, of: sockets, loop: loop, admission: admission, service: service,
             firstByteTimeout: firstByteTimeout, accept: accept)
@@ -94,7 +94,7 @@ package final class Listener: Channel, @unchecked Sendable {
     @discardableResult private func shed(_ wanted: Int) -> Int {
         let count = loop.shed(wanted, of: admission)
         if count < wanted { nextShedding = loop.now.adding(milliseconds: Self.pause) }
-        admission.note(shed: count)
+        admission.record(shed: count)
         return count
     }
 
@@ -138,7 +138,7 @@ package final class Listener: Channel, @unchecked Sendable {
     private func turnOneAway() {
         guard reserve != nil else { return }
         reserve = nil
-        if case .connection = SystemCalls.accept(descriptor) { admission.noteWithoutDescriptor() }
+        if case .connection = SystemCalls.accept(descriptor) { admission.recordMissingDescriptor() }
         reserve = Self.openReserve()
     }
 

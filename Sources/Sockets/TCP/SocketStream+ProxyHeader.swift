@@ -16,9 +16,9 @@ extension SocketStream {
     /// What has come is looked at in the socket (MSG_PEEK) until the header is whole, and only that is taken: OpenSSL
     /// or the HTTP parser finds the rest where it expects it.
     package func readProxyHeader() async throws(ProxyHeaderFailure) {
-        var scratch = loop.buffers.take()
+        var scratch = loop.buffers.acquire()
         let outcome = await peekProxyHeader(&scratch)
-        loop.buffers.give(scratch)
+        loop.buffers.release(scratch)
         let (header, length) = try outcome.get()
         do throws(StreamError) {
             var taken = [UInt8](repeating: 0, count: length)

@@ -335,7 +335,7 @@ internal import Glibc
         (isParked || waitsForHead) && self.admission === admission
     }
 
-    override func giveWay() -> Bool {
+    override func closeIfIdle() -> Bool {
         // A request may have come of which epoll has not told yet.
         guard isParked || waitsForHead, !SystemCalls.hasInput(descriptor) else { return false }
         abandon()
@@ -435,8 +435,8 @@ internal import Glibc
 
     /// - Throws: when the connection broke.
     private func discardInput(silence: Int64, until deadline: Deadline) async throws(StreamError) {
-        var scratch = loop.buffers.take()
-        defer { loop.buffers.give(scratch) }
+        var scratch = loop.buffers.acquire()
+        defer { loop.buffers.release(scratch) }
         while loop.now < deadline {
             setDeadline(min(deadline, loop.now.adding(milliseconds: silence)))
             do throws(StreamError) {

@@ -85,7 +85,7 @@ internal import COpenSSL
     }
 
     /// For `TLSProbe` alone, which sends nothing: nobody is verified.
-    static func looking() throws(StreamError) -> TLSContext {
+    static func unverified() throws(StreamError) -> TLSContext {
         let context = try TLSContext(isServer: false)
         unsafe SSL_CTX_set_verify(context.pointer, SSL_VERIFY_NONE, nil)
         return context
@@ -198,7 +198,7 @@ package enum TLSProbe {
     package static func certificate(
         at address: SocketAddress, serverName: String, on loop: EventLoop, deadline: Deadline
     ) async throws(StreamError) -> [UInt8] {
-        let context = try TLSContext.looking()
+        let context = try TLSContext.unverified()
         let stream = try await SocketStream.connect(to: [address], on: loop, deadline: deadline)
         defer { stream.close() }
         stream.setDeadline(deadline)

@@ -245,7 +245,7 @@ internal import Glibc
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> SystemCalls.Transfer {
         if isHandshaking { return unsafe receiveHandshake(buffer) }
         if !head.isEmpty {
-            let count = unsafe takeHead(buffer, atMost: head.count)
+            let count = unsafe copyHead(buffer, atMost: head.count)
             silence += count
             return .moved(count)
         }
@@ -292,7 +292,7 @@ internal import Glibc
                 return .moved(min(Self.excessiveRecord.count, buffer.count))
             }
         }
-        let count = unsafe takeHead(buffer, atMost: recordLeft)
+        let count = unsafe copyHead(buffer, atMost: recordLeft)
         recordLeft -= count
         return .moved(count)
     }
@@ -338,7 +338,7 @@ internal import Glibc
         return false
     }
 
-    private func takeHead(_ buffer: UnsafeMutableRawBufferPointer, atMost maximum: Int) -> Int {
+    private func copyHead(_ buffer: UnsafeMutableRawBufferPointer, atMost maximum: Int) -> Int {
         let count = min(head.count, buffer.count, maximum)
         unsafe buffer.copyBytes(from: head.prefix(count))
         head = count == head.count ? [] : head.dropFirst(count)

@@ -101,7 +101,7 @@ package final class Database: Sendable {
     /// was erased. The executable calls it every 250 ms from
     /// one loop; it takes microseconds when nothing changed. Without it caches answer nothing and every look-up reads.
     package func tick(at now: Timestamp) {
-        if foreignChanges.look(at: now) { erasures.store(true, ordering: .releasing) }
+        if foreignChanges.check(at: now) { erasures.store(true, ordering: .releasing) }
     }
 
     /// For `/readyz`: the database takes a durable write. While there is trouble, one of the size of a sign-in.
@@ -208,7 +208,7 @@ package final class Database: Sendable {
     package func close() {
         commits.close()
         // A command leaves the log to the server, unless it erased somebody and there may be none.
-        if options.use != .command || foreignChanges.look(at: Timestamp(milliseconds: 0)) {
+        if options.use != .command || foreignChanges.check(at: Timestamp(milliseconds: 0)) {
             let busyTimeout = options.busyTimeout
             for turn in 1...(options.use == .command ? Self.closingTurns.most : 1) {
                 if turn > 1 { SQLiteConnection.pause(milliseconds: Self.closingTurns.pause) }
@@ -263,7 +263,7 @@ package final class Database: Sendable {
     }
 
     /// A look-up by a key, beside any write, on the thread that asks: for what every sign-in waits for.
-    func look<Value>(at now: Timestamp, _ body: (Snapshot) throws -> Value) throws(StoreError) -> Value {
+    func lookUp<Value>(at now: Timestamp, _ body: (Snapshot) throws -> Value) throws(StoreError) -> Value {
         try readers.read { connection in try body(Snapshot(connection, context, at: now)) }
     }
 }

@@ -47,7 +47,7 @@ final class ForeignChanges: Sendable {
 
     /// Tells the caches what changed and renews their trust; without success both stay as they are.
     /// - Returns: whether somebody was erased, or may have been.
-    func look(at now: Timestamp) -> Bool {
+    func check(at now: Timestamp) -> Bool {
         state.withLock { state in
             do {
                 let (next, changes) = try changes(since: state, at: now)

@@ -84,7 +84,7 @@ extension Database {
     /// - Parameters:
     ///   - kind: what changed; there is one state of each.
     ///   - state: what it is now. Nothing secret: it is kept as it is given.
-    package func noteChange(
+    package func recordChange(
         _ kind: AuditEntry.Kind, to state: [UInt8], object: String?, at now: Timestamp
     ) async throws(StoreError) {
         try await write(at: now) { transaction in
@@ -98,7 +98,7 @@ extension Database {
 }
 
 extension Database: AuditLog {
-    package func note(
+    package func record(
         _ kind: AuditEntry.Kind, user: UserID?, object: String?, at now: Timestamp
     ) async throws(StoreError) {
         try await write(at: now) { transaction in

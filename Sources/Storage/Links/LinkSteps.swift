@@ -43,7 +43,7 @@ extension Database: LinkStore {
 
     // MARK: The second factor
 
-    package func takeSecondFactorTry(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link? {
+    package func consumeSecondFactorTry(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link? {
         try await write(at: now) { transaction in
             guard let link = try transaction.storedLink(key)?.link, link.state == .challenged else { return nil }
             guard link.tries < LinkLimits.tries else {
@@ -55,7 +55,7 @@ extension Database: LinkStore {
         }
     }
 
-    package func giveBackSecondFactorTry(_ key: LinkKey) async throws(StoreError) {
+    package func restoreSecondFactorTry(_ key: LinkKey) async throws(StoreError) {
         try await write { transaction in
             try transaction.run(
                 "UPDATE account_link SET tries = tries - 1 WHERE id = ? AND state = 'challenged' AND tries > 0",

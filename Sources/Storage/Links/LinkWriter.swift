@@ -33,12 +33,12 @@ extension Transaction {
             _ = try admitLinked(record)
         case .set(let present, let from):
             (user, change, takenFrom) = (present, .set, from)
-            try takeExternalID(from: from)
+            try releaseExternalID(from: from)
             try setExternalID(externalID, of: user)
             _ = try admitLinked(record)
         case .create(let from):
             (change, takenFrom) = (.made, from)
-            try takeExternalID(from: from)
+            try releaseExternalID(from: from)
             consentSavedAt = try value(
                 "SELECT saved_at FROM first_consent WHERE team = ? AND subject = ?",
                 [record.team, record.claims.subject])
@@ -75,7 +75,7 @@ extension Transaction {
     }
 
     /// Takes the external ID from who has it: they are signed in to the application's account no more.
-    private func takeExternalID(from owner: UserID?) throws {
+    private func releaseExternalID(from owner: UserID?) throws {
         guard let owner else { return }
         // First the sessions: their events carry the external ID, by which the application knows whose they were.
         try endSessions(of: owner, cause: .replaced)

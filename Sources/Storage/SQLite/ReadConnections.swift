@@ -19,15 +19,15 @@ final class ReadConnections: Sendable {
     /// Runs `body` on this thread. For look-ups by a key, one statement each: there is no transaction around them.
     func read<Value>(_ body: (SQLiteConnection) throws -> Value) throws(StoreError) -> Value {
         do {
-            let reader = try take()
-            defer { give(reader) }
+            let reader = try acquire()
+            defer { release(reader) }
             return try body(reader)
         } catch {
             throw StoreError(error)
         }
     }
 
-    private func take() throws -> SQLiteConnection {
+    private func acquire() throws -> SQLiteConnection {
         let idle = try state.withLock { state in
             guard !state.isClosed else { throw StoreError.unavailable("the database is closed") }
             return state.idle.popLast()
@@ -35,7 +35,7 @@ final class ReadConnections: Sendable {
         return try idle ?? connections.openReader()
     }
 
-    private func give(_ reader: SQLiteConnection) {
+    private func release(_ reader: SQLiteConnection) {
         let mustClose = state.withLock { state in
             if !state.isClosed { state.idle.append(reader) }
             return state.isClosed

@@ -12,7 +12,7 @@ extension Database: SignInStore {
     }
 
     package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt? {
-        try look(at: now) { snapshot in try snapshot.usedAttempt(id) }
+        try lookUp(at: now) { snapshot in try snapshot.usedAttempt(id) }
     }
 
     package func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {

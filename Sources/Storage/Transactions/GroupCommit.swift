@@ -227,13 +227,13 @@ final class GroupCommit: Sendable {
         } catch {
             let isStanding = connection.isInsideTransaction
             if isStanding { try? connection.run("ROLLBACK") }
-            return giveUp(batch, error, isLost: !isStanding || isolating)
+            return abandon(batch, error, isLost: !isStanding || isolating)
         }
         do {
             try connection.run("COMMIT")
         } catch {
             if connection.isInsideTransaction { try? connection.run("ROLLBACK") }
-            return giveUp(batch, error, isLost: true)
+            return abandon(batch, error, isLost: true)
         }
         state.withLock { state in
             state.statistics.transactions += 1
@@ -247,7 +247,7 @@ final class GroupCommit: Sendable {
         return .answers(answers)
     }
 
-    private func giveUp(_ batch: [PendingWrite], _ error: any Error, isLost: Bool) -> Outcome {
+    private func abandon(_ batch: [PendingWrite], _ error: any Error, isLost: Bool) -> Outcome {
         if isLost {
             state.withLock { $0.statistics.lost += 1 }
             metrics.failures.increment()
@@ -316,11 +316,11 @@ private final class WriteTicket<Value: Sendable>: Sendable {
         }
     }
 
-    func answer(_ result: Result<Value, StoreError>) { tell(.answer(result)) }
+    func answer(_ result: Result<Value, StoreError>) { send(.answer(result)) }
 
-    func lead() { tell(.lead) }
+    func lead() { send(.lead) }
 
-    private func tell(_ signal: Signal) {
+    private func send(_ signal: Signal) {
         let waiter = state.withLock { state -> CheckedContinuation<Signal, Never>? in
             switch state {
             case .waiting(let continuation):

@@ -68,7 +68,7 @@ extension Transaction {
     private func settle(_ origin: TransferOrigin, at target: Int64, address: EmailAddress?) throws -> MoveResult {
         try link(origin, to: target)
         var user = origin.user
-        user.takeRelayAddress(address)
+        user.adoptRelayAddress(address)
         if user.email != origin.user.email { try recordTold(email: now, ofIdentity: target) }
         try finish(user, before: origin.user)
         return .moved(origin.user.id)

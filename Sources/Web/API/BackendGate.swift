@@ -76,7 +76,7 @@ struct BackendGate: Sendable {
 
     /// Charges a refusal; the failure when it is one too many.
     private func limited(_ request: ServerRequest) -> WebFailure? {
-        if case .refused(let seconds) = failures.take(request.client, now: stopwatch.milliseconds) {
+        if case .refused(let seconds) = failures.consume(request.client, now: stopwatch.milliseconds) {
             return .tooManyRequests(retryAfter: seconds)
         }
         return nil

@@ -88,7 +88,7 @@ struct WebhooksAPI: Sendable {
             }
         }
         try await WebFailure.mapping(
-            await audit?.note(.webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: clock.now()))
+            await audit?.record(.webhookTested, user: nil, object: WebhookRequest.origin(of: url), at: clock.now()))
         var writer = JSONWriter()
         WebhookDocument.write(result, to: url, to: &writer)
         return responses.json(writer.bytes)

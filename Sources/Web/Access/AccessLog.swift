@@ -29,7 +29,7 @@ package struct AccessLog: Sendable {
     ///   - pattern: of the route; nil when there is none.
     ///   - isFrequent: whether good answers of the route are many and tell little.
     ///   - milliseconds: until the answer was made; it may still be on its way.
-    func note(
+    func record(
         _ request: ServerRequest, _ response: ServerResponse, pattern: String?, isFrequent: Bool, id: RequestID,
         milliseconds: Int64
     ) {
@@ -53,7 +53,7 @@ package struct AccessLog: Sendable {
 
     /// An answer of the fast path to `GET /auth/verify`. Call it only while `hasFrequentLines`.
     /// - Parameter client: as `clients` says it of the peer of the socket: whom a proxy names has not been looked at.
-    package func noteFastAnswer(client: String?) {
+    package func recordFastAnswer(client: String?) {
         var metadata: Logger.Metadata = [
             LogKey.method: "GET", LogKey.status: "204", LogKey.route: "\(VerifyRoute.pattern)", LogKey.bytes: "0",
             LogKey.milliseconds: "0",

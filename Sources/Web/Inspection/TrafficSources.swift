@@ -34,7 +34,7 @@ final class TrafficSources: Sendable {
     }
 
     /// - Parameter client: its address as text.
-    func note(_ client: String) {
+    func record(_ client: String) {
         let number = clock.now().seconds / Self.period
         state.withLock { state in
             state.advance(to: number)

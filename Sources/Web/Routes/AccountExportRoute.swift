@@ -25,7 +25,7 @@ struct AccountExportRoute: Sendable {
         let record = try await WebFailure.mapping(await users.accountRecord(of: signedIn.user.id, at: now))
         // Deleted between the two look-ups.
         guard let record else { return access.login(returningTo: "/account", locale: responses.locale(of: request)) }
-        try await WebFailure.mapping(await audit?.note(.userExported, user: signedIn.user.id, object: nil, at: now))
+        try await WebFailure.mapping(await audit?.record(.userExported, user: signedIn.user.id, object: nil, at: now))
         var response = responses.json(AccountExport.encode(record, at: now))
         response.fields[.contentDisposition] = "attachment; filename=\"bramley-account.json\""
         return response

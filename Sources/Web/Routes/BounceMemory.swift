@@ -53,7 +53,7 @@ final class BounceMemory: Sendable {
     }
 
     /// Whether one of these was sent to this target within the window. Forgets it: the explanation comes once.
-    func takeBounce(_ browsers: [Digest256], target: String, at now: Timestamp) -> Bool {
+    func consumeBounce(_ browsers: [Digest256], target: String, at now: Timestamp) -> Bool {
         let hash = SHA256.hash(utf8: target)
         return visits.withLock { visits in
             var isBounce = false

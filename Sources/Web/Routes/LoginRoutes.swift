@@ -105,14 +105,14 @@ struct LoginRoutes: Sendable {
             browser = cookies.session(in: request.fields) == .absent ? binding(request)?.hash : nil
         }
         guard let browser else { return false }
-        return bounces.takeBounce([browser], target: wish.target.location, at: clock.now())
+        return bounces.consumeBounce([browser], target: wish.target.location, at: clock.now())
     }
 
     /// Whether the visitor has just cancelled this very sign-in, and was sent back by the application: the page, where they
     /// choose, ends the circle.
     private func isCancelled(_ request: ServerRequest, _ wish: ReturnWish) -> Bool {
         guard let browser = binding(request)?.hash else { return false }
-        return bounces.takeBounce([browser], target: BounceMemory.cancelled(wish.target), at: clock.now())
+        return bounces.consumeBounce([browser], target: BounceMemory.cancelled(wish.target), at: clock.now())
     }
 
     private func begin(_ request: ServerRequest, _ wish: ReturnWish) async -> (Attempt, BrowserBinding) {

@@ -19,7 +19,7 @@ struct NotificationRoute: Sendable {
         } catch {
             // Not without Apple's keys: those may be Apple's own, with a key that is new.
             if case .refused = error,
-                case .refused(let retryAfter) = failures.take(request.client, now: stopwatch.milliseconds)
+                case .refused(let retryAfter) = failures.consume(request.client, now: stopwatch.milliseconds)
             {
                 throw .tooManyRequests(retryAfter: retryAfter)
             }

@@ -36,14 +36,14 @@ struct RateGate: Sendable {
     /// Counts this request, and tells of it.
     /// - Throws: `.tooManyRequests` when it is one too many.
     func noting(_ request: ServerRequest) throws(WebFailure) {
-        traffic?.note("\(request.client)")
+        traffic?.record("\(request.client)")
         try pass(request)
     }
 
     /// Counts this request.
     /// - Throws: `.tooManyRequests` when it is one too many.
     func pass(_ request: ServerRequest) throws(WebFailure) {
-        if case .refused(let seconds) = limiter.take(request.client, now: stopwatch.milliseconds) {
+        if case .refused(let seconds) = limiter.consume(request.client, now: stopwatch.milliseconds) {
             throw .tooManyRequests(retryAfter: seconds)
         }
     }

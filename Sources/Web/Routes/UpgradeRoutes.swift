@@ -129,7 +129,7 @@ struct UpgradeRoutes: Sendable {
     }
 
     private func form(_ visit: Visit, username: String, refusedBy failure: WebFailure) -> ServerResponse {
-        responses.note(failure, route: "/upgrade")
+        responses.log(failure, route: "/upgrade")
         return form(
             visit, username: username, notice: Self.notice(of: failure), failure.status, fields: failure.fields,
             values: ["wait": wait(failure, visit.locale)])
@@ -164,7 +164,7 @@ struct UpgradeRoutes: Sendable {
         again visit: Visit, _ id: UpgradeID, _ token: UpgradeToken, refusedBy failure: WebFailure
     ) async throws(LinkFailure) -> ServerResponse {
         let link = try await linking.upgrade(id, token: token)
-        responses.note(failure, route: "/upgrade/second-factor")
+        responses.log(failure, route: "/upgrade/second-factor")
         let text = responses.pages.strings(visit.locale)?.text(
             Self.notice(of: failure), ["wait": wait(failure, visit.locale)])
         return code(

@@ -161,7 +161,7 @@ package final class VerifyFastPath {
                 let bit: UInt64 = 1 << UInt64(name.rawValue & 63)
                 guard seen & bit == 0, OriginalFieldCheck.isPlain(field.known, bytes, field.value) else { return false }
                 seen |= bit
-                if rules != nil { note(field.known, bytes, field.value, in: &plain) }
+                if rules != nil { record(field.known, bytes, field.value, in: &plain) }
             default: continue
             }
         }
@@ -169,7 +169,7 @@ package final class VerifyFastPath {
     }
 
     /// Keeps the place of a plain value of the configured family.
-    private func note(_ known: KnownField, _ bytes: Span<UInt8>, _ value: ByteRange, in plain: inout PlainFields) {
+    private func record(_ known: KnownField, _ bytes: Span<UInt8>, _ value: ByteRange, in plain: inout PlainFields) {
         switch (style, known) {
         case (.forwarded, .xForwardedHost): plain.host = value
         case (.forwarded, .xForwardedURI): plain.target = value

@@ -82,7 +82,7 @@ private struct HTTP2Transcript {
 
     private mutating func takeHead(_ session: HTTP2Session, _ stream: Int32, _ wire: WireLimits) {
         do throws(RequestAssembler.Failure) {
-            let head = try session.assembler.takeHead()
+            let head = try session.assembler.consumeHead()
             session.assembler.bringBack(head)
             var parser = RequestParser(limits: wire)
             do throws(WireError) {

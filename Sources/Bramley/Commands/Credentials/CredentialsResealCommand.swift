@@ -20,7 +20,7 @@ package struct CredentialsResealCommand: AsyncParsableCommand {
 
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            try await place.note("credentials reseal")
+            try await place.record("credentials reseal")
             let report = try await Interruption.cancelling { try await Self.reseal(place) }
             if output.json {
                 try CommandOutput.json { report.write(keys: place.keyring.keyIDs, to: &$0) }

@@ -25,14 +25,14 @@ package struct CredentialsRevocationsCommand: AsyncParsableCommand {
     package func run() async throws {
         try await OperatorDatabase.with(options) { place in
             if retry {
-                try tell(retried: try await place.database.retryRevocations(at: place.now))
+                try show(retried: try await place.database.retryRevocations(at: place.now))
             } else {
                 try await list(place)
             }
         }
     }
 
-    private func tell(retried count: Int) throws {
+    private func show(retried count: Int) throws {
         if output.json {
             try CommandOutput.json { writer in
                 writer.beginObject()

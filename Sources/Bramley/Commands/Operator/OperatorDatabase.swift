@@ -22,8 +22,8 @@ package struct OperatorDatabase: Sendable {
     package var team: TeamID { TeamID(configuration.teamID) }
 
     /// Tells the audit log of a command whose writes do not tell of it themselves.
-    package func note(_ command: String) async throws(StoreError) {
-        try await database.note(.command, user: nil, object: command, at: now)
+    package func record(_ command: String) async throws(StoreError) {
+        try await database.record(.command, user: nil, object: command, at: now)
     }
 
     /// Opens the database for `body` and closes it; every failure is one line on standard error and an exit code.

@@ -36,7 +36,7 @@ package struct TransferExportCommand: AsyncParsableCommand {
             }
             let client = try transfer.client(of: place.configuration)
             try await TransferLock.holding("export", place) {
-                try await place.note("transfer export")
+                try await place.record("transfer export")
                 try await export(place, client)
             }
         }

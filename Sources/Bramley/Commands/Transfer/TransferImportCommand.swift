@@ -37,7 +37,7 @@ package struct TransferImportCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let client = try transfer.client(of: place.configuration)
             try await TransferLock.holding("import", place) {
-                try await place.note("transfer import")
+                try await place.record("transfer import")
                 let adopted = try await adopt(place)
                 if adopted == nil { try await TransferDirection.checkImport(place, again: asksAgain) }
                 try await exchange(place, client, adopted)

@@ -87,7 +87,7 @@ package struct UsersExportCommand: AsyncParsableCommand {
             guard let record = try await place.database.accountRecord(of: id, at: now) else {
                 throw CommandFailure("There is no user \(id).")
             }
-            try await place.database.note(.userExported, user: id, object: nil, at: now)
+            try await place.database.record(.userExported, user: id, object: nil, at: now)
             let document = AccountExport.encode(record, at: now) + [UInt8(ascii: "\n")]
             guard let output else {
                 try CommandOutput.write(document)
