@@ -118,7 +118,7 @@ package final class AppleKeySet: Sendable {
             // First, so that the cause stands before the sign-ins it failed.
             let isTold = state.withLock { $0.isFailureToTell(at: clock.now()) }
             logger.log(
-                level: isTold ? .warning : .debug, "Apple's keys are unavailable", metadata: ["cause": "\(error.cause)"]
+                level: isTold ? .warning : .debug, "Apple's keys unavailable", metadata: ["cause": "\(error.cause)"]
             )
             let resumption = state.withLock { $0.endFetch(wasCancelled: wasCancelled, at: clock.now()) }
             resumption.resume()
@@ -131,7 +131,7 @@ package final class AppleKeySet: Sendable {
             do throws(KeySetFailure) {
                 loaded = (try Self.parse(archived.bytes), archived.fetchedAt)
             } catch {
-                logger.warning("Apple's stored keys are not usable", metadata: ["cause": "\(error.cause)"])
+                logger.warning("Apple's stored keys not usable", metadata: ["cause": "\(error.cause)"])
             }
         }
         let resumption = state.withLock { $0.endLoading(loaded, wasCancelled: Task.isCancelled) }

@@ -118,7 +118,7 @@ package final class ClientSecretMint: Sendable {
         }
         guard let ids else { return }
         logger.warning(
-            "Apple refuses one key and takes the other",
+            "Apple rejected one client key and accepted the other",
             metadata: [
                 "client": .string(accepted.client.rawValue), "refused": .string(ids.refused),
                 "works": .string(ids.works),

@@ -60,7 +60,7 @@ struct TwoKeysTests {
         // Said once, with both IDs and no secret.
         #expect(recorder.lines.count == 1)
         let line = try #require(recorder.lines.first)
-        #expect(line.hasPrefix("warning Apple refuses one key and takes the other"))
+        #expect(line.hasPrefix("warning Apple rejected one client key and accepted the other"))
         #expect(line.contains(Self.ids.current) && line.contains(Self.ids.next) && !line.contains("eyJ"))
     }
 

@@ -78,8 +78,8 @@ struct CertificateReloadTests {
     }
 
     private func said(_ words: String) -> Int { log.lines.count { $0.contains(words) } }
-    private static let kept = "the one read before stays in use"
-    private static let taken = "the certificate was read again"
+    private static let kept = "the previous one stays in use"
+    private static let taken = "certificate reloaded"
 
     @Test func aNewPairIsTakenOnceItStandsStill() throws {
         let (reload, _) = try start()
@@ -299,12 +299,12 @@ struct CertificateReloadTests {
         #expect(log.lines.isEmpty)
         clock.advance(days: 2)
         look()
-        #expect(said("the certificate expires soon") == 1)
+        #expect(said("certificate expires soon") == 1)
         clock.advance(days: 1)
         look()
-        #expect(said("the certificate expires soon") == 2)
+        #expect(said("certificate expires soon") == 2)
         clock.advance(days: 20)
         look()
-        #expect(said("the certificate has expired") == 1)
+        #expect(said("certificate expired") == 1)
     }
 }

@@ -31,7 +31,7 @@ import Testing
                 now: start.adding(milliseconds: Int64(second) * 1000))
         }
         #expect(log.lines.count == 1)
-        #expect(log.lines[0].hasPrefix("error the database takes no writes"))
+        #expect(log.lines[0].hasPrefix("error database write failed"))
         report.check(at: trouble(failures: 99), instant: began, now: start.adding(milliseconds: StoreReport.pause))
         #expect(log.lines.count == 2)
         #expect(log.lines[1].contains("\"failed\": 99"), "\(log.lines)")
@@ -39,7 +39,7 @@ import Testing
         report.check(at: nil, instant: end, now: start.adding(milliseconds: 75_000))
         report.check(at: nil, instant: end, now: start.adding(milliseconds: 76_000))
         #expect(log.lines.count == 3)
-        #expect(log.lines[2].hasPrefix("notice the database takes writes again"))
+        #expect(log.lines[2].hasPrefix("notice database writes resumed"))
         #expect(log.lines[2].contains("\"seconds\": 75"), "\(log.lines)")
         // The next one is told at once, though the minute is not over.
         report.check(at: trouble(), instant: end, now: start.adding(milliseconds: 77_000))

@@ -42,7 +42,7 @@ def test_binding_lost_before_apple_posts_is_made_good_by_the_repost(visitor):
     visitor.consents()
     visitor.arrives("/account")
     assert visitor.heading() == "Ada Byron"
-    assert "posted once more" in visitor.site.server.text()
+    assert "posting it again" in visitor.site.server.text()
 
 
 def test_binding_deleted_for_good_ends_in_a_clear_page_and_not_in_a_loop(visitor, gallery):
@@ -55,7 +55,7 @@ def test_binding_deleted_for_good_ends_in_a_clear_page_and_not_in_a_loop(visitor
     assert "Allow cookies for localhost" in visitor.text()
     assert BINDING not in visitor.cookies()
     gallery.shoot(visitor, "error-missing-binding")
-    assert visitor.site.server.text().count("posted once more") == 1
+    assert visitor.site.server.text().count("posting it again") == 1
     visitor.press("a.button")
     visitor.presses_apple_button()
     visitor.chooses("ada")
@@ -80,7 +80,7 @@ def test_blocked_cookies_are_explained(make_own_visitor, site):
     visitor.consents()
     visitor.reads("A cookie is missing")
     assert visitor.cookies() == {}
-    assert site.server.text().count("posted once more") == 1
+    assert site.server.text().count("posting it again") == 1
     visitor.press("a.button")
     visitor.arrives("/login")
 

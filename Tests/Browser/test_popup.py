@@ -349,7 +349,7 @@ def test_the_cookie_is_needed_and_no_page_in_between_makes_up_for_it(visitor, ga
     decides(visitor, page)
     visitor.reads("A cookie is missing")
     assert not visitor.is_signed_in()
-    assert "posted once more" not in visitor.site.server.text()
+    assert "posting it again" not in visitor.site.server.text()
 
 
 def test_another_attempts_cookie_is_refused(visitor):

@@ -10,8 +10,8 @@ from operating import Operator
 from patience import PATIENCE, eventually
 from programs import Site, write_private
 
-READ = "access rules read again"
-KEPT = "access rules not read again; the rules read before stay in force"
+READ = "access rules reloaded"
+KEPT = "access rules not reloaded; the previous rules stay in force"
 HOST = "app.example.com"
 
 

@@ -128,10 +128,10 @@ def test_other_keys_of_apples_are_told_by_sighup_and_after_a_restart(binaries, t
         # Nothing new, and nothing usable, is no change.
         before = noted()
         site.server.process.send_signal(signal.SIGHUP)
-        eventually(lambda: site.server.text().count("our keys for Apple were read again") == 3, "the reload")
+        eventually(lambda: site.server.text().count("Apple client keys reloaded") == 3, "the reload")
         write_private(tmp_path / "next.p8", b"not a key")
         site.server.process.send_signal(signal.SIGHUP)
-        eventually(lambda: "our keys for Apple were not read again" in site.server.text(), "the refusal")
+        eventually(lambda: "Apple client keys not reloaded" in site.server.text(), "the refusal")
         site.stop()
         assert noted() == before
         configure(nextKeyID=None, nextPrivateKeyFile=None, keyID="TESTKEY003")

@@ -45,7 +45,7 @@ def test_a_wave_stops_and_the_operator_decides(binaries, tmp_path):
 
         eventually(lambda: status()["checks"] == "stopped", "the checks stop")
         # The log has it from the next look at the database.
-        eventually(lambda: "the daily checks have stopped" in run.site.server.text(), "the log says so")
+        eventually(lambda: "daily checks stopped" in run.site.server.text(), "the log says so")
         run.site.stop()
         found = status()
         assert found["checks"] == "stopped"
@@ -84,7 +84,7 @@ def test_a_refused_client_waits_and_nobody_is_signed_out(binaries, tmp_path):
         run.move_in()
         run.site.apple.call("PUT", "faults/token", {"error": "invalid_client"})
         run.site.start()
-        eventually(lambda: "Apple refuses us" in run.site.server.text(), "the log says so")
+        eventually(lambda: "Apple rejected our client" in run.site.server.text(), "the log says so")
         run.site.stop()
         found = json.loads(run.bramley("credentials", "status", "--json"))
         assert found["checks"] == "refused"

@@ -61,7 +61,7 @@ def test_another_is_shown_than_the_files_hold(own):
     eventually(lambda: "reason=expired" in own.site.server.text(), "the refusal", own.site.server.text)
     report = own.doctor()
     stale = report.one("certificate_stale")
-    assert "the certificate was not read again" in stale["nextStep"]
+    assert "certificate not reloaded" in stale["nextStep"]
     assert "expired at" in report.one("certificate_doubtful")["detail"]
 
 

@@ -258,7 +258,7 @@ def test_a_server_finishes_a_restore_that_was_killed(house, tmp_path):
     # The damaged one is all there is yet.
     house.site.start()
     eventually(lambda: house.site.server.text().count("listening") == 2, "the server", house.site.server.text)
-    assert "a restore that was interrupted has been finished" in house.site.server.text()
+    assert "interrupted restore completed" in house.site.server.text()
     assert not waiting.exists()
     house.site.stop()
     assert house.database("SELECT id FROM user") == [("usr_kept",)]

@@ -59,7 +59,7 @@ def test_the_server_starts_first(site, failures):
     site.start()
     # At once, and after pauses that have grown.
     eventually(
-        lambda: site.server.text().count("Apple's keys are unavailable") >= failures, f"{failures} fetches",
+        lambda: site.server.text().count("Apple's keys unavailable") >= failures, f"{failures} fetches",
         site.server.text)
     site.apple.start()
     assert sign_in(site) == 303

@@ -102,12 +102,12 @@ def test_a_successor_that_cannot_serve_changes_nothing(make_service, binaries, t
     with Load(service.site) as load:
         spoil(service)
         service.signal(signal.SIGUSR2)
-        eventually(lambda: "the new process did not become ready" in service.text(), "the line", service.text)
+        eventually(lambda: "new process not ready" in service.text(), "the line", service.text)
         counts = dict(load.counts)
         eventually(
             lambda: load.failures or load.counts.get("fresh", 0) > counts.get("fresh", 0) + 20, "more requests")
     assert load.failures == []
-    line = next(line for line in service.text().splitlines() if "the new process did not become ready" in line)
+    line = next(line for line in service.text().splitlines() if "new process not ready" in line)
     assert "this one keeps serving" in line and cause in line and "error" in line.lower()
     assert service.is_running(service.process) and admin(service, "/readyz") == 200
 
@@ -209,7 +209,7 @@ def refused_successor(service) -> str:
     """Asks for one that must fail, and returns what the log says of it."""
     before = len(service.text())
     service.signal(signal.SIGUSR2)
-    eventually(lambda: "the new process did not become ready" in service.text()[before:], "the line", service.text)
+    eventually(lambda: "new process not ready" in service.text()[before:], "the line", service.text)
     assert service.is_running(service.process) and admin(service, "/readyz") == 200
     return service.text()[before:]
 
@@ -285,7 +285,7 @@ def test_after_a_failure_another_can_be_asked_for(make_service):
     good = file.read_text()
     break_configuration(service)
     service.signal(signal.SIGUSR2)
-    eventually(lambda: "the new process did not become ready" in service.text(), "the line", service.text)
+    eventually(lambda: "new process not ready" in service.text(), "the line", service.text)
     file.write_text(good.replace("Orchard Club", "Pear Club"))
     service.hand_over()
     with urllib.request.urlopen(service.site.url("/login"), timeout=PATIENCE) as answer:

@@ -81,8 +81,8 @@ def test_another_address_than_the_configured_is_used_and_told(make_service):
     service.site.port = sockets[0].getsockname()[1]
     service.start(sockets={"visitors": sockets}).wait()
     # Connections are taken before it has said anything.
-    eventually(lambda: "the inherited socket is used" in service.text(), "the line", service.text)
-    line = next(line for line in service.text().splitlines() if "the inherited socket is used" in line)
+    eventually(lambda: "inherited socket used" in service.text(), "the line", service.text)
+    line = next(line for line in service.text().splitlines() if "inherited socket used" in line)
     assert f":{service.site.port}" in line and f":{configured}" in line and "server.port" in line
     with pytest.raises(OSError):
         socket.create_connection(("127.0.0.1", configured), timeout=5)

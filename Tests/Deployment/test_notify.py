@@ -24,7 +24,7 @@ def test_a_start_a_reload_and_a_stop_are_told(make_service, manager):
     _, reloading = manager.wait_for(lambda _, lines: "RELOADING" in lines, "RELOADING=1")
     assert before <= int(reloading["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
     manager.wait_for(lambda _, lines: lines.get("READY") == "1", "READY=1 after the reload")
-    assert "our keys for Apple were read again" in service.text()
+    assert "Apple client keys reloaded" in service.text()
 
     service.signal(signal.SIGTERM)
     manager.wait_for(lambda _, lines: lines.get("STOPPING") == "1", "STOPPING=1")
@@ -100,12 +100,12 @@ def test_what_has_changed_and_needs_a_restart_is_named(make_service):
     file.write_text(json.dumps(changed))
 
     def lines() -> list[str]:
-        return [line for line in service.text().splitlines() if "changed but needs a restart" in line]
+        return [line for line in service.text().splitlines() if "configuration change needs a restart" in line]
 
     def reload(times: int) -> None:
         service.signal(signal.SIGHUP)
         eventually(
-            lambda: service.text().count("our keys for Apple were read again") == times, "the reload", service.text)
+            lambda: service.text().count("Apple client keys reloaded") == times, "the reload", service.text)
 
     reload(1)
     # The line comes after the one that was waited for.

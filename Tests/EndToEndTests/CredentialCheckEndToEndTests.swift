@@ -30,7 +30,7 @@ import Testing
             #expect(try await site.query("SELECT cause FROM event WHERE type = 'session.ended'") == "token_dead")
             #expect(try await boris.verify().status == 204)
             #expect(try await site.count("user") == 2)
-            #expect(site.log.text.contains("a credential is dead"))
+            #expect(site.log.text.contains("credential revoked at Apple"))
             let subject = try await site.apple.subject(of: "ada")
             for secret in [subject, "ada@example.com", "r.secret"] { #expect(!site.log.text.contains(secret)) }
             // Asked once a person, whatever the clock's next hours bring.

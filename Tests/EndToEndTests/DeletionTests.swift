@@ -57,7 +57,7 @@ import Testing
             try await site.apple.control("PUT", "faults/revoke", ["status": 503])
             try await delete(browser)
             try await eventually(within: Self.patience, "the first attempt failed") {
-                site.log.text.contains("deletion not told to Apple")
+                site.log.text.contains("token revocation at Apple failed")
             }
             try await eventually(within: Self.patience, "it is queued again") {
                 try await site.query(
@@ -89,12 +89,12 @@ import Testing
             }
             site.clock.advance(seconds: 7 * 86_400)
             try await eventually(within: Self.patience, "given up") {
-                site.log.text.contains("token revocation at Apple given up")
+                site.log.text.contains("token revocation at Apple abandoned")
             }
             try await eventually(within: Self.patience, "the token is erased") {
                 try await site.query("SELECT sealed_refresh_token IS NULL FROM revocation") == "1"
             }
-            let line = try #require(site.log.lines.first { $0.contains("token revocation at Apple given up") })
+            let line = try #require(site.log.lines.first { $0.contains("token revocation at Apple abandoned") })
             #expect(line.contains("\"error\"") && line.contains("client_refused"))
             #expect(try await revocations(site) == 2)
         }

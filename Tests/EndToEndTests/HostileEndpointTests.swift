@@ -232,7 +232,7 @@ import Testing
         #expect(refused.status.code == 503, "\(test)")
         #expect(refused.fields[.contentType]?.hasPrefix("text/html") == true, "\(test)")
         #expect(server.process.output.contains("keys_unavailable"), "\(test)")
-        #expect(server.process.output.contains("Apple's keys are unavailable"), "\(test)")
+        #expect(server.process.output.contains("Apple's keys unavailable"), "\(test)")
         #expect(scene.front.count("/auth/token") == 0, "a code was sent, the token unverified: \(test)")
 
         scene.front.set(.forward, for: "/auth/keys")

@@ -33,7 +33,7 @@ import Testing
                 for try await status in group { #expect(status == 303) }
             }
             #expect(try await before.session() != nil)
-            let said = site.log.lines.filter { $0.contains("Apple refuses one key and takes the other") }
+            let said = site.log.lines.filter { $0.contains("Apple rejected one client key and accepted the other") }
             #expect(said.count == 1)
             #expect(said.first?.contains("\"refused\":\"\(Apple.keyID)\"") == true)
             #expect(said.first?.contains("\"works\":\"\(Self.nextID)\"") == true)
@@ -83,10 +83,10 @@ import Testing
                 site.reloadKeys()
                 let said = site.log.lines.dropFirst(lines).joined()
                 #expect(
-                    said.contains("our keys for Apple were not read again; the keys read before stay in use"),
+                    said.contains("Apple client keys not reloaded; the previous keys stay in use"),
                     "\(file.name)")
                 #expect(said.contains("apple.privateKeyFile"), "\(file.name)")
-                #expect(!said.contains("our keys for Apple were read again"), "\(file.name): \(said)")
+                #expect(!said.contains("Apple client keys reloaded"), "\(file.name): \(said)")
                 #expect(!said.contains("MIGHAg"), "\(file.name)")
             }
             try site.write(SecondKey.pem, to: path, mode: 0o600)
@@ -159,9 +159,9 @@ import Testing
                 let lines = site.log.lines.count
                 site.reloadKeys()
                 let said = site.log.lines.dropFirst(lines).joined()
-                #expect(said.contains("the keys read before stay in use"), "\(entry.name): \(said)")
+                #expect(said.contains("the previous keys stay in use"), "\(entry.name): \(said)")
                 #expect(said.contains(entry.said), "\(entry.name): \(said)")
-                #expect(!said.contains("were read again"), "\(entry.name)")
+                #expect(!said.contains("keys reloaded"), "\(entry.name)")
                 #expect(!said.contains("MIGHAg"), "\(entry.name)")
                 site.clock.advance(seconds: 301)
                 #expect(try await Self.signIn(site) == 303, "\(entry.name)")
@@ -190,7 +190,7 @@ import Testing
             try place.folder.write("half a key", to: "AuthKey.p8")
             server.process.signal(SIGHUP)
             try await eventually("the broken file is refused") {
-                server.process.output.contains("the keys read before stay in use")
+                server.process.output.contains("the previous keys stay in use")
             }
             try place.folder.write(good, to: "AuthKey.p8")
             server.process.signal(SIGHUP)
@@ -241,9 +241,9 @@ import Testing
             try await signIn()
             _ = try await simulator.control(.delete, "client-keys/\(ServerPlace.keyID)")
             try await signIn()
-            #expect(server.process.output.contains("Apple refuses one key and takes the other"))
+            #expect(server.process.output.contains("Apple rejected one client key and accepted the other"))
             // Half a file, as an editor may leave it for a moment, changes nothing.
-            try await reload(String(original.prefix(400)), "the keys read before stay in use")
+            try await reload(String(original.prefix(400)), "the previous keys stay in use")
             try await signIn()
             try await reload(
                 original.replacing(current, with: #""keyID": "\#(Self.nextID)","#)

@@ -130,9 +130,9 @@ class OperationsSoak:
         return f"{told.get('bytes', 0) / 1e6:.0f} MB in {told.get('milliseconds', 0)} ms"
 
     def reload(self) -> str:
-        before = self.service.text().count("our keys for Apple were read again")
+        before = self.service.text().count("Apple client keys reloaded")
         self.service.signal(signal.SIGHUP)
-        eventually(lambda: self.service.text().count("our keys for Apple were read again") > before, "the reload")
+        eventually(lambda: self.service.text().count("Apple client keys reloaded") > before, "the reload")
         return ""
 
     def hand_over(self) -> str:

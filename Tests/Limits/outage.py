@@ -6,8 +6,8 @@ import time
 
 from place import RECOVERY, within
 
-WRITES_FAIL = "the database takes no writes: nobody can sign in; sessions go on"
-WRITES_SUCCEED = "the database takes writes again"
+WRITES_FAIL = "database write failed: nobody can sign in; sessions go on"
+WRITES_SUCCEED = "database writes resumed"
 
 
 def endure(place, crowd, begin, end, cause: str, advice: str, refusals: int = 20) -> None:

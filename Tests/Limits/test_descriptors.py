@@ -11,9 +11,9 @@ from crowd import SESSION
 from outage import finish
 from place import RECOVERY, within
 
-FEW = "the process may open too few files for server.limits.connections"
+FEW = "file descriptor limit too low for server.limits.connections"
 CLOSED = "connections closed for lack of room"
-MANY = "as many connections as server.limits.connections again"
+MANY = "full connection limit restored"
 # Whoever is in the middle of a request makes no room for others.
 BEGUN = b"POST /apple/callback HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
 

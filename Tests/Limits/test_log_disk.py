@@ -28,7 +28,7 @@ def test_a_log_without_room_stops_nobody_and_tells_what_it_lost(make_place, make
     assert place.log.stat().st_size - full < 8192
 
     disk.free()
-    lost = "lines of the log could not be written"
+    lost = "log lines dropped"
     within(RECOVERY, lambda: lost in place.text(), "the line that tells of it")
     crowd.stop()
     # Each line is whole, but for the one that the end of the disk cut.

@@ -16,7 +16,7 @@ from outage import finish
 from patience import PATIENCE, eventually
 from place import RECOVERY, within
 
-LOST = "lines of the log could not be written"
+LOST = "log lines dropped"
 F_SETPIPE_SZ = 1031
 
 

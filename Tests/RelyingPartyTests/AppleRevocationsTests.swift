@@ -172,8 +172,9 @@ private final class FakeRevocations: RevocationQueue, LeaseStore, TokenRevoker {
         #expect(zip(moments, moments.dropFirst()).allSatisfy { $1 - $0 <= 21_600 })
         #expect(entry(1)?.next == nil)
         #expect(entry(1)?.failure == "provider_unavailable")
-        #expect(log.lines.filter { $0.hasPrefix("error token revocation at Apple given up") }.count == 1)
-        #expect(log.lines.filter { $0.hasPrefix("warning deletion not told to Apple") }.count == moments.count - 1)
+        #expect(log.lines.filter { $0.hasPrefix("error token revocation at Apple abandoned") }.count == 1)
+        #expect(
+            log.lines.filter { $0.hasPrefix("warning token revocation at Apple failed") }.count == moments.count - 1)
     }
 
     @Test func ourOwnMistakeIsAnErrorAndTriedOn() async {
@@ -182,7 +183,7 @@ private final class FakeRevocations: RevocationQueue, LeaseStore, TokenRevoker {
         await revocations.round()
         #expect(entry(1)?.next == clock.now().adding(seconds: 5))
         #expect(log.lines.count == 1)
-        #expect(log.lines[0].hasPrefix("error deletion not told to Apple"))
+        #expect(log.lines[0].hasPrefix("error token revocation at Apple failed"))
         #expect(log.lines[0].contains("invalid_client"))
         fake.state.withLock { $0.answer = nil }
         clock.advance(seconds: 5)
@@ -209,8 +210,8 @@ private final class FakeRevocations: RevocationQueue, LeaseStore, TokenRevoker {
         #expect(clock.now() == start.adding(seconds: QueuedRevocation.lifetime))
         #expect(rounds > 20)
         #expect(entry(1)?.failure == "unreadable")
-        #expect(log.lines.filter { $0.hasPrefix("error deletion not told to Apple") }.count == 1)
-        #expect(log.lines.filter { $0.hasPrefix("error token revocation at Apple given up") }.count == 1)
+        #expect(log.lines.filter { $0.hasPrefix("error token revocation at Apple failed") }.count == 1)
+        #expect(log.lines.filter { $0.hasPrefix("error token revocation at Apple abandoned") }.count == 1)
         #expect(!log.lines.joined().contains("t0ken"))
     }
 
@@ -265,6 +266,6 @@ private final class FakeRevocations: RevocationQueue, LeaseStore, TokenRevoker {
         fake.state.withLock { $0.fails = true }
         await revocations.round()
         #expect(log.lines.count == 1)
-        #expect(log.lines[0].hasPrefix("error the queue of revocations does not answer"))
+        #expect(log.lines[0].hasPrefix("error revocation queue not readable"))
     }
 }

@@ -186,7 +186,7 @@ private final class FakeChecks: CredentialCheckStore, LeaseStore, TokenChecker {
         clock.advance(seconds: 1)
         #expect(await round() == 4)
         // One line for all of them.
-        #expect(log.lines.filter { $0.contains("a credential could not be checked") }.count == 1)
+        #expect(log.lines.filter { $0.contains("credential check failed") }.count == 1)
     }
 
     @Test("a mistake that hits everybody is one line an hour, with how many it hit")
@@ -202,7 +202,7 @@ private final class FakeChecks: CredentialCheckStore, LeaseStore, TokenChecker {
         }
         let lines = log.lines.filter { $0.contains("mismatch") }
         #expect(lines.count == 2)
-        #expect(lines.allSatisfy { $0.hasPrefix("error a credential could not be checked") })
+        #expect(lines.allSatisfy { $0.hasPrefix("error credential check failed") })
         #expect(lines[0].contains(#""count": 1"#))
         #expect(lines[1].contains(#""count": 10"#))
     }
@@ -212,7 +212,7 @@ private final class FakeChecks: CredentialCheckStore, LeaseStore, TokenChecker {
         await round()
         #expect(asked.isEmpty)
         #expect(recorded("ann") == nil)
-        #expect(log.lines.contains { $0.hasPrefix("error a credential could not be checked") })
+        #expect(log.lines.contains { $0.hasPrefix("error credential check failed") })
     }
 
     @Test("the pace holds, whatever is due")
@@ -282,7 +282,7 @@ private final class FakeChecks: CredentialCheckStore, LeaseStore, TokenChecker {
         #expect(log.lines[0].contains(#""reason": brake"#))
         await see(CheckGate())
         #expect(log.lines.count == 2)
-        #expect(log.lines[1].hasPrefix("info the daily checks go on"))
+        #expect(log.lines[1].hasPrefix("info daily checks resumed"))
         await see(CheckGate(pauses: [pause]))
         pause.attempts = 2
         await see(CheckGate(pauses: [pause]))
@@ -290,7 +290,7 @@ private final class FakeChecks: CredentialCheckStore, LeaseStore, TokenChecker {
         #expect(log.lines.count == 5)
         #expect(log.lines[2].hasPrefix("error the daily checks of a client wait"))
         #expect(log.lines[3].contains(#""attempts": 2"#))
-        #expect(log.lines[4].hasPrefix("info the daily checks go on"))
+        #expect(log.lines[4].hasPrefix("info daily checks resumed"))
     }
 
     @Test func aStoreThatDoesNotAnswerIsOneLineAndARest() async {
@@ -300,7 +300,7 @@ private final class FakeChecks: CredentialCheckStore, LeaseStore, TokenChecker {
         await round()
         clock.advance(seconds: 5)
         await round()
-        #expect(log.lines.filter { $0.hasPrefix("error the daily checks wait: the database fails") }.count == 1)
+        #expect(log.lines.filter { $0.hasPrefix("error daily checks paused: database error") }.count == 1)
         fake.state.withLock { $0.fails = false }
         clock.advance(seconds: 5)
         #expect(await round() == 1)

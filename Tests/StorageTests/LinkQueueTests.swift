@@ -103,7 +103,7 @@ import Testing
         _ = try await bench.linked("account-2", "bob")
         let quiet = try bench.restarted(hasVerifier: false)
         await quiet.job().round()
-        #expect(!quiet.log.lines.contains { $0.contains("nobody to ask") })
+        #expect(!quiet.log.lines.contains { $0.contains("upgrade.verifierURL is not set") })
         let asking = try quiet.restarted()
         _ = try await asking.converting()
         let without = try asking.restarted(hasVerifier: false)
@@ -112,7 +112,9 @@ import Testing
             without.clock.advance(seconds: 60)
             await job.round()
         }
-        #expect(without.log.lines.count { $0.hasPrefix("warning conversions wait, and there is nobody to ask") } == 1)
+        #expect(
+            without.log.lines.count { $0.hasPrefix("warning conversions waiting, but upgrade.verifierURL is not set") }
+                == 1)
     }
 
     @Test("an identity of the team before completes nothing", arguments: LinkKind.allCases)

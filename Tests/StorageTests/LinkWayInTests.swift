@@ -21,7 +21,7 @@ import Testing
         let row = try await bench.row(LinkKey(start.id))
         #expect(row.state == .failed && row.failure == "account_changed" && row.externalID == nil)
         #expect(
-            bench.log.lines.count { $0.hasPrefix("error conversion not asked") && $0.contains("may have converted") }
+            bench.log.lines.count { $0.hasPrefix("error conversion stopped") && $0.contains("may have converted") }
                 == 1)
         // What the application changed stays; the same request is told that it came to nothing.
         let after = try await bench.database.user(user.id)?.externalID
@@ -63,7 +63,7 @@ import Testing
         #expect(bench.application.conversions.count == 1)
         let row = try await bench.row(LinkKey(start.id))
         #expect(row.state == .converting && row.failure == (state == .disabled ? "user_disabled" : "user_pending"))
-        #expect(bench.log.lines.contains { $0.hasPrefix("warning conversion put off") })
+        #expect(bench.log.lines.contains { $0.hasPrefix("warning conversion postponed") })
         _ = try await bench.database.patchUser(user.id, UserPatch(state: .active), at: bench.now)
         await bench.askAgain()
         #expect(bench.application.conversions.count == 2)

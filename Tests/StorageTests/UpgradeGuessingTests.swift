@@ -87,8 +87,8 @@ import Testing
         _ = try await bench.linking.startUpgrade(username: "ann", password: bench.password("wrong"))
         _ = try await bench.linking.secondFactor(start.id, token: start.token, code: "000000")
         let lines = bench.log.lines
-        #expect(lines.contains { $0.contains("wrong password at an upgrade") })
-        #expect(lines.contains { $0.contains("wrong code at an upgrade") && $0.contains(start.id.rawValue) })
+        #expect(lines.contains { $0.contains("upgrade refused: wrong password") })
+        #expect(lines.contains { $0.contains("upgrade refused: wrong code") && $0.contains(start.id.rawValue) })
         #expect(!lines.contains { $0.contains("ann") || $0.contains("000000") })
     }
 

@@ -124,8 +124,8 @@ import Testing
         let lines = bench.log.lines.map { $0.prefix { $0 != "[" } }
         #expect(
             lines == [
-                "warning a webhook endpoint fails ", "warning webhook event became a dead letter ",
-                "info a webhook endpoint works again ",
+                "warning webhook endpoint failing ", "warning webhook event moved to dead letters ",
+                "info webhook endpoint recovered ",
             ])
         #expect(bench.log.lines.allSatisfy { !$0.contains("/hook") && $0.contains("https://one.example") })
         bench.database.close()

@@ -41,7 +41,7 @@ def test_a_certificate_out_of_its_time_is_not_ready_until_a_good_one_comes(make_
     # A bad pair after it changes nothing.
     site.put(expired)
     site.server.process.send_signal(signal.SIGHUP)
-    eventually(lambda: "was not read again" in site.server.text(), "the refusal", site.server.text)
+    eventually(lambda: "not reloaded" in site.server.text(), "the refusal", site.server.text)
     assert ready(site)[0] == 200
     # The audit log has the change that took place, and no other.
     operator = Operator(site.binaries, site.folder)

@@ -11,8 +11,8 @@ from patience import eventually
 from programs import write_private
 from secure_site import get
 
-KEPT = "the certificate was not read again; the one read before stays in use"
-TAKEN = "the certificate was read again"
+KEPT = "certificate not reloaded; the previous one stays in use"
+TAKEN = "certificate reloaded"
 
 
 def test_files_that_change_are_taken_by_themselves(site, authority, issued):

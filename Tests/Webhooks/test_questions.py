@@ -216,7 +216,7 @@ def test_a_new_secret_needs_no_restart(upgrading):
     old, new = site.secret, new_secret()
     site.write_secrets(new, old)
     eventually(
-        lambda: "upgrade.secretFile was read again" in site.server.text(), "the new secret", site.server.text)
+        lambda: "upgrade.secretFile reloaded" in site.server.text(), "the new secret", site.server.text)
     site.upgrade()
     arrival = site.verifier.arrivals[-1]
     for secret in (old, new):

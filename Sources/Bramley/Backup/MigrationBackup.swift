@@ -29,7 +29,7 @@ enum MigrationBackup {
         try checkRoom(for: pending.bytes, in: options.directory)
         let target = source + ".before-" + pending.name
         logger.notice(
-            "the schema changes; the database is backed up first, which may take minutes",
+            "backing up the database before a schema change; this can take minutes",
             metadata: ["file": "\(target)", "step": "\(pending.name)", "bytes": "\(pending.bytes)"])
         do {
             let copy = try StagedCopy(for: target)
@@ -42,7 +42,7 @@ enum MigrationBackup {
                 "Before its schema changes, the database is backed up, and that failed: \(error) Nothing was changed.")
         }
         logger.notice(
-            "database backed up before its schema changes", metadata: ["file": "\(target)", "step": "\(pending.name)"])
+            "database backed up before the schema change", metadata: ["file": "\(target)", "step": "\(pending.name)"])
         removeOld(in: options.directory, logger)
     }
 
@@ -73,7 +73,7 @@ enum MigrationBackup {
                 try Files.remove(directory + "/" + name)
             } catch {
                 logger.warning(
-                    "an old backup cannot be removed", metadata: ["file": "\(directory)/\(name)", "cause": "\(error)"])
+                    "old backup not removed", metadata: ["file": "\(directory)/\(name)", "cause": "\(error)"])
             }
         }
     }

@@ -21,7 +21,7 @@ package struct ServeCommand: AsyncParsableCommand {
         let log = loaded.configuration.log
         let output = StandardError(notice: { lost in
             LineLogHandler.line(
-                .warning, "lines of the log could not be written", ["count": "\(lost)"], label: "bramley",
+                .warning, "log lines dropped", ["count": "\(lost)"], label: "bramley",
                 format: log.format, at: SystemClock().now())
         })
         let prompt = PromptStandardError()

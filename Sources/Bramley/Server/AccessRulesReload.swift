@@ -33,7 +33,7 @@ final class AccessRulesReload: Sendable {
         // Rules for a proxy that is not believed yet, or speaks otherwise, would refuse everybody.
         guard loaded.configuration.server.trustedProxies == trustedProxies, forwardAuth.style == style else {
             logger.error(
-                "access rules not read again; the rules read before stay in force",
+                "access rules not reloaded; the previous rules stay in force",
                 metadata: [
                     "key": "forwardAuth.rulesFile",
                     "detail": "server.trustedProxies or forwardAuth.style has changed as well: restart bramley serve",
@@ -46,7 +46,7 @@ final class AccessRulesReload: Sendable {
         let isChanged = current.replace(with: forwardAuth.rules)
         digest.withLock { $0 = forwardAuth.digest }
         logger.info(
-            "access rules read again",
+            "access rules reloaded",
             metadata: [
                 "rules": .string(forwardAuth.rules.map { "\($0.rules.count)" } ?? "none"), "changed": "\(isChanged)",
             ])
@@ -57,7 +57,7 @@ final class AccessRulesReload: Sendable {
         for problem in failure.problems
         where problem.severity == .error && (Self.isAbout(problem) || current.current != nil) {
             logger.error(
-                "access rules not read again; the rules read before stay in force",
+                "access rules not reloaded; the previous rules stay in force",
                 metadata: ["key": .string(problem.key), "detail": .string(problem.description)])
         }
     }

@@ -33,7 +33,7 @@ struct AppleKeyReload: Sendable {
         }
         let isChanged = secrets.replaceKeys(keys)
         logger.info(
-            "our keys for Apple were read again",
+            "Apple client keys reloaded",
             metadata: [
                 "key": .string(keys.current.id), "next": .string(keys.next?.id ?? "none"), "changed": "\(isChanged)",
             ])
@@ -57,7 +57,7 @@ struct AppleKeyReload: Sendable {
     /// - Parameter detail: never holds a secret.
     private func refuse(_ name: String, _ detail: String) {
         logger.error(
-            "our keys for Apple were not read again; the keys read before stay in use",
+            "Apple client keys not reloaded; the previous keys stay in use",
             metadata: ["key": .string(name), "detail": .string(detail)])
     }
 }

@@ -238,7 +238,7 @@ final class CertificateReload: Sendable {
     private func report(isChanged: Bool) {
         let leaf = state.withLock { $0.leaf }
         logger.info(
-            "the certificate was read again",
+            "certificate reloaded",
             metadata: [
                 "names": .string(leaf?.names.joined(separator: ", ") ?? ""),
                 "until": .string(leaf.map { Timestamp(seconds: $0.notAfter).rfc3339 } ?? ""),
@@ -254,7 +254,7 @@ final class CertificateReload: Sendable {
         }
         guard isNew else { return }
         logger.error(
-            "the certificate was not read again; the one read before stays in use",
+            "certificate not reloaded; the previous one stays in use",
             metadata: ["reason": .string(reason), "detail": .string(detail)])
     }
 
@@ -272,7 +272,7 @@ final class CertificateReload: Sendable {
         let hasExpired = now.seconds > leaf.notAfter
         logger.log(
             level: hasExpired ? .error : .warning,
-            hasExpired ? "the certificate has expired" : "the certificate expires soon",
+            hasExpired ? "certificate expired" : "certificate expires soon",
             metadata: [
                 "until": .string(Timestamp(seconds: leaf.notAfter).rfc3339),
                 "left": .string(CertificateJudgement.left(of: leaf, at: now)),

@@ -54,7 +54,7 @@ final class ClockWatch: Sendable {
         }
         if abs(jump) > Self.tolerance {
             logger.warning(
-                "the machine's clock was set, or it slept",
+                "clock jump detected",
                 metadata: [
                     "seconds": "\(jump / 1000)",
                     "do": "if the clock is wrong now, let NTP set it: until then sign-ins fail with reason clock",

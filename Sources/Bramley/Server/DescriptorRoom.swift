@@ -41,7 +41,7 @@ struct DescriptorRoom {
             admission.setRoom(.max)
             if told != nil {
                 logger.notice(
-                    "as many connections as server.limits.connections again", metadata: ["descriptors": "\(limit)"])
+                    "full connection limit restored", metadata: ["descriptors": "\(limit)"])
             }
             told = nil
             return
@@ -49,7 +49,7 @@ struct DescriptorRoom {
         admission.setRoom(room)
         if told != limit {
             logger.warning(
-                "the process may open too few files for server.limits.connections",
+                "file descriptor limit too low for server.limits.connections",
                 metadata: [
                     "descriptors": "\(limit)", "connections": "\(room)",
                     "do": "raise LimitNOFILE of the service (ulimit -n) to \(wanted + Self.ample)",

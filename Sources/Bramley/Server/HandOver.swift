@@ -120,7 +120,7 @@ final class HandOver: Sendable {
 
     private func fail(_ cause: String) {
         logger.error(
-            "the new process did not become ready; this one keeps serving",
+            "new process not ready; this one keeps serving",
             metadata: ["cause": .string(cause), "program": .string(program.path)])
     }
 

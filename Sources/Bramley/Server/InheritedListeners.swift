@@ -51,7 +51,7 @@ struct InheritedListeners {
             compare(found.redirects, server.listener.ip, port, "server.redirectPort")
         } else if found.redirects != nil {
             logger.warning(
-                "redirects was inherited, and server.redirectPort is not given: nobody listens there any more")
+                "inherited socket closed: server.redirectPort is not set")
             found.redirects = nil
         }
         return found
@@ -60,7 +60,7 @@ struct InheritedListeners {
     private func compare(_ sockets: BoundSockets?, _ host: IPAddress, _ port: UInt16, _ keys: String) {
         guard let address = sockets?.address, address != SocketAddress(ip: host, port: port) else { return }
         logger.warning(
-            "the inherited socket is used, not the address of the configuration",
+            "inherited socket used instead of the configured address",
             metadata: [
                 "keys": .string(keys), "socket": "\(address.ip):\(address.port)", "configuration": "\(host):\(port)",
             ])

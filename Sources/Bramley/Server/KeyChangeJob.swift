@@ -83,7 +83,7 @@ struct KeyChangeJob: Sendable {
 
     private func complain(_ subject: Subject, _ error: StoreError) {
         logger.error(
-            "a line of the audit log cannot be written",
+            "audit log write failed",
             metadata: [
                 "type": "\(subject.kind.rawValue)", "object": "\(subject.object)", "cause": "\(error.text)",
             ])

@@ -12,7 +12,7 @@ struct KeySetStore: KeySetArchive {
             guard let stored = try await database.loadKeySet() else { return nil }
             return ArchivedKeySet(bytes: stored.document, fetchedAt: stored.fetchedAt)
         } catch {
-            logger.warning("Apple's stored keys cannot be read", metadata: ["cause": "\(error)"])
+            logger.warning("Apple's stored keys not readable", metadata: ["cause": "\(error)"])
             return nil
         }
     }
@@ -21,7 +21,7 @@ struct KeySetStore: KeySetArchive {
         do {
             try await database.saveKeySet(StoredKeySet(document: keys.bytes, fetchedAt: keys.fetchedAt))
         } catch {
-            logger.warning("Apple's keys cannot be stored", metadata: ["cause": "\(error)"])
+            logger.warning("Apple's keys not stored", metadata: ["cause": "\(error)"])
         }
     }
 }

@@ -25,7 +25,7 @@ struct MaintenanceJob: Sendable {
                 do {
                     _ = try await database.maintain(at: watch.check(wall: clock.now(), now: .now))
                 } catch {
-                    logger.error("expired rows cannot be deleted", metadata: ["cause": "\(error)"])
+                    logger.error("expired rows not deleted", metadata: ["cause": "\(error)"])
                 }
             }
         }

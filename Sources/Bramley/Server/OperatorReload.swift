@@ -44,6 +44,7 @@ struct OperatorReload: Sendable {
         let taken = certificate == nil ? Self.taken : Self.taken.union(Self.takenWithCertificate)
         let names = configuration.snapshot.changes(since: snapshot).filter { !taken.contains($0) }
         guard !names.isEmpty else { return }
-        logger.warning("changed but needs a restart", metadata: ["keys": .string(names.joined(separator: ", "))])
+        logger.warning(
+            "configuration change needs a restart", metadata: ["keys": .string(names.joined(separator: ", "))])
     }
 }

@@ -180,7 +180,7 @@ package final class PreparedServer: Sendable {
         } catch {
             throw StartFailure(error.description)
         }
-        logger.notice("a restore that was interrupted has been finished", metadata: ["file": .string(path)])
+        logger.notice("interrupted restore completed", metadata: ["file": .string(path)])
     }
 
     private static func bindRedirects(

@@ -191,7 +191,7 @@ final class ServerParts: Sendable {
             try await database.record(kind, user: nil, object: object, at: clock.now())
         } catch {
             logger.error(
-                "a line of the audit log cannot be written",
+                "audit log write failed",
                 metadata: ["type": "\(kind.rawValue)", "object": "\(object)", "cause": "\(error.text)"])
         }
     }
@@ -228,7 +228,7 @@ final class ServerParts: Sendable {
             try await database.stampSealingKey(at: clock.now())
         } catch {
             logger.error(
-                "the database still names the sealing key of the server before: restart this one",
+                "new sealing key not recorded in the database; restart this server",
                 metadata: ["cause": "\(error)"])
         }
     }

@@ -25,7 +25,7 @@ final class ServiceNotices: Sendable {
         socket = name.flatMap { NotifySocket($0) }
         if let name, socket == nil {
             logger.warning(
-                "NOTIFY_SOCKET is no address the service manager can be told at", metadata: ["value": .string(name)])
+                "NOTIFY_SOCKET is not a usable socket address", metadata: ["value": .string(name)])
         }
         let isMeant = environment["WATCHDOG_PID"].map { $0 == "\(NotifySocket.process)" } ?? true
         watchdogInterval = environment["WATCHDOG_USEC"].flatMap { Int64($0) }.flatMap { $0 > 0 && isMeant ? $0 : nil }

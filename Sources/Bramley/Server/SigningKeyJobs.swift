@@ -19,7 +19,7 @@ struct SigningKeyJobs: Sendable {
                 do {
                     try await keys.maintain()
                 } catch {
-                    logger.error("signing keys cannot be renewed", metadata: ["cause": "\(error)"])
+                    logger.error("signing keys not renewed", metadata: ["cause": "\(error)"])
                 }
             } while await loop.sleep(until: loop.now.adding(milliseconds: Self.maintenanceInterval))
         }
@@ -31,7 +31,7 @@ struct SigningKeyJobs: Sendable {
                     isFailing = false
                 } catch {
                     // Once, not four times a second.
-                    if !isFailing { logger.error("signing keys cannot be read", metadata: ["cause": "\(error)"]) }
+                    if !isFailing { logger.error("signing keys not readable", metadata: ["cause": "\(error)"]) }
                     isFailing = true
                 }
             }

@@ -25,7 +25,7 @@ struct StoreReport {
         guard let trouble else {
             guard let known else { return }
             logger.notice(
-                "the database takes writes again",
+                "database writes resumed",
                 metadata: ["seconds": "\((instant - known.since).components.seconds)", "failed": "\(known.failures)"])
             nextLine = Deadline(nanoseconds: .min)
             return

@@ -60,7 +60,7 @@ final class WebhookSecretFile: Sendable {
                 defer { state = State(secrets: secrets, digest: digest) }
                 return state.digest != digest
             }
-            logger.info("\(key) was read again", metadata: ["secrets": "\(secrets.all.count)"])
+            logger.info("\(key) reloaded", metadata: ["secrets": "\(secrets.all.count)"])
             return isChanged
         } catch {
             let isFirst = state.withLock { state in
@@ -69,7 +69,7 @@ final class WebhookSecretFile: Sendable {
             }
             guard isFirst else { return false }
             logger.error(
-                "\(key) is not usable; the secrets read before go on",
+                "\(key) not reloaded; the previous secrets stay in use",
                 metadata: ["detail": .string(error.fault)])
             return false
         }

@@ -119,7 +119,7 @@ extension HTTP2Connection {
         if let length { workspace.list.append("content-length", String(length)) }
         if workspace.list.refused > 0 {
             server.logger.error(
-                "fields with line breaks were left out of a response", metadata: ["count": "\(workspace.list.refused)"])
+                "response fields with line breaks dropped", metadata: ["count": "\(workspace.list.refused)"])
         }
     }
 

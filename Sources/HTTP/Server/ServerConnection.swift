@@ -405,7 +405,7 @@ final class ServerConnection {
             connection: !stays ? .close : version == 0 ? .keepAliveHTTP10 : .keepAlive, into: &output)
         if refused > 0 {
             server.logger.error(
-                "fields with line breaks were left out of a response", metadata: ["count": "\(refused)"])
+                "response fields with line breaks dropped", metadata: ["count": "\(refused)"])
         }
     }
 

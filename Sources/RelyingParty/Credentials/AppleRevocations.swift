@@ -50,7 +50,7 @@ package final class AppleRevocations: LeasedQueue {
             }
             await stop()
         } catch {
-            logger.error("the queue of revocations does not answer", metadata: ["cause": "\(error.text)"])
+            logger.error("revocation queue not readable", metadata: ["cause": "\(error.text)"])
         }
     }
 
@@ -90,7 +90,7 @@ package final class AppleRevocations: LeasedQueue {
         // Nothing changes about it until the operator acts: said once.
         if reason == Self.unreadable, entry.failure == Self.unreadable { return }
         logger.log(
-            level: level, "deletion not told to Apple",
+            level: level, "token revocation at Apple failed",
             metadata: [
                 "reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)",
             ])
@@ -99,7 +99,7 @@ package final class AppleRevocations: LeasedQueue {
     private func abandon(_ entry: QueuedRevocation, reason: String, detail: String) async throws(StoreError) {
         try await queue.postponeRevocation(entry.id, until: nil, failure: reason)
         logger.error(
-            "token revocation at Apple given up",
+            "token revocation at Apple abandoned",
             metadata: ["reason": "\(reason)", "detail": "\(detail)", "attempts": "\(entry.attempts + 1)"])
     }
 

@@ -149,7 +149,7 @@ package final class CredentialChecks: Sendable {
             let outcome = try await store.recordCheck(answer, of: check.due, at: clock.now())
             if case .died(let user, let sessions) = outcome {
                 logger.info(
-                    "a credential is dead",
+                    "credential revoked at Apple",
                     metadata: [
                         "user": "\(user.rawValue)", "client": "\(check.due.clientID.rawValue)",
                         "sessions": "\(sessions)",
@@ -181,10 +181,10 @@ package final class CredentialChecks: Sendable {
         guard gate != known else { return }
         if let brake = gate.brake, known.brake == nil {
             logger.error(
-                "the daily checks have stopped: a wave of dead credentials",
+                "daily checks stopped: too many credentials revoked at once",
                 metadata: ["reason": "brake", "dead": "\(brake.dead)", "checks": "\(brake.checks)"])
         } else if gate.brake == nil, known.brake != nil {
-            logger.info("the daily checks go on", metadata: ["reason": "brake"])
+            logger.info("daily checks resumed", metadata: ["reason": "brake"])
         }
         for pause in gate.pauses {
             // Each refusal anew: there are few of them, and nobody is checked meanwhile.
@@ -192,7 +192,7 @@ package final class CredentialChecks: Sendable {
                 continue
             }
             logger.error(
-                "the daily checks of a client wait: Apple refuses us",
+                "daily checks paused: Apple rejected our client credentials",
                 metadata: [
                     "reason": "client_refused", "client": "\(pause.clientID.rawValue)", "detail": "\(pause.detail)",
                     "attempts": "\(pause.attempts)",
@@ -200,7 +200,7 @@ package final class CredentialChecks: Sendable {
         }
         for pause in known.pauses where !gate.pauses.contains(where: { $0.clientID == pause.clientID }) {
             logger.info(
-                "the daily checks go on",
+                "daily checks resumed",
                 metadata: ["reason": "client_refused", "client": "\(pause.clientID.rawValue)"])
         }
     }
@@ -208,7 +208,7 @@ package final class CredentialChecks: Sendable {
     private func complain(_ reason: String, _ detail: String, _ check: DueCheck, level: Logger.Level) {
         guard let count = complaints.count(reason, at: clock.now().milliseconds) else { return }
         logger.log(
-            level: level, "a credential could not be checked",
+            level: level, "credential check failed",
             metadata: [
                 "reason": "\(reason)", "detail": "\(detail)", "client": "\(check.clientID.rawValue)",
                 "count": "\(count)",
@@ -217,7 +217,7 @@ package final class CredentialChecks: Sendable {
 
     private func failed(_ error: StoreError) {
         if rest.begin(at: clock.now()) {
-            logger.error("the daily checks wait: the database fails", metadata: ["cause": "\(error.text)"])
+            logger.error("daily checks paused: database error", metadata: ["cause": "\(error.text)"])
         }
     }
 }

@@ -131,7 +131,7 @@ package final class SigningKeys: Sendable {
         adopt(keys, writing)
         for key in keys where key.keyID == spares[key.algorithm]?.keyID {
             logger.info(
-                "signing key made",
+                "signing key created",
                 metadata: [
                     "key": "\(key.keyID)", "algorithm": "\(key.algorithm.rawValue)",
                     "signsFrom": "\(key.signsFrom.rfc3339)",
@@ -231,7 +231,7 @@ package final class SigningKeys: Sendable {
             for record in records where record.sealedPrivateKey != nil {
                 opened?[record.keyID] = known[record.keyID] ?? sealer.open(record)
                 if opened?[record.keyID] == nil {
-                    logger.error("a signing key does not open", metadata: ["key": "\(record.keyID)"])
+                    logger.error("signing key cannot be unsealed", metadata: ["key": "\(record.keyID)"])
                 }
             }
         }

@@ -38,7 +38,7 @@ package final class Conversions: LeasedQueue {
                 _ = try await linking.convert(link.key, onlyIfDue: true)
             }
         } catch {
-            logger.error("conversion queue cannot be read", metadata: ["cause": "\(error.text)"])
+            logger.error("conversion queue not readable", metadata: ["cause": "\(error.text)"])
         }
     }
 
@@ -48,7 +48,7 @@ package final class Conversions: LeasedQueue {
         let waiting = try await linking.links.dueConversions(at: Timestamp(milliseconds: .max), limit: 1)
         hasWarned.withLock { $0 = true }
         if waiting.isEmpty { return }
-        logger.warning("conversions wait, and there is nobody to ask: upgrade.verifierURL is not set")
+        logger.warning("conversions waiting, but upgrade.verifierURL is not set")
     }
 
     package func stop() async { await lease.release() }

@@ -84,12 +84,12 @@ extension Linking {
         case .ask(let found): link = found
         case .putOff(let obstacle, let seconds):
             logger.warning(
-                "conversion put off", metadata: ["link": "\(key)", "reason": "\(obstacle.rawValue)"])
+                "conversion postponed", metadata: ["link": "\(key)", "reason": "\(obstacle.rawValue)"])
             return .waiting(retryAfter: seconds)
         case .over(let obstacle):
             logger.error(
                 """
-                conversion not asked: the account is no longer its user's; an earlier call without an answer may have \
+                conversion stopped: the account no longer belongs to this user; an earlier unanswered call may have \
                 converted it
                 """, metadata: ["link": "\(key)", "reason": "\(obstacle.rawValue)"])
             return .refused
@@ -118,14 +118,14 @@ extension Linking {
             case .done?: finished.map { log($0) }
             case .failed? where finished?.failure == ConversionRule.Obstacle.accountChanged.rawValue:
                 logger.error(
-                    "converted, but the account is no longer its user's: it may have no way in",
+                    "conversion answered for an account that no longer belongs to this user",
                     metadata: ["link": "\(key)", "user": "\(conversion.userID)"])
             default: break
             }
             return finished.map { outcome(of: $0) } ?? .gone
         case .refused:
             let undone = try await links.undoLink(key, at: clock.now())
-            logger.error("conversion refused by the application: the link is removed", metadata: ["link": "\(key)"])
+            logger.error("conversion refused by the application; link removed", metadata: ["link": "\(key)"])
             return undone.map { outcome(of: $0) } ?? .gone
         }
     }

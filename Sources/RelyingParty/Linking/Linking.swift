@@ -90,7 +90,7 @@ package struct Linking: SignInSteps {
             returnTo: target.location, mayReplace: mayReplace, nonce: makeNonce(), createdAt: now,
             waiting: identity?.id, apiKey: apiKey)
         try await LinkFailure.mapping(await links.createLink(link))
-        logger.info("link begun", metadata: ["link": "\(id)", "kind": "\(kind.rawValue)"])
+        logger.info("link started", metadata: ["link": "\(id)", "kind": "\(kind.rawValue)"])
         return NewLink(
             id: id, ticket: ticket, addressToken: addressToken, nonce: link.nonce, expiresAt: link.expiresAt)
     }
@@ -171,7 +171,7 @@ package struct Linking: SignInSteps {
         switch result {
         case .unknown: throw .unknown
         case .wrong:
-            logger.notice("wrong code at a link's completion", metadata: ["link": "\(key)"])
+            logger.notice("link completion refused: wrong code", metadata: ["link": "\(key)"])
             throw .codeInvalid
         case .right(let link):
             let done = try await settle(try await commit(link))

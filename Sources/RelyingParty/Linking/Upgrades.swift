@@ -43,7 +43,7 @@ extension Linking {
         switch answer {
         case .failure:
             // The name may be somebody's: it is not written down.
-            logger.info("wrong password at an upgrade")
+            logger.info("upgrade refused: wrong password")
             return .failure
         case .success(let externalID):
             guard UserLimits.accepts(externalID: externalID) else {
@@ -88,7 +88,7 @@ extension Linking {
         }
         switch answer {
         case .failure:
-            logger.info("wrong code at an upgrade", metadata: ["link": "\(link.key)"])
+            logger.info("upgrade refused: wrong code", metadata: ["link": "\(link.key)"])
             return .failure
         case .success(let externalID):
             guard UserLimits.accepts(externalID: externalID) else {
@@ -169,7 +169,7 @@ extension Linking {
             sealedChallenge: challenge.map { seal($0, of: key) },
             methods: Array(methods.prefix(LinkLimits.methods)))
         try await LinkFailure.mapping(await links.createLink(link))
-        logger.info("upgrade begun", metadata: ["link": "\(id)"])
+        logger.info("upgrade started", metadata: ["link": "\(id)"])
         return UpgradeStart(id: id, token: token, nonce: link.nonce, expiresAt: link.expiresAt)
     }
 

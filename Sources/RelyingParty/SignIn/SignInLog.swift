@@ -7,9 +7,9 @@ extension SignIn {
         case .signedIn(_, let session, _):
             logger.info("signed in", metadata: ["user": "\(session.user)", "session": "\(session.id)"])
         case .alreadySignedIn:
-            logger.info("callback replayed in its own browser")
+            logger.info("callback replayed in the same browser")
         case .repost:
-            logger.info("callback without the binding cookie, posted once more")
+            logger.info("callback without the binding cookie; posting it again")
         case .pending(let user):
             refused(.userPending, user)
         case .disabled(let user):
@@ -22,7 +22,7 @@ extension SignIn {
             // Written where it happened: apps authorize links too.
             break
         case .asksExisting(let person):
-            logger.info("asked for an existing account", metadata: ["waiting": "\(person.id)"])
+            logger.info("visitor asked for an existing account", metadata: ["waiting": "\(person.id)"])
         case .failed, .linkFailed:
             // Whoever answers the visitor writes this line: it carries the error ID of their page.
             break

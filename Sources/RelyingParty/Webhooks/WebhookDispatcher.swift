@@ -70,7 +70,7 @@ package final class WebhookDispatcher: Sendable {
                     .filter { targets[$0.url] != nil }
                 deliveries += lines.withLock { $0.start(found) }
             }
-            if rest.end() { logger.info("webhooks go on") }
+            if rest.end() { logger.info("webhooks resumed") }
             return (deliveries, hasMore)
         } catch {
             failed(error)
@@ -121,7 +121,7 @@ package final class WebhookDispatcher: Sendable {
 
     private func failed(_ error: StoreError) {
         if rest.begin(at: clock.now()) {
-            logger.error("webhooks wait: the database fails", metadata: ["cause": "\(error)"])
+            logger.error("webhooks paused: database error", metadata: ["cause": "\(error)"])
         }
     }
 
@@ -135,18 +135,18 @@ package final class WebhookDispatcher: Sendable {
         case .beganFailing:
             var failing = metadata
             if case .failed(let reason, _, _) = record { failing["cause"] = .string(reason) }
-            logger.warning("a webhook endpoint fails", metadata: failing)
+            logger.warning("webhook endpoint failing", metadata: failing)
         case .recovered(let since):
             var recovered = metadata
             recovered["seconds"] = "\((now.milliseconds - since.milliseconds) / 1000)"
-            logger.info("a webhook endpoint works again", metadata: recovered)
+            logger.info("webhook endpoint recovered", metadata: recovered)
         case .stopped:
-            logger.error("a webhook endpoint is gone; nothing more is sent to it", metadata: metadata)
+            logger.error("webhook endpoint gone; deliveries stopped", metadata: metadata)
         }
         if case .failed(let reason, next: nil, _) = record {
             metadata["event"] = .string(delivery.entry.id.rawValue)
             metadata["cause"] = .string(reason)
-            logger.warning("webhook event became a dead letter", metadata: metadata)
+            logger.warning("webhook event moved to dead letters", metadata: metadata)
         }
     }
 }

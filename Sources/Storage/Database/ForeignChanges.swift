@@ -58,7 +58,7 @@ final class ForeignChanges: Sendable {
             } catch {
                 if !state.isFailing {
                     logger.error(
-                        "the database cannot be watched; look-ups go past the caches",
+                        "database change detection failed; session caches bypassed",
                         metadata: ["detail": "\(StoreError(error).text)"])
                 }
                 state.isFailing = true
