@@ -54,7 +54,7 @@ import Testing
     func namesTheCause(tally: AdmissionTally, name: String) {
         var report = AdmissionReport(logger: log.logger)
         report.check(at: tally, now: start)
-        #expect(log.lines.first?.hasPrefix("warning connections closed for lack of room") == true)
+        #expect(log.lines.first?.hasPrefix("warning connections closed: limit reached") == true)
         for other in ["limits.connections", "limits.connectionsPerAddress", "idle", "descriptors"] {
             let expected = other == name ? 5 : 0
             #expect(log.lines.first?.contains("\"\(other)\": \(expected)") == true, "\(log.lines)")

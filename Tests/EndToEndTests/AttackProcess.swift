@@ -66,7 +66,7 @@ import Testing
         }
         // And the operator is told why somebody saw a close.
         try await eventually("the log says so") {
-            server.output.contains(/connections closed for lack of room.*descriptors\W+[1-9]/)
+            server.output.contains(/connections closed: limit reached.*descriptors\W+[1-9]/)
         }
         server.signal(SIGTERM)
         #expect(await server.waitUntilEnded(within: .seconds(60)) == StartAndStopTests.clean)

@@ -6,7 +6,7 @@ import time
 
 from place import RECOVERY, within
 
-WRITES_FAIL = "database write failed: nobody can sign in; sessions go on"
+WRITES_FAIL = "database write failed: nobody can sign in; sessions continue"
 WRITES_SUCCEED = "database writes resumed"
 
 

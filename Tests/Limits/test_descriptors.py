@@ -12,7 +12,7 @@ from outage import finish
 from place import RECOVERY, within
 
 FEW = "file descriptor limit too low for server.limits.connections"
-CLOSED = "connections closed for lack of room"
+CLOSED = "connections closed: limit reached"
 MANY = "full connection limit restored"
 # Whoever is in the middle of a request makes no room for others.
 BEGUN = b"POST /apple/callback HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"

@@ -20,7 +20,7 @@ struct AdmissionReport {
     mutating func check(at tally: AdmissionTally, now: Deadline) {
         guard tally != told, throttle.count(at: now.nanoseconds / 1_000_000) != nil else { return }
         logger.warning(
-            "connections closed for lack of room",
+            "connections closed: limit reached",
             metadata: [
                 "limits.connections": "\(tally.refused - told.refused)",
                 "limits.connectionsPerAddress": "\(tally.refusedByAddress - told.refusedByAddress)",

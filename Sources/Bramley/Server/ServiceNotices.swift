@@ -82,7 +82,7 @@ final class ServiceNotices: Sendable {
         do throws(SystemError) {
             try socket.send(lines)
         } catch {
-            logger.debug("the service manager was not told", metadata: ["cause": "\(error)"])
+            logger.debug("service manager not notified", metadata: ["cause": "\(error)"])
         }
     }
 }

@@ -32,7 +32,7 @@ struct StoreReport {
         }
         guard now >= nextLine else { return }
         logger.error(
-            "the database takes no writes: nobody can sign in; sessions go on",
+            "database write failed: nobody can sign in; sessions continue",
             metadata: [
                 "cause": "\(trouble.error.text)", "do": "\(Self.advice(for: trouble.error))",
                 "failed": "\(trouble.failures)",

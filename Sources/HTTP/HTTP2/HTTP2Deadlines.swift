@@ -53,7 +53,7 @@ extension HTTP2Connection {
             } else if stream.hasProgressed {
                 expectProgress(of: stream)
             } else {
-                server.logger.debug("response was not taken", metadata: ["reason": "window"])
+                server.logger.debug("response not read by the client", metadata: ["reason": "window"])
                 stream.deadline = .never
                 session.resetFaulty(stream.id, .cancel)
             }
