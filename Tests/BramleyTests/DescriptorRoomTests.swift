@@ -27,7 +27,7 @@ import Testing
         #expect(log.lines.isEmpty)
         for _ in 0..<10 { room.check(limit: 64, own: 34, admission) }
         #expect(log.lines.count == 1)
-        #expect(log.lines[0].hasPrefix("warning the process may open too few files"))
+        #expect(log.lines[0].hasPrefix("warning file descriptor limit too low"))
         #expect(log.lines[0].contains("\"connections\": 18"), "\(log.lines)")
         #expect(admitted(admission) == 18)
         #expect(admission.tally.withoutDescriptor == 182)
@@ -37,7 +37,7 @@ import Testing
         #expect(log.lines.count == 2)
         room.check(limit: 100_000, own: 34, admission)
         #expect(log.lines.count == 3)
-        #expect(log.lines[2].hasPrefix("notice as many connections"))
+        #expect(log.lines[2].hasPrefix("notice full connection limit restored"))
         #expect(admitted(admission) == 82)
         #expect(admission.tally.refused == 118)
     }

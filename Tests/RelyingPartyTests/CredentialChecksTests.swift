@@ -278,7 +278,7 @@ private final class FakeChecks: CredentialCheckStore, LeaseStore, TokenChecker {
         }
         await see(CheckGate(brake: brake))
         #expect(log.lines.count == 1)
-        #expect(log.lines[0].hasPrefix("error the daily checks have stopped"))
+        #expect(log.lines[0].hasPrefix("error daily checks stopped"))
         #expect(log.lines[0].contains(#""reason": brake"#))
         await see(CheckGate())
         #expect(log.lines.count == 2)
@@ -288,7 +288,7 @@ private final class FakeChecks: CredentialCheckStore, LeaseStore, TokenChecker {
         await see(CheckGate(pauses: [pause]))
         await see(CheckGate())
         #expect(log.lines.count == 5)
-        #expect(log.lines[2].hasPrefix("error the daily checks of a client wait"))
+        #expect(log.lines[2].hasPrefix("error daily checks paused"))
         #expect(log.lines[3].contains(#""attempts": 2"#))
         #expect(log.lines[4].hasPrefix("info daily checks resumed"))
     }

@@ -102,7 +102,7 @@ import Testing
         #expect(await outcome == "conversion-failed")
         let row = try await bench.row(LinkKey(start.id))
         #expect(row.state == .failed && row.failure == "account_changed")
-        #expect(bench.log.lines.contains { $0.hasPrefix("error converted, but the account") })
+        #expect(bench.log.lines.contains { $0.hasPrefix("error conversion answered for an account") })
         #expect(try await bench.events() == ["user.created", "user.updated externalID"])
         #expect(try await bench.database.sessions(of: user.id, at: bench.now).isEmpty)
     }

@@ -162,7 +162,7 @@ import Testing
         let report = try await bench.database.webhookEndpoints()[0]
         #expect(report.stoppedAt == bench.now)
         #expect(report.backlog == 7)
-        #expect(bench.log.lines.filter { $0.hasPrefix("error a webhook endpoint is gone") }.count == 1)
+        #expect(bench.log.lines.filter { $0.hasPrefix("error webhook endpoint gone") }.count == 1)
         // Another start changes nothing.
         try bench.database.setWebhookEndpoints([WebhookBench.one, WebhookBench.two], at: bench.now)
         bench.bench.clock.advance(seconds: 86_400)
@@ -266,7 +266,7 @@ import Testing
         #expect(receiver.requests.count == 1)
         bench.bench.clock.advance(milliseconds: 1_000)
         await bench.drain(dispatcher)
-        #expect(bench.log.lines.filter { $0.hasPrefix("error webhooks wait") }.count == 1)
+        #expect(bench.log.lines.filter { $0.hasPrefix("error webhooks paused") }.count == 1)
         try bench.database.executeOnWriter("PRAGMA query_only = OFF")
         bench.bench.clock.advance(milliseconds: 5_000)
         await bench.drain(dispatcher)
@@ -285,7 +285,7 @@ import Testing
         bench.bench.clock.advance(seconds: 7_200)
         try bench.database.executeOnWriter("PRAGMA query_only = ON")
         _ = await dispatcher.round()
-        #expect(bench.log.lines.filter { $0.hasPrefix("error webhooks wait") }.count == 1)
+        #expect(bench.log.lines.filter { $0.hasPrefix("error webhooks paused") }.count == 1)
         try bench.database.executeOnWriter("PRAGMA query_only = OFF")
         bench.bench.clock.advance(seconds: -7_200)
         await bench.drain(dispatcher)
