@@ -2,10 +2,11 @@ import Coding
 import Crypto
 import Gates
 import LogRecording
-import RelyingParty
 import Storage
 import Strangers
 import Testing
+
+@testable import RelyingParty
 
 /// Links by ticket: begun by the application, authorized by Apple's answer, completed by the application's backend.
 @Suite struct LinkTicketTests {
@@ -175,6 +176,18 @@ import Testing
             return try await group.reduce(into: Set<String>()) { $0.insert($1) }
         }
         #expect(codes.count == 1)
+        #expect(bench.apple.exchanged.count == 1)
+    }
+
+    @Test("a request that read the link before an identical one ended is given the same link")
+    func readsTheLinkAgain() async throws {
+        let bench = try LinkBench()
+        let link = try await bench.link()
+        let early = try await bench.row(LinkKey(link.id))
+        _ = try await bench.authorize(link)
+        let request = bench.request(link.nonce, "ann", code: "code-ann-\(link.id)").native(early)
+        let after = try await bench.linking.authorize(early, request, device: bench.device)
+        #expect(after.state == .authorized)
         #expect(bench.apple.exchanged.count == 1)
     }
 

@@ -210,6 +210,8 @@ package struct Linking: SignInSteps {
     func authorize(
         _ link: Link, _ request: NativeSignInRequest, device: Device
     ) async throws(LinkFailure) -> Link {
+        // Read again: an identical request may have ended since the caller read it.
+        guard let link = try await LinkFailure.mapping(await links.link(link.key)) else { throw .unknown }
         if let before = try authorized(link, by: request.digest) { return before }
         let callback = ValidatedCallback(
             request, nonceClaim: configuration.nativeNonce.claim(for: link.nonce), clients: provider.bundleIDs,
