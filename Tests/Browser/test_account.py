@@ -112,7 +112,7 @@ def test_all_other_sessions_are_ended(anyone, site):
 def test_a_page_whose_session_ended_elsewhere_notices(visitor, site):
     visitor.signs_in("ada")
     other = Elsewhere(site, "ada", PHONE)
-    session = json.load(other.send("GET", "/api/v1/session"))["session"]["id"]
+    session = json.loads(other.send("GET", "/api/v1/session").text)["session"]["id"]
     assert session
     page = visitor.find("html")
     end_others(site, other)
