@@ -255,13 +255,8 @@ def test_fresh_sign_in_as_somebody_else_deletes_nobody(make_visitor, site):
 
 def age_sessions(site, seconds: int) -> None:
     """Time passes: in the database of a server that is stopped."""
-    import sqlite3
-
     site.stop()
-    database = sqlite3.connect(site.folder / "data/bramley.db")
-    database.execute("UPDATE session SET created_at = created_at - ?", (seconds * 1000,))
-    database.commit()
-    database.close()
+    site.operator.database("UPDATE session SET created_at = created_at - ?", seconds * 1000)
     site.start()
 
 
