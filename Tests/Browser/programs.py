@@ -164,8 +164,9 @@ class Site:
         self.binaries = binaries
         self.folder = folder
         apps = settings.get("apple.bundleIDs", [])
-        if not public_port and not origin and scheme == "http":
-            self.kind = (binaries, *apps)
+        if not public_port and not origin:
+            trusted = os.environ.get("SSL_CERT_FILE")
+            self.kind = (binaries, scheme, Path(trusted).read_bytes() if trusted else None, *apps)
         kept, self.port, self.apple_key = KEPT.take(self.kind) or (None, free_port(), new_key())
         self.origin = origin or f"{scheme}://localhost:{public_port or self.port}"
         self.server: Program | None = None
