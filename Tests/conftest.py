@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -32,6 +33,8 @@ def pytest_deselected(items):
 
 
 def pytest_sessionfinish(session, exitstatus):
+    if programs := sys.modules.get("programs"):
+        programs.KEPT.stop()
     # All tests of the suite are long: none to run is no failure then.
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and getattr(session.config, "has_deselected", False):
         session.exitstatus = pytest.ExitCode.OK

@@ -7,10 +7,10 @@ import json
 import random
 import re
 import sqlite3
-import subprocess
 import time
 from urllib.parse import urlencode, urlsplit
 
+from operating import Operator
 from patience import PATIENCE
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -88,6 +88,7 @@ class Inhabited:
 
     def __init__(self, site):
         self.site = site
+        self.operator = Operator(site.binaries, site.folder)
         self.path = site.folder / "data" / "bramley.db"
         self.keys: dict[tuple[str, ...], str] = {}
 
@@ -100,19 +101,11 @@ class Inhabited:
             connection.close()
 
     def read(self, sql: str) -> list[tuple]:
-        connection = sqlite3.connect(self.path, timeout=PATIENCE)
-        try:
-            return connection.execute(sql).fetchall()
-        finally:
-            connection.close()
+        return self.operator.database(sql)
 
     def make_key(self, *scopes: str) -> str:
         """As the operator makes one, while the server runs."""
-        done = subprocess.run(
-            [str(self.site.binaries / "bramley"), "api-keys", "create", "test", "--scopes", ",".join(scopes), "--json",
-             "--config", str(self.site.folder / "config.json")],
-            capture_output=True, text=True, timeout=PATIENCE, check=True)
-        return json.loads(done.stdout)["key"]
+        return json.loads(self.operator.bramley("api-keys", "create", "test", "--scopes", ",".join(scopes), "--json"))["key"]
 
     def key(self, *scopes: str) -> str:
         """The same for the same scopes."""

@@ -2,13 +2,11 @@
 
 import base64
 import json
-import subprocess
 
 import pytest
 
 from attacker import COOKIE, FORM, PROXIES, SAME_ORIGIN, Person, backend_routes, cookie, documented, send
 from inhabited import ENDPOINT, SCOPES, WEBHOOKS, bearer, call, make_token, sign_in
-from patience import PATIENCE
 from programs import Site
 from ways import APP
 
@@ -178,14 +176,9 @@ def test_a_key_signs_nobody_in(site, inhabited, keys, method, path):
 def test_a_revoked_key_opens_nothing_at_once(site, inhabited):
     key = inhabited.make_key(*SCOPES)
     assert call(site, "GET", "/api/v1/users", bearer(key)).status == 200
-    listed = subprocess.run(
-        [str(site.binaries / "bramley"), "api-keys", "list", "--json", "--config", str(site.folder / "config.json")],
-        capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
-    assert key not in listed
+    assert key not in site.operator.bramley("api-keys", "list", "--json")
     newest = inhabited.read("SELECT id FROM api_key ORDER BY created_at DESC LIMIT 1")[0][0]
-    subprocess.run(
-        [str(site.binaries / "bramley"), "api-keys", "revoke", newest, "--yes", "--config", str(site.folder / "config.json")],
-        capture_output=True, text=True, timeout=PATIENCE, check=True)
+    site.operator.bramley("api-keys", "revoke", newest, "--yes")
     person = Person(inhabited)
     for method, path, _ in backend_routes():
         answer = send(site, method, person.fill(path), [("Authorization", f"Bearer {key}")])

@@ -182,11 +182,10 @@ def changes(before: dict, after: dict) -> dict:
 
 def unfinished(site) -> int:
     """Revocations that Apple has not been told of, and endpoints that new events have not been queued for."""
-    with closing(sqlite3.connect(site.folder / "data/bramley.db", timeout=PATIENCE)) as database:
-        return database.execute("""
-            SELECT (SELECT count(*) FROM revocation WHERE next_attempt_at IS NOT NULL)
-            + (SELECT count(*) FROM webhook_endpoint WHERE cursor < (SELECT coalesce(max(sequence), 0) FROM event))
-            """).fetchone()[0]
+    return site.operator.database("""
+        SELECT (SELECT count(*) FROM revocation WHERE next_attempt_at IS NOT NULL)
+        + (SELECT count(*) FROM webhook_endpoint WHERE cursor < (SELECT coalesce(max(sequence), 0) FROM event))
+        """)[0][0]
 
 
 @cache

@@ -146,12 +146,7 @@ def fails(browser: Browser, form: str) -> None:
 
 def is_written(site, person: Person) -> bool:
     """Whether the database holds the name, before there is a user."""
-    connection = sqlite3.connect(site.folder / "data" / "bramley.db", timeout=PATIENCE)
-    try:
-        found = connection.execute("SELECT 1 FROM first_consent WHERE given_name = ?", [person.name["given"]])
-        return found.fetchone() is not None
-    finally:
-        connection.close()
+    return bool(site.operator.database("SELECT 1 FROM first_consent WHERE given_name = ?", person.name["given"]))
 
 
 @pytest.mark.parametrize("name", NEEDS_KEYS)

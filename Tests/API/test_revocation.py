@@ -2,7 +2,6 @@
 
 import http.client
 import re
-import subprocess
 from urllib.parse import urlencode, urlsplit
 
 import pytest
@@ -68,9 +67,7 @@ def from_another_device(site, token):
 
 
 def by_command(site, token):
-    subprocess.run(
-        [str(site.binaries / "bramley"), "sessions", "revoke", who(site, token)["session"]["id"],
-         "--config", str(site.folder / "config.json")], check=True, capture_output=True, timeout=PATIENCE)
+    site.operator.bramley("sessions", "revoke", who(site, token)["session"]["id"])
 
 
 def by_api(site, token):

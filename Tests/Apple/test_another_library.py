@@ -10,11 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from patience import PATIENCE, eventually
-from programs import Program, free_port, write_private
+from programs import Program, free_port, new_key, write_private
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/apple-simulator.md").read_text()
 
@@ -23,9 +21,7 @@ class Walk:
     """The simulator and the website, started as the document says."""
 
     def __init__(self, binaries: Path, folder: Path):
-        key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        write_private(folder / "AuthKey.p8", key)
+        write_private(folder / "AuthKey.p8", new_key())
         apple, site = free_port(), free_port()
         self.apple, self.site = f"http://127.0.0.1:{apple}", f"http://localhost:{site}"
         line = re.search(r"^(apple-simulator --port .*?[^\\])$", PAGE, re.MULTILINE | re.DOTALL)[1]

@@ -121,14 +121,9 @@ def test_unknown_members_are_refused_where_the_document_says_so(port):
 @pytest.fixture
 def port(binaries, tmp_path):
     """The port of a simulator of this test's own."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
+    from programs import Simulator, new_key, write_private
 
-    from programs import Simulator, write_private
-
-    key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    write_private(tmp_path / "AuthKey.p8", key)
+    write_private(tmp_path / "AuthKey.p8", new_key())
     simulator = Simulator(binaries, tmp_path, "http://localhost:9")
     yield simulator.port
     simulator.program.stop()

@@ -37,6 +37,9 @@ class Elsewhere:
             answer = urllib.request.build_opener(StayHere).open(request, timeout=PATIENCE)
         except urllib.error.HTTPError as error:
             answer = error
+        # A connection that stays open would hold up the end of the server.
+        with answer:
+            answer.text = answer.read().decode()
         for cookie in answer.headers.get_all("Set-Cookie") or []:
             name, value = cookie.split(";")[0].split("=", 1)
             self.cookies[name] = value

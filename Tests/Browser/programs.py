@@ -1,5 +1,6 @@
 """The two programs as an operator starts them: built binaries, a configuration file, ports of their own."""
 
+import atexit
 import json
 import os
 import random
@@ -13,6 +14,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from operating import Operator
 from patience import PATIENCE
 
 SERVICES_ID = "com.example.web"
@@ -114,20 +116,62 @@ class Simulator:
         assert [delivery.get("status") for delivery in sent["deliveries"]] == [200], sent
 
 
+class KeptSimulators:
+    """Those of sites that have ended, each with the port of its server and the key it knows. To make RSA keys takes a
+    simulator longer than a server takes to start, so that the next site takes over one, reset to its start."""
+
+    def __init__(self):
+        self.kept: dict[tuple, list[tuple[Simulator, int, bytes]]] = {}
+        atexit.register(self.stop)
+
+    def take(self, kind: tuple | None) -> tuple[Simulator, int, bytes] | None:
+        while kept := self.kept.get(kind):
+            simulator, port, key = kept.pop()
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                try:
+                    probe.bind(("127.0.0.1", port))
+                    simulator.call("POST", "reset")
+                    return simulator, port, key
+                except OSError:
+                    # The port is not free, or the simulator is gone.
+                    simulator.program.stop()
+        return None
+
+    def keep(self, site: "Site") -> None:
+        self.kept.setdefault(site.kind, []).append((site.apple, site.port, site.apple_key))
+
+    def stop(self) -> None:
+        """At the end of a suite, too: Tests/conftest.py."""
+        for simulators in self.kept.values():
+            for simulator, _, _ in simulators:
+                simulator.program.stop()
+        self.kept.clear()
+
+
+KEPT = KeptSimulators()
+
+
 class Site:
     """Bramley on http://localhost and the simulated Apple on http://127.0.0.1, so that they are two sites."""
+
+    # What its simulator can be taken over for; None: for nothing.
+    kind: tuple | None = None
+    has_ended = False
 
     def __init__(self, binaries: Path, folder: Path, settings: dict, public_port: int | None = None,
                  origin: str | None = None, scheme: str = "http"):
         self.binaries = binaries
         self.folder = folder
-        self.port = free_port()
+        apps = settings.get("apple.bundleIDs", [])
+        if not public_port and not origin:
+            trusted = os.environ.get("SSL_CERT_FILE")
+            self.kind = (binaries, scheme, Path(trusted).read_bytes() if trusted else None, *apps)
+        kept, self.port, self.apple_key = KEPT.take(self.kind) or (None, free_port(), new_key())
         self.origin = origin or f"{scheme}://localhost:{public_port or self.port}"
         self.server: Program | None = None
-        key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        write_private(folder / "AuthKey.p8", key)
-        self.apple = Simulator(binaries, folder, self.origin, settings.get("apple.bundleIDs", []))
+        write_private(folder / "AuthKey.p8", self.apple_key)
+        self.apple = kept or Simulator(binaries, folder, self.origin, apps)
         write_private(folder / "config.json", json.dumps(self.configuration(settings), indent=4).encode())
 
     def configuration(self, settings: dict) -> dict:
@@ -161,6 +205,10 @@ class Site:
             place[key] = value
         return tree
 
+    @property
+    def operator(self) -> Operator:
+        return Operator(self.binaries, self.folder)
+
     def start(self) -> "Site":
         self.server = Program(
             [str(self.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")],
@@ -175,10 +223,22 @@ class Site:
     def end(self) -> None:
         if self.server:
             self.server.stop()
-        self.apple.program.stop()
+        if self.has_ended:
+            return
+        self.has_ended = True
+        if self.kind:
+            KEPT.keep(self)
+        else:
+            self.apple.program.stop()
 
     def url(self, path: str) -> str:
         return self.origin + path
+
+
+def new_key() -> bytes:
+    """A P-256 key as Apple gives it out."""
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
 
 def write_private(file: Path, content: bytes) -> None:

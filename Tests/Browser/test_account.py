@@ -112,7 +112,7 @@ def test_all_other_sessions_are_ended(anyone, site):
 def test_a_page_whose_session_ended_elsewhere_notices(visitor, site):
     visitor.signs_in("ada")
     other = Elsewhere(site, "ada", PHONE)
-    session = json.load(other.send("GET", "/api/v1/session"))["session"]["id"]
+    session = json.loads(other.send("GET", "/api/v1/session").text)["session"]["id"]
     assert session
     page = visitor.find("html")
     end_others(site, other)
@@ -255,13 +255,8 @@ def test_fresh_sign_in_as_somebody_else_deletes_nobody(make_visitor, site):
 
 def age_sessions(site, seconds: int) -> None:
     """Time passes: in the database of a server that is stopped."""
-    import sqlite3
-
     site.stop()
-    database = sqlite3.connect(site.folder / "data/bramley.db")
-    database.execute("UPDATE session SET created_at = created_at - ?", (seconds * 1000,))
-    database.commit()
-    database.close()
+    site.operator.database("UPDATE session SET created_at = created_at - ?", seconds * 1000)
     site.start()
 
 

@@ -2,14 +2,12 @@
 
 import json
 import re
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from elsewhere import AGENTS, Elsewhere
 from gallery import OVERFLOW
-from patience import PATIENCE
 from programs import write_private
 
 STRINGS = Path(__file__).resolve().parents[2] / "Public/strings"
@@ -37,10 +35,7 @@ def reader(make_own_visitor, site):
 
 def forget_tokens(site) -> None:
     """As after an import, or once Apple has ended the tokens there were."""
-    connection = sqlite3.connect(site.folder / "data/bramley.db", timeout=PATIENCE)
-    connection.execute("UPDATE apple_credential SET sealed_refresh_token = NULL")
-    connection.commit()
-    connection.close()
+    site.operator.database("UPDATE apple_credential SET sealed_refresh_token = NULL")
 
 
 def apple_script(visitor) -> str:

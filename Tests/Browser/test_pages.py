@@ -188,7 +188,7 @@ class StayHere(urllib.request.HTTPRedirectHandler):
 
 def test_an_application_that_sends_everybody_back_meets_an_explanation(make_site, make_visitor, gallery):
     front = ThreadingHTTPServer(("127.0.0.1", 0), Application)
-    threading.Thread(target=front.serve_forever, daemon=True).start()
+    threading.Thread(target=front.serve_forever, args=(0.02,), daemon=True).start()
     try:
         site = make_site(public_port=front.server_port)
         Application.bramley = site.port

@@ -49,7 +49,7 @@ def start_browser(
 
 
 def use_fresh_tab(driver: webdriver.Chrome) -> None:
-    """Closes what is open, forgets every cookie and what the browser complained about."""
+    """Closes what is open, forgets every cookie, every file and what the browser complained about."""
     old = driver.window_handles
     driver.switch_to.new_window("tab")
     fresh = driver.current_window_handle
@@ -58,6 +58,8 @@ def use_fresh_tab(driver: webdriver.Chrome) -> None:
         driver.close()
     driver.switch_to.window(fresh)
     driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    # Two tests one after the other may have a server at the same address.
+    driver.execute_cdp_cmd("Network.clearBrowserCache", {})
     for log in ("browser", "performance"):
         driver.get_log(log)
 

@@ -4,6 +4,7 @@ import pytest
 
 from doctor_place import Place
 from front import Habits
+from programs import new_key
 
 
 @pytest.fixture(scope="session")
@@ -13,12 +14,7 @@ def bramley(binaries) -> Path:
 
 @pytest.fixture(scope="session")
 def key() -> bytes:
-    """A P-256 key as Apple gives it out."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return new_key()
 
 
 @pytest.fixture(scope="module")

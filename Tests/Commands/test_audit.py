@@ -4,12 +4,9 @@ import json
 import signal
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-
 from operating import Operator
 from patience import eventually
-from programs import Site, write_private
+from programs import Site, new_key, write_private
 
 # Milliseconds of 2026-01-02T00:00:00Z.
 DAY = 1_767_312_000_000
@@ -89,11 +86,6 @@ def test_what_is_no_time_is_asked_wrongly(house, option, value):
 
 
 # MARK: Keys that change
-
-def new_key() -> bytes:
-    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-
 
 def test_other_keys_of_apples_are_told_by_sighup_and_after_a_restart(binaries, tmp_path):
     site = Site(binaries, tmp_path, {"log.level": "info"})

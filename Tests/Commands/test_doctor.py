@@ -216,7 +216,7 @@ def test_a_stranger_on_the_admin_port(place, body):
             pass
 
     server = http.server.HTTPServer(("127.0.0.1", free_port()), Stranger)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
         report = place.doctor(ADMIN_PORT=server.server_port)

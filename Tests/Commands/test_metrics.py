@@ -73,4 +73,5 @@ def test_a_running_server_prints_what_prometheus_reads(site):
 def test_visitors_are_not_shown_them(site):
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(site.url("/metrics"), timeout=PATIENCE)
-    assert refused.value.code == 404
+    with refused.value:
+        assert refused.value.code == 404

@@ -53,12 +53,11 @@ private struct APIDescription {
 
 /// The description of the API and the sources hold each other; that the answers are as described, Tests/API sees.
 struct ArchitectureAPITests {
-    private let description: APIDescription
-    private let repository = Repository.real
+    /// Read once: it takes seconds.
+    private static let read = APIDescription(Repository.real.files["docs/openapi.yaml"] ?? "")
 
-    init() throws {
-        description = APIDescription(try #require(repository.files["docs/openapi.yaml"]))
-    }
+    private let description = Self.read
+    private let repository = Repository.real
 
     @Test func everyRouteOfTheAPIIsDescribedAndNoOther() {
         let routes = DocumentRules.routes(repository).filter { $0.contains(" /api/") || $0.contains(" /.well-known/") }

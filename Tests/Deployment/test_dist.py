@@ -8,11 +8,9 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from patience import eventually
-from programs import Program, free_port, write_private
+from programs import Program, free_port, new_key, write_private
 from test_install import INSTALLED
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,9 +94,7 @@ def test_the_simulator_starts_as_its_readme_says(unpacked, tmp_path):
     readme = (folder / "README.md").read_text()
     line = re.search(r"^    (bin/apple-simulator --port .*?[^\\])$", readme, re.MULTILINE | re.DOTALL)[1]
     assert "--key AuthKey.p8" in line and "built on" in readme and "@" not in readme
-    key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    write_private(tmp_path / "AuthKey.p8", key)
+    write_private(tmp_path / "AuthKey.p8", new_key())
     port = free_port()
     line = line.replace("\\\n", " ").replace("8081", str(port)).replace("AuthKey.p8", str(tmp_path / "AuthKey.p8"))
     words = line.split()

@@ -10,7 +10,7 @@ import pytest
 
 from documents import PAGES, ROOT, fences, spans
 from patience import PATIENCE
-from programs import write_private
+from programs import new_key, write_private
 
 SECTIONS = set(json.loads((ROOT / "docs/config.schema.json").read_text())["properties"])
 # The minimum.
@@ -50,12 +50,7 @@ def merge(into: dict, other: dict) -> dict:
 @pytest.fixture
 def folder(tmp_path):
     """With every file that a document names."""
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    write_private(tmp_path / "AuthKey_F6G7H8I9J0.p8", key)
+    write_private(tmp_path / "AuthKey_F6G7H8I9J0.p8", new_key())
     for name in ("webhook.secret", "verifier.secret", "app.secret", "audit.secret"):
         write_private(tmp_path / name, b"whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n")
     subprocess.run(

@@ -4,12 +4,10 @@ import json
 import shutil
 import subprocess
 
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from example import ROOT
 from patience import PATIENCE
-from programs import write_private
+from programs import new_key, write_private
 
 EXAMPLE = ROOT / "docs/examples/accounts"
 
@@ -48,9 +46,7 @@ def test_the_configuration_is_one(binaries, tmp_path):
     settings = json.loads((EXAMPLE / "config.json").read_text())
     for name in ("verifier.secret", "webhook.secret"):
         write_private(tmp_path / name, b"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
-    key = ec.generate_private_key(ec.SECP256R1()).private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    write_private(tmp_path / settings["apple"]["privateKeyFile"], key)
+    write_private(tmp_path / settings["apple"]["privateKeyFile"], new_key())
     shutil.copy(EXAMPLE / "config.json", tmp_path)
     run = subprocess.run([binaries / "bramley", "check", "--config", "config.json"], cwd=tmp_path, capture_output=True,
                          text=True, timeout=PATIENCE)

@@ -2,15 +2,12 @@
 
 import json
 import os
-import sqlite3
-import subprocess
 from pathlib import Path
 
 from app import APP, hashed, post, request, send, sheet
 from conftest import new_secret
 from demo import PASSWORD, Demo, Person
 from gate import Gate
-from patience import PATIENCE
 from programs import Site, write_private
 
 
@@ -56,11 +53,7 @@ class Orchard(Site):
     # What the operator does
 
     def command(self, *arguments: str) -> str:
-        run = subprocess.run(
-            [str(self.binaries / "bramley"), *arguments, "--config", str(self.folder / "config.json")],
-            capture_output=True, text=True, timeout=PATIENCE)
-        assert run.returncode == 0, run.stderr
-        return run.stdout
+        return self.operator.bramley(*arguments)
 
     def key(self, *scopes: str) -> str:
         name = ",".join(scopes)
@@ -69,12 +62,7 @@ class Orchard(Site):
         return self.keys[name]
 
     def sql(self, text: str, *values) -> list[tuple]:
-        connection = sqlite3.connect(self.folder / "data" / "bramley.db", timeout=PATIENCE)
-        try:
-            with connection:
-                return connection.execute(text, values).fetchall()
-        finally:
-            connection.close()
+        return self.operator.database(text, *values)
 
     def events(self, user: str | None = None) -> list[str]:
         """The types of the journal, in order."""

@@ -39,7 +39,7 @@ class StandIn:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.origin = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def said(self, method: str, path: str, content: dict | None) -> tuple[int, dict, dict] | bytes:
         answer = self.answers.get((method, path))

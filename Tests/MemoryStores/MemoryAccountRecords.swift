@@ -4,7 +4,7 @@ import Synchronization
 
 extension MemoryStore {
     package func accountRecord(of id: UserID, at now: Timestamp) async throws(StoreError) -> AccountRecord? {
-        state.withLock { state in
+        try read { state in
             guard let (key, person) = state.people.first(where: { $0.value.user.id == id }) else { return nil }
             let credentials = (state.credentials[key] ?? [:]).map { client, credential in
                 AccountRecord.Credential(

@@ -1,20 +1,20 @@
 package import Coding
 package import Crypto
 package import RelyingParty
-import Synchronization
+package import Synchronization
 
 /// The stores in memory: what the ports mean, in the shortest form that is right. For tests and nothing else; the
 /// contract suite holds it and the database to the same behaviour.
 package final class MemoryStore: Sendable {
-    struct Person {
-        var user: User
+    package struct Person: Sendable {
+        package var user: User
         var team: TeamID
         /// The latest `iat` of this person's sign-ins.
         var lastSignIn: Timestamp
         var told: LastTold
     }
 
-    struct IdentityKey: Hashable {
+    package struct IdentityKey: Hashable, Sendable {
         var team: TeamID
         var subject: AppleSubject
     }
@@ -24,28 +24,37 @@ package final class MemoryStore: Sendable {
         var issuedAt: Timestamp
     }
 
-    struct State {
-        var people: [IdentityKey: Person] = [:]
-        var sessions: [Digest256: Session] = [:]
+    /// What is stored. Tests may put it as they need it: that writes no event and invalidates nothing.
+    package struct State: Sendable {
+        package var people: [IdentityKey: Person] = [:]
+        package var sessions: [Digest256: Session] = [:]
         var usedAttempts: [Digest256: (bindingHash: Digest256, session: SessionID?, refusal: SignInRefusal?)] = [:]
         var firstConsents: [IdentityKey: PersonName] = [:]
         var credentials: [IdentityKey: [ClientID: Credential]] = [:]
-        var exchanges: [Digest256: (claim: ExchangeClaim, isSpent: Bool)] = [:]
+        package var exchanges: [Digest256: (claim: ExchangeClaim, isSpent: Bool)] = [:]
         var notifications: Set<String> = []
         /// What each person was told of, in the order it came.
         var told: [AppleSubject: [AccountRecord.Notification]] = [:]
         /// The latest end of consent Apple has told of, known person or not.
         var revocations: [AppleSubject: (eventTime: Timestamp, receivedAt: Timestamp)] = [:]
-        var journal: [JournalEntry] = []
+        package var journal: [JournalEntry] = []
+        package var keys: [Digest256: APIKey] = [:]
+        /// The credentials that came outside a sign-in, deleted people's too.
+        package var kept: [FreshCredential] = []
+        /// How often the use of a session and of a key was written, or should have been.
+        package var sessionTouches = 0
+        package var keyTouches = 0
         /// The next failures to answer with, oldest first.
         var failures: [StoreError] = []
+        var failure: StoreError?
+        var touchFailure: StoreError?
     }
 
     package let invalidations = SessionInvalidations()
     let limits: SessionLimits
     let onAccountDeleted: AccountDeletionPolicy
     let identifiers: RandomIdentifier
-    let state = Mutex(State())
+    package let state = Mutex(State())
 
     package init(
         limits: SessionLimits, onAccountDeleted: AccountDeletionPolicy = .erase,
@@ -61,11 +70,30 @@ package final class MemoryStore: Sendable {
         state.withLock { $0.failures.append(error) }
     }
 
+    /// From now on every call fails so.
+    package func fail(with error: StoreError = .unavailable("disk full")) {
+        state.withLock { $0.failure = error }
+    }
+
+    /// From now on the use of sessions and keys cannot be written.
+    package func failTouches(with error: StoreError = .unavailable("disk full")) {
+        state.withLock { $0.touchFailure = error }
+    }
+
+    func read<Value>(_ body: (State) -> Value) throws(StoreError) -> Value {
+        let result: Result<Value, StoreError> = state.withLock { state in
+            if let failure = state.failure { return .failure(failure) }
+            return .success(body(state))
+        }
+        return try result.get()
+    }
+
     /// One write: all of it or nothing, its invalidations before its answer.
     func write<Value>(
         _ body: (inout State, inout [SessionInvalidations.Entry]) -> Value
     ) throws(StoreError) -> Value {
         let result: Result<(Value, [SessionInvalidations.Entry]), StoreError> = state.withLock { state in
+            if let failure = state.failure { return .failure(failure) }
             if !state.failures.isEmpty { return .failure(state.failures.removeFirst()) }
             var effects: [SessionInvalidations.Entry] = []
             let value = body(&state, &effects)
@@ -74,6 +102,18 @@ package final class MemoryStore: Sendable {
         let (value, effects) = try result.get()
         invalidations.append(effects)
         return value
+    }
+
+    /// A write of when something was last used: `body` says so once it is counted, and may fail alone.
+    func touch(
+        counting count: WritableKeyPath<State, Int>, _ body: (inout State) -> Void
+    ) throws(StoreError) {
+        let failure: StoreError? = try write { state, _ in
+            state[keyPath: count] += 1
+            if state.touchFailure == nil { body(&state) }
+            return state.touchFailure
+        }
+        if let failure { throw failure }
     }
 
     func isLive(_ session: Session, at now: Timestamp) -> Bool {
@@ -106,8 +146,8 @@ package final class MemoryStore: Sendable {
 }
 
 extension MemoryStore: SessionStore, SessionDirectory {
-    private func signedIn(_ token: Digest256, at now: Timestamp) -> SignedIn? {
-        state.withLock { state in
+    private func signedIn(_ token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
+        try read { state in
             guard let session = state.sessions[token], isLive(session, at: now),
                 let person = state.people.values.first(where: { $0.user.id == session.user })
             else { return nil }
@@ -116,11 +156,11 @@ extension MemoryStore: SessionStore, SessionDirectory {
     }
 
     package func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
-        signedIn(token, at: now)
+        try signedIn(token, at: now)
     }
 
     package func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session] {
-        state.withLock { state in
+        try read { state in
             state.sessions.values.filter { $0.user == user && isLive($0, at: now) }
                 .sorted { ($0.createdAt, $0.id.rawValue) > ($1.createdAt, $1.id.rawValue) }
         }
@@ -135,7 +175,7 @@ extension MemoryStore: SessionStore, SessionDirectory {
     }
 
     package func touch(_ id: SessionID, at now: Timestamp) async throws(StoreError) {
-        try write { state, _ in
+        try touch(counting: \.sessionTouches) { state in
             for (token, session) in state.sessions where session.id == id && session.lastSeenAt < now {
                 state.sessions[token]?.lastSeenAt = now
             }
@@ -146,7 +186,7 @@ extension MemoryStore: SessionStore, SessionDirectory {
         let store: MemoryStore
         init(store: MemoryStore) { self.store = store }
         func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn? {
-            store.signedIn(token, at: now)
+            try store.signedIn(token, at: now)
         }
     }
 
@@ -155,7 +195,7 @@ extension MemoryStore: SessionStore, SessionDirectory {
 
 extension MemoryStore: EventJournal {
     package func events(after id: EventID?, limit: Int) async throws(StoreError) -> [JournalEntry] {
-        state.withLock { state in
+        try read { state in
             let start = id.flatMap { id in state.journal.firstIndex { $0.id == id } }.map { $0 + 1 } ?? 0
             return Array(state.journal[start...].prefix(limit))
         }
@@ -164,7 +204,7 @@ extension MemoryStore: EventJournal {
     package func eventPage(
         _ filter: JournalFilter, after place: EventPlace?, limit: Int
     ) async throws(StoreError) -> EventPage? {
-        state.withLock { state in
+        try read { state in
             let start: Int
             switch place {
             case nil: start = 0

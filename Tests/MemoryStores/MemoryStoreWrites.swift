@@ -13,7 +13,7 @@ extension MemoryStore: SignInStore {
     }
 
     package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt? {
-        state.withLock { state in used(id, at: now, in: state) }
+        try read { state in used(id, at: now, in: state) }
     }
 
     private func used(_ id: Digest256, at now: Timestamp, in state: State) -> UsedAttempt? {
@@ -117,6 +117,7 @@ extension MemoryStore {
 
     package func keepCredential(_ credential: FreshCredential) async throws(StoreError) {
         try write { state, _ in
+            state.kept.append(credential)
             let key = IdentityKey(team: credential.team, subject: credential.subject)
             guard state.people[key] != nil else { return }
             let held = state.credentials[key]?[credential.clientID]

@@ -4,25 +4,25 @@ import Synchronization
 
 extension MemoryStore: UserDirectory {
     package func user(_ id: UserID) async throws(StoreError) -> User? {
-        find { $0.user.id == id }
+        try find { $0.user.id == id }
     }
 
     package func user(externalID: String) async throws(StoreError) -> User? {
-        find { $0.user.externalID.map { $0.utf8.elementsEqual(externalID.utf8) } ?? false }
+        try find { $0.user.externalID.map { $0.utf8.elementsEqual(externalID.utf8) } ?? false }
     }
 
     package func user(team: TeamID, subject: AppleSubject) async throws(StoreError) -> User? {
-        state.withLock { $0.people[IdentityKey(team: team, subject: subject)]?.user }
+        try read { $0.people[IdentityKey(team: team, subject: subject)]?.user }
     }
 
-    private func find(_ condition: (Person) -> Bool) -> User? {
-        state.withLock { state in state.people.values.first(where: condition)?.user }
+    private func find(_ condition: (Person) -> Bool) throws(StoreError) -> User? {
+        try read { state in state.people.values.first(where: condition)?.user }
     }
 
     package func users(
         _ filter: UserFilter, after cursor: UserCursor?, limit: Int
     ) async throws(StoreError) -> UserPage {
-        let all = state.withLock { state in state.people.values.map(\.user) }
+        let all = try read { state in state.people.values.map(\.user) }
             .filter(filter.accepts)
             .sorted { ($0.createdAt, $0.id.rawValue) < ($1.createdAt, $1.id.rawValue) }
             .filter { user in

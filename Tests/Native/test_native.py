@@ -6,7 +6,6 @@ import hashlib
 import html
 import json
 import re
-import sqlite3
 from urllib.parse import urlencode
 
 from jsonschema import Draft202012Validator
@@ -14,16 +13,10 @@ from jsonschema import Draft202012Validator
 from app import (APP, OTHER, ROOT, challenge, eventually, exchanges, hashed, post, request, send, sheet, sign_in)
 from closed import closed
 from conftest import make_site
-from patience import PATIENCE
 
 
 def database(site, sql: str, *values) -> list[tuple]:
-    connection = sqlite3.connect(site.folder / "data" / "bramley.db", timeout=PATIENCE)
-    try:
-        with connection:
-            return connection.execute(sql, values).fetchall()
-    finally:
-        connection.close()
+    return site.operator.database(sql, *values)
 
 
 def people(site) -> tuple:

@@ -1,3 +1,4 @@
+import MemoryStores
 import RelyingParty
 import Testing
 

@@ -6,25 +6,6 @@ import MemoryStores
 import RelyingParty
 import Synchronization
 
-/// A clock that moves when told to.
-final class ManualClock: WallClock {
-    private let moment: Mutex<Timestamp>
-
-    init(_ seconds: Int64 = 1_800_000_000) {
-        moment = Mutex(Timestamp(seconds: seconds))
-    }
-
-    func now() -> Timestamp { moment.withLock { $0 } }
-
-    func advance(seconds: Int64) {
-        moment.withLock { $0 = $0.adding(seconds: seconds) }
-    }
-
-    func advance(milliseconds: Int64) {
-        moment.withLock { $0 = $0.adding(milliseconds: milliseconds) }
-    }
-}
-
 /// An Apple that believes tokens of the form `sub|nonce|code`, and does as it is told.
 final class FakeApple: IdentityProvider {
     struct Behaviour {

@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import MemoryStores
 import Testing
 
 @testable import RelyingParty

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Sockets
 import Synchronization
@@ -198,7 +199,7 @@ import Web
     @Test func useIsNotedOnceAMinuteEvenWhenItCannotBeWritten() async throws {
         let site = try Site()
         let key = site.makeKey([.usersRead])
-        site.store.state.withLock { $0.touchFails = true }
+        site.store.failTouches()
         for _ in 0..<3 { #expect(await site.get("/api/v1/users", site.bearer(key)).status == .ok) }
         #expect(site.key("k")?.lastUsedAt == nil)
         #expect(site.store.state.withLock { $0.keyTouches } == 1)
@@ -208,7 +209,7 @@ import Web
     func storeFails(_ route: BackendRoute) async throws {
         let site = try Site()
         let key = site.makeKey([route.scope])
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         let response = await route.send(to: site, site.bearer(key))
         #expect(response.status == .serviceUnavailable)
         #expect(response.code == "unavailable")

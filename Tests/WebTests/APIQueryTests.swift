@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Synchronization
 import Testing
@@ -59,7 +60,7 @@ import Web
         let site = try Site()
         let kinds: [JournalEntry.Kind] = [.userCreated, .sessionEnded, .userUpdated, .sessionEnded]
         site.store.state.withLock { state in
-            state.events = kinds.enumerated().map { index, kind in
+            state.journal = kinds.enumerated().map { index, kind in
                 JournalEntry(
                     id: EventID(unchecked: "evt_0000000000000000000000000\(index + 1)"), kind: kind,
                     time: site.clock.now(), user: Site.userID(index < 3 ? 1 : 2))

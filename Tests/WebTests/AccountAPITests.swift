@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Synchronization
 import Testing
@@ -13,15 +14,15 @@ import Web
     @Test("The answer says whether Apple is told, so that an app can say what else to do", arguments: [1, 0])
     func saysWhetherAppleIsTold(tokens: Int) async throws {
         let site = try Site()
-        site.store.state.withLock { $0.tokens = tokens }
         let expected = "{\"appleNotified\":\(tokens > 0)}"
         site.signIn()
+        site.addUser(2)
+        site.store.giveTokens(tokens)
         let page: HTTPFields = [.cookie: site.cookie, .secFetchSite: "same-origin"]
         let response = await site.send(.delete, "/api/v1/account", page)
         #expect(response.status == .accepted)
         #expect(response.fields[.contentType] == "application/json")
         #expect(response.text == expected)
-        site.addUser(2)
         let key = site.bearer(site.makeKey([.usersDelete]))
         let byBackend = await site.send(.delete, "/api/v1/users/\(Site.userID(2))", key)
         #expect(byBackend.status == .accepted)
@@ -111,7 +112,7 @@ import Web
     @Test func nothingIsAcknowledgedThatWasNotWritten() async throws {
         let site = try Site()
         site.signIn(kind: .native)
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         #expect(
             await site.send(.delete, "/api/v1/account", site.bearer(Site.nativeToken)).status == .serviceUnavailable)
     }

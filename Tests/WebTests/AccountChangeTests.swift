@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Synchronization
 import Testing
@@ -29,12 +30,12 @@ import Web
             device: Device(userAgent: "curl/8", address: "203.0.113.\(number)"), issuedAt: site.clock.now(),
             createdAt: site.clock.now(), lastSeenAt: site.clock.now(),
             expiresAt: site.clock.now().adding(seconds: 2_592_000))
-        site.store.state.withLock { $0.sessions[session.id] = session }
+        site.store.state.withLock { $0.sessions[session.tokenHash] = session }
         return id
     }
 
     private func live(_ site: Site) -> Set<String> {
-        site.store.state.withLock { Set($0.sessions.keys.map(\.rawValue)) }
+        site.store.state.withLock { Set($0.sessions.values.map(\.id.rawValue)) }
     }
 
     // MARK: Ending sessions
@@ -218,7 +219,7 @@ import Web
         for change in Self.changes {
             let site = try Site()
             site.signIn()
-            site.store.state.withLock { $0.fails = true }
+            site.store.fail()
             let response = await site.post(change.path, form: change.form, fields(site))
             #expect(response.status == .serviceUnavailable)
             #expect(response.setCookies.isEmpty)

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Synchronization
 import Testing
@@ -42,7 +43,7 @@ import Web
     func confirmed(tokens: Int, apple: String, words: String) async throws {
         let site = try Site()
         site.signIn()
-        site.store.state.withLock { $0.tokens = tokens }
+        site.store.giveTokens(tokens)
         let response = await delete(site)
         #expect(response.status == .seeOther)
         #expect(response.location == "/account/deleted?apple=\(apple)")
@@ -67,7 +68,7 @@ import Web
     func saidBeforehand(tokens: Int) async throws {
         let site = try Site()
         site.signIn()
-        site.store.state.withLock { $0.tokens = tokens }
+        site.store.giveTokens(tokens)
         let page = await site.get("/account/delete", fields(site)).text
         #expect(page.contains("we tell Apple that you no longer use it here") == (tokens > 0))
         #expect(page.contains("We cannot tell Apple") == (tokens == 0))
@@ -256,7 +257,7 @@ import Web
     @Test func failingStoreGivesNoFile() async throws {
         let site = try Site()
         site.signIn()
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         let response = await site.get("/account/export", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.fields[.contentDisposition] == nil)

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Sockets
 import Synchronization
@@ -108,7 +109,7 @@ import Web
     @Test func storeThatDoesNotAnswerSignsNobodyOut() async throws {
         let site = try Site()
         site.signIn()
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         let response = await site.get("/account", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.setCookies.isEmpty)
@@ -134,11 +135,11 @@ import Web
         site.signIn()
         site.clock.advance(seconds: 59)
         #expect(await site.get("/account", cookie: site.cookie).status == .ok)
-        #expect(site.store.state.withLock { $0.touched.count } == 0)
+        #expect(site.store.state.withLock { $0.sessionTouches } == 0)
         site.clock.advance(seconds: 1)
         #expect(await site.get("/account", cookie: site.cookie).status == .ok)
-        #expect(site.store.state.withLock { $0.touched.count } == 1)
-        site.store.state.withLock { $0.touchFails = true }
+        #expect(site.store.state.withLock { $0.sessionTouches } == 1)
+        site.store.failTouches()
         #expect(await site.get("/account", cookie: site.cookie).status == .ok)
     }
 }
@@ -197,7 +198,7 @@ import Web
     @Test func failedSignOutIsNotConfirmed() async throws {
         let site = try Site()
         site.signIn()
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         let response = await site.post("/logout", [.cookie: site.cookie, .secFetchSite: "same-origin"])
         #expect(response.status == .serviceUnavailable)
         #expect(response.setCookies.isEmpty)

@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Testing
 import Web
@@ -137,7 +138,10 @@ import Web
             let token = try #require(answer.json?["assertion"]?.stringValue)
             #expect(try await read(token, site) == [audience, algorithm])
         }
-        for query in ["?other=x", "?aud=reports", "?audience=other", "?audience=", "?audience=true", "?audience=reports&audience=reports"] {
+        for query in [
+            "?other=x", "?aud=reports", "?audience=other", "?audience=", "?audience=true",
+            "?audience=reports&audience=reports",
+        ] {
             let answer = await site.get("/api/v1/session/assertion" + query, cookie: site.cookie)
             #expect(answer.status == .badRequest && answer.code == "invalid_request", "\(query)")
             // Who is not signed in learns of no name.

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Sockets
 import Synchronization
@@ -194,7 +195,7 @@ import Web
     @Test func storageFailureSignsNobodyIn() async throws {
         let site = try Site()
         let state = try await site.state()
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         let response = await site.post(
             "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: Self.binding])
         #expect(response.status == .serviceUnavailable)
@@ -204,13 +205,13 @@ import Web
     @Test(
         "Those who may not come in get a page and no session",
         arguments: [
-            (SignInResult.pending(UserID(unchecked: "usr_x")), "Waiting for approval"),
-            (.disabled(UserID(unchecked: "usr_x")), "switched off"), (.closed, "No new accounts"),
-        ])
-    func notAdmitted(_ result: SignInResult, title: String) async throws {
-        let site = try Site()
+            (SignUpPolicy.approval, nil, "Waiting for approval"), (.open, .pending, "Waiting for approval"),
+            (.open, .disabled, "switched off"), (.closed, nil, "No new accounts"),
+        ] as [(SignUpPolicy, User.State?, String)])
+    func notAdmitted(_ policy: SignUpPolicy, known: User.State?, title: String) async throws {
+        let site = try Site(signUp: policy)
+        if let known { site.signIn(state: known) }
         let state = try await site.state()
-        site.store.state.withLock { $0.result = result }
         let response = await site.post(
             "/apple/callback", form: [("state", state), ("code", "c"), ("id_token", "t")], [.cookie: Self.binding])
         #expect(response.status == .forbidden)
@@ -247,7 +248,7 @@ import Web
 
     @Test func storeFailureIsNever200() async throws {
         let site = try Site()
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         #expect(await site.send(.post, "/apple/notifications", body: "{}").status == .serviceUnavailable)
     }
 
@@ -279,7 +280,7 @@ import Web
 
     @Test func storeFailuresAreNotTheSendersFault() async throws {
         let site = try Site(adjust: { $0.limits.failedNotificationsPerMinute = 2 })
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         for _ in 0..<9 { #expect(await site.send(.post, "/apple/notifications").status == .serviceUnavailable) }
     }
 

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Synchronization
 import Testing
@@ -72,7 +73,7 @@ import Web
     }
 }
 
-extension FakeStore {
+extension MemoryStore {
     fileprivate func setCredential(_ status: CredentialStatus, of user: UserID) {
         state.withLock { $0.users[user]?.identityCredential = status }
     }

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Synchronization
 import Testing
@@ -17,7 +18,7 @@ import Web
     private func site(_ count: Int) throws -> (Site, HTTPFields) {
         let site = try Site()
         site.store.state.withLock { state in
-            state.events = (1...count).map { number in
+            state.journal = (1...count).map { number in
                 JournalEntry(
                     id: Self.eventID(number), kind: .userUpdated, time: Timestamp(seconds: 1_790_000_000),
                     user: Site.userID(2 - number % 2), fields: ["groups"])
@@ -31,7 +32,7 @@ import Web
     @Test func documentHasIdsAndNamesOnly() async throws {
         let (site, key) = try site(1)
         site.store.state.withLock {
-            $0.events.append(
+            $0.journal.append(
                 JournalEntry(
                     id: Self.eventID(2), kind: .sessionEnded, time: Timestamp(seconds: 1_790_000_000),
                     user: Site.userID(1), session: SessionID(unchecked: "ses_00000000000000000000000001"),

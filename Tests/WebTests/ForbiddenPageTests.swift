@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Testing
 import Web

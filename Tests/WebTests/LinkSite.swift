@@ -4,6 +4,7 @@ import Foundation
 import HTTP
 import HTTPTypes
 import Logging
+import MemoryStores
 import RelyingParty
 import Storage
 import Synchronization
@@ -20,7 +21,7 @@ final class LinkSite: Answering {
     let database: Storage.Database
     let apple = TokenApple()
     let verifier = PasswordApplication()
-    let clock = FakeClock()
+    let clock = ManualClock(1_790_000_000)
     let log = LogLines()
     private let folder: String
 

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Sockets
 import Synchronization
@@ -9,11 +10,15 @@ import Web
 
 /// The routes for apps. What is a good token is FakeApple's to say, and it says so of every one.
 @Suite struct NativeAPITests {
-    private func site(_ adjust: (inout WebConfiguration) -> Void = { _ in }) throws -> Site {
-        try Site(adjust: {
-            $0.apple.bundleIDs = ["com.example.app", "com.example.other"]
-            adjust(&$0)
-        })
+    private func site(
+        signUp: SignUpPolicy = .open, _ adjust: (inout WebConfiguration) -> Void = { _ in }
+    ) throws -> Site {
+        try Site(
+            signUp: signUp,
+            adjust: {
+                $0.apple.bundleIDs = ["com.example.app", "com.example.other"]
+                adjust(&$0)
+            })
     }
 
     private let json: HTTPFields = [.contentType: "application/json"]
@@ -170,12 +175,12 @@ import Web
     @Test(
         "People who may not come in are told why",
         arguments: [
-            (SignInResult.pending(UserID(unchecked: "usr_1")), "user_pending"),
-            (.disabled(UserID(unchecked: "usr_1")), "user_disabled"), (.closed, "sign_up_closed"),
-        ])
-    func notAdmitted(result: SignInResult, code: String) async throws {
-        let site = try site()
-        site.store.state.withLock { $0.result = result }
+            (SignUpPolicy.approval, nil, "user_pending"), (.open, .pending, "user_pending"),
+            (.open, .disabled, "user_disabled"), (.closed, nil, "sign_up_closed"),
+        ] as [(SignUpPolicy, User.State?, String)])
+    func notAdmitted(policy: SignUpPolicy, known: User.State?, code: String) async throws {
+        let site = try site(signUp: policy)
+        if let known { site.signIn(state: known) }
         let response = await site.send(.post, "/api/v1/native/sessions", json, body: body(await nonce(site)))
         #expect(response.code == code)
         #expect(response.status == .forbidden)

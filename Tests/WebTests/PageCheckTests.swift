@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import MemoryStores
 import Public
 import RelyingParty
 import Testing

@@ -1,5 +1,6 @@
 import HTTP
 import HTTPTypes
+import MemoryStores
 import Public
 import Testing
 import Web
@@ -12,10 +13,16 @@ import Web
     @Test(
         "A file that cannot be used is said in one sentence",
         arguments: [
-            ("templates/login.mustache", "{{#open}}", "cannot be read: line 1, column 1: the section \"open\" does not end."),
+            (
+                "templates/login.mustache", "{{#open}}",
+                "cannot be read: line 1, column 1: the section \"open\" does not end."
+            ),
             ("templates/login.mustache", "\n{{#a}}{{/b}}", "cannot be read: line 2, column "),
             ("templates/login.mustache", "{{name", "cannot be read: line 1, column "),
-            ("templates/login.mustache", "{{=<% %>=}}", "cannot be read: line 1, column 1: delimiters cannot be changed; keep {{ and }}."),
+            (
+                "templates/login.mustache", "{{=<% %>=}}",
+                "cannot be read: line 1, column 1: delimiters cannot be changed; keep {{ and }}."
+            ),
             ("templates/login.mustache", "a\n{{>nobody}}", "includes \"nobody\" in line 2, which does not exist."),
             ("templates/login.mustache", "{{>login}}", "includes itself"),
             ("templates/layout.mustache", "{{>notice}}{{<login}}{{/login}}", "includes itself"),

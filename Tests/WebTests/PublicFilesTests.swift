@@ -2,6 +2,7 @@ import Coding
 import Foundation
 import HTTP
 import HTTPTypes
+import MemoryStores
 import Public
 import RelyingParty
 import Sockets

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Sockets
 import Synchronization
@@ -55,7 +56,7 @@ import Web
     @Test func storeThatDoesNotAnswerIs503() async throws {
         let site = try Site()
         site.signIn()
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         let response = await site.get("/api/v1/session", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.json?["code"]?.stringValue == "unavailable")
@@ -103,10 +104,10 @@ import Web
         site.signIn()
         site.clock.advance(seconds: 14)
         _ = await site.get("/api/v1/session", cookie: site.cookie)
-        #expect(site.store.state.withLock { $0.touched.count } == 0)
+        #expect(site.store.state.withLock { $0.sessionTouches } == 0)
         site.clock.advance(seconds: 1)
         _ = await site.get("/api/v1/session", cookie: site.cookie)
-        #expect(site.store.state.withLock { $0.touched.count } == 1)
+        #expect(site.store.state.withLock { $0.sessionTouches } == 1)
     }
 
     @Test(

@@ -9,14 +9,14 @@ import Sockets
 import Synchronization
 import Web
 
-/// The whole web side over fakes, and a browser's worth of conveniences to talk to it.
+/// The whole web side over a store in memory and a fake Apple, and a browser's worth of conveniences to talk to it.
 struct Site: Answering {
     let configuration: WebConfiguration
     let application: WebApplication
-    let store = FakeStore()
+    let store: MemoryStore
     let webhooks = FakeWebhooks()
     let apple = FakeApple()
-    let clock = FakeClock()
+    let clock = ManualClock(1_790_000_000)
     let log = LogLines()
     let signingKeyStore = MemorySigningKeys()
     let signingKeys: SigningKeys
@@ -29,8 +29,8 @@ struct Site: Answering {
 
     init(
         publicURL: String = "https://login.example.com", name: String = "Example Orchard", scopes: [String] = ["name"],
-        allowedOrigins: [String] = ["https://app.example.com"], currentRules: CurrentAccessRules? = nil,
-        adjust: (inout WebConfiguration) -> Void = { _ in }
+        allowedOrigins: [String] = ["https://app.example.com"], signUp: SignUpPolicy = .open,
+        currentRules: CurrentAccessRules? = nil, adjust: (inout WebConfiguration) -> Void = { _ in }
     ) throws {
         let url = PublicURL(publicURL)!
         var configuration = WebConfiguration(
@@ -42,6 +42,7 @@ struct Site: Answering {
             sessions: .init(limits: SessionLimits(lifetime: 2_592_000, idleTimeout: 604_800)))
         adjust(&configuration)
         self.configuration = configuration
+        store = MemoryStore(limits: configuration.sessions.limits)
         let targets = ReturnTargets(
             publicURL: publicURL, allowedOrigins: configuration.login.allowedReturnOrigins,
             defaultTarget: configuration.login.defaultReturnTo)
@@ -53,7 +54,7 @@ struct Site: Answering {
                 provider: apple, store: store, keyring: keyring,
                 configuration: SignInConfiguration(
                     attemptLifetime: configuration.login.attemptLifetime, sessionLimits: configuration.sessions.limits,
-                    signUp: .open, returnTargets: targets),
+                    signUp: signUp, returnTargets: targets),
                 clock: clock, random: random, logger: Logger(label: "domain") { _ in SwiftLogNoOpLogHandler() }))
         let notifications = Notifications(
             provider: apple, store: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
@@ -177,5 +178,17 @@ final class LogLines: Sendable {
             let values = (event.metadata ?? [:]).sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
             lines.lines.withLock { $0.append("\(event.level) \(event.message) \(values.joined(separator: " "))") }
         }
+    }
+}
+
+/// Different bytes at every call, the same in every run.
+final class CountingRandom: RandomSource, Sendable {
+    private let counter = Mutex<UInt64>(0)
+    func bytes(_ count: Int) -> [UInt8] {
+        let value = counter.withLock { counter in
+            counter += 1
+            return counter
+        }
+        return (0..<count).map { UInt8(truncatingIfNeeded: (value &* 31) &+ UInt64($0) &* 7 &+ (value >> 8)) }
     }
 }

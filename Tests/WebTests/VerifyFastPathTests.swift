@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Sockets
 import Synchronization
@@ -202,7 +203,7 @@ import Web
         let site = try Site()
         site.signIn()
         let path = try path(site)
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         #expect(try answer(site, path, [Self.cookie]) == nil)
     }
 

@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Sockets
 import Synchronization
@@ -172,7 +173,7 @@ import Web
     @Test func storeThatDoesNotAnswerIs503() async throws {
         let site = try Site()
         site.signIn()
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         let response = await site.get("/auth/verify?redirect=true&optional=true", cookie: site.cookie)
         #expect(response.status == .serviceUnavailable)
         #expect(response.location == nil)

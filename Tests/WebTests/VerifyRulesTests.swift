@@ -1,6 +1,7 @@
 import Coding
 import HTTP
 import HTTPTypes
+import MemoryStores
 import RelyingParty
 import Sockets
 import Synchronization
@@ -223,7 +224,7 @@ private let ruleDocument = """
     @Test func publicStaysOpenWhileTheDatabaseIsAway() async throws {
         let site = try site()
         site.signIn()
-        site.store.state.withLock { $0.fails = true }
+        site.store.fail()
         let open = try await ask(site, Self.app + "/assets/x", cookie: site.cookie)
         #expect(open.status == .noContent)
         #expect(user(open) == "")

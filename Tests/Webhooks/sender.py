@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import re
-import sqlite3
 import subprocess
 from base64 import b64encode
 from pathlib import Path
@@ -53,9 +52,7 @@ class Sender(Site):
     # What the operator does
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
-            [str(self.binaries / "bramley"), "webhooks", *arguments, "--config", str(self.folder / "config.json")],
-            capture_output=True, text=True, timeout=PATIENCE)
+        return self.operator.run("webhooks", *arguments)
 
     def endpoints(self) -> list[dict]:
         listed = self.command("list", "--json")
@@ -114,11 +111,7 @@ class Sender(Site):
     # What is in the database
 
     def query(self, sql: str) -> list[tuple]:
-        connection = sqlite3.connect(f"file:{self.folder}/data/bramley.db?mode=ro", uri=True, timeout=PATIENCE)
-        try:
-            return connection.execute(sql).fetchall()
-        finally:
-            connection.close()
+        return self.operator.database(sql)
 
     def journal(self) -> list[tuple[str, str]]:
         """Id and user of every event, in order."""
