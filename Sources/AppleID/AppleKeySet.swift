@@ -174,7 +174,7 @@ package protocol KeySetSource: Sendable {
     func fetch() async throws(KeySetFailure) -> [UInt8]
 }
 
-/// Waits so many milliseconds; false when the process ends first, or nobody may wait here.
+/// Waits this many milliseconds; false when the process ends first, or nobody may wait here.
 package typealias KeySetPause = @Sendable (_ milliseconds: Int64) async -> Bool
 
 /// The named times of the key set.

@@ -56,7 +56,7 @@ struct TokenClient: Sendable {
 
 /// Why Apple could not be asked.
 enum TokenClientFailure: Error {
-    /// The client secret could not be signed: ours to mend, and nothing was sent.
+    /// The client secret could not be signed: our fault, and nothing was sent.
     case secret(KeyError)
     /// No answer, or none that is HTTP. Whether Apple acted on the request is unknown.
     case transport(HTTPClientError)

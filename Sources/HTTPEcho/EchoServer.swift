@@ -30,7 +30,7 @@ package struct EchoServer: Sendable {
     package var address: SocketAddress { sockets.address }
 
     /// Serves until SIGTERM or SIGINT, then until the requests in flight are answered.
-    /// - Parameter drainTimeout: after so many milliseconds what is still open is closed.
+    /// - Parameter drainTimeout: open connections are closed after this many milliseconds.
     func runUntilSignalled(drainTimeout: Int64) async throws {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         try await withThrowingTaskGroup(of: Void.self) { tasks in

@@ -50,7 +50,7 @@ struct HTTPEchoCommand: AsyncParsableCommand {
     private func makeConfiguration() throws -> HTTPServerConfiguration {
         let networks = try trustedProxy.map { text in
             guard let network = IPNetwork(text) else {
-                throw ValidationError("--trusted-proxy \(text) is no address and no network.")
+                throw ValidationError("--trusted-proxy \(text) is not an address or network.")
             }
             return network
         }

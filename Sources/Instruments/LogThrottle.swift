@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Keeps a trouble that repeats from filling the log: for each key so many lines at once, then one more each interval.
+/// Keeps a trouble that repeats from filling the log: for each key a number of lines at once, then one in each interval.
 /// A line says how many it stands for.
 package final class LogThrottle: Sendable {
     private struct Bucket {

@@ -8,7 +8,7 @@ package struct HealthCheck: Hashable, Sendable {
     package var name: String
     /// What is wrong with it, in a few words and without secrets; nil when all is well.
     package var problem: String?
-    /// What the operator should put right, though the server does its work; as `problem`.
+    /// What the operator should fix although the server works; as `problem`.
     package var warning: String?
 
     package init(_ name: String, problem: String? = nil, warning: String? = nil) {
@@ -33,7 +33,7 @@ package final class AdminApplication: RequestHandler {
     private let proof: Proof
 
     /// - Parameters:
-    ///   - liveness: what only a restart mends.
+    ///   - liveness: what only a restart fixes.
     ///   - readiness: what keeps the server from answering as it should. Probes the database with a write.
     ///   - proof: for `bramley doctor`, which has to tell this server from others on the port.
     package init(

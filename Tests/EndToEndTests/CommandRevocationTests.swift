@@ -57,7 +57,7 @@ import Testing
             let user = try await bed.place.run("users show --external-id 7 --json").json["id"]?.stringValue
             let deleted = try await bed.place.run(["users", "delete", try #require(user), "--yes", "--json"])
             #expect(try deleted.json["revocationsQueued"]?.int64Value == 0)
-            #expect(deleted.errors.contains("Apple cannot be told"))
+            #expect(deleted.errors.contains("Apple cannot be notified"))
             #expect(try await bed.place.run("users show --external-id 7").code == 1)
             #expect(try await bed.place.run("credentials revocations --json").items.isEmpty)
         }

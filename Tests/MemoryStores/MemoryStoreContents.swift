@@ -5,10 +5,13 @@ import Synchronization
 
 /// What tests put into the store by hand, and read there.
 extension MemoryStore {
+    /// Whoever had the user's Apple identity before is gone.
     package func add(_ user: User, _ session: Session) {
-        state.withLock {
-            $0.users[user.id] = user
-            $0.sessions[session.tokenHash] = session
+        state.withLock { state in
+            let key = IdentityKey(team: State.team, subject: user.appleSubject)
+            state.people = state.people.filter { $0.value.user.id != user.id }
+            state.people[key] = Person(user: user, team: key.team, lastSignIn: user.createdAt, told: LastTold())
+            state.sessions[session.tokenHash] = session
         }
     }
 
@@ -26,6 +29,8 @@ extension MemoryStore {
 }
 
 extension MemoryStore.State {
+    fileprivate static let team = TeamID("TEAM123456")
+
     package var users: [UserID: User] {
         get { Dictionary(uniqueKeysWithValues: people.values.map { ($0.user.id, $0.user) }) }
         set {
@@ -33,7 +38,7 @@ extension MemoryStore.State {
             for user in newValue.values {
                 let key =
                     people.first { $0.value.user.id == user.id }?.key
-                    ?? MemoryStore.IdentityKey(team: TeamID("TEAM123456"), subject: user.appleSubject)
+                    ?? MemoryStore.IdentityKey(team: Self.team, subject: user.appleSubject)
                 let new = MemoryStore.Person(
                     user: user, team: key.team, lastSignIn: user.createdAt, told: LastTold())
                 people[key, default: new].user = user

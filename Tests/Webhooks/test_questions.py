@@ -169,7 +169,7 @@ LIES = {
     "success without a usable externalID": said(b'{"result":"success"}'),
     "externalID is not a string": said(b'{"result":"success","externalID":42}'),
     "without a usable challenge": said(b'{"result":"twoFactorAuthRequired","methods":["totp"]}'),
-    "methods is no list": said(b'{"result":"twoFactorAuthRequired","challenge":"c","methods":{"totp":true}}'),
+    "methods is not a list": said(b'{"result":"twoFactorAuthRequired","challenge":"c","methods":{"totp":true}}'),
     "too long": said(SUCCESS + b" " * 16_384),
     "no HTTP answer": Answer([b"220 mail.example.com ESMTP\r\n\r\n"]),
     "closed": Answer([b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{\"resu"]),
@@ -224,7 +224,7 @@ def test_a_new_secret_needs_no_restart(upgrading):
     # Half a file is no file.
     write_private(site.secret_file, b"whsec_")
     eventually(
-        lambda: "upgrade.secretFile is not usable" in site.server.text(), "the refusal", site.server.text)
+        lambda: "upgrade.secretFile not reloaded" in site.server.text(), "the refusal", site.server.text)
     site.upgrade()
     arrival = site.verifier.arrivals[-1]
     Webhook(new).verify(arrival.body, arrival.headers)

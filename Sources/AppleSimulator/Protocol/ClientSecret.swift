@@ -17,7 +17,7 @@ enum ClientSecret {
 
         guard header["alg"]?.string == "ES256" else { return "client_secret: alg is not ES256" }
         guard let kid = header["kid"]?.string, let key = team.keys[kid] else {
-            return "client_secret: kid \(header["kid"]?.text ?? "(none)") is no key of team \(team.id)"
+            return "client_secret: kid \(header["kid"]?.text ?? "(none)") is not a key of team \(team.id)"
         }
         guard signature.count == 64 else {
             return "client_secret: the signature has \(signature.count) bytes; raw R‖S has 64 (DER is not accepted)"

@@ -7,7 +7,7 @@ internal import Web
 /// `bramley api-keys`
 package struct APIKeysCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "api-keys", abstract: "The keys applications call the API with.",
+        commandName: "api-keys", abstract: "Manage the keys that applications use for the API.",
         subcommands: [APIKeysCreateCommand.self, APIKeysListCommand.self, APIKeysRevokeCommand.self])
 
     package init() {}
@@ -16,25 +16,25 @@ package struct APIKeysCommand: AsyncParsableCommand {
 /// `bramley api-keys create`
 package struct APIKeysCreateCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "create", abstract: "Make a key and print it, this once.")
+        commandName: "create", abstract: "Create a key and print it once.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Argument(help: "What you call it: the application that will use it.")
+    @Argument(help: "A name for the key, such as the application that uses it.")
     package var name: String
 
     @Option(
         help: ArgumentHelp(
-            "What it allows, separated by commas: \(APIScope.allCases.map(\.rawValue).joined(separator: ", ")).",
+            "Scopes, comma-separated: \(APIScope.allCases.map(\.rawValue).joined(separator: ", ")).",
             valueName: "scopes"))
     package var scopes: String
 
     @Option(
         help: ArgumentHelp(
             """
-            Until when it is taken: so long from now, 90d, or a moment of UTC, 2027-01-02 or 2027-01-02T03:04:05Z. Without \
-            it, until it is revoked.
+            When the key expires: an age such as 90d, or a UTC time such as 2027-01-02 or 2027-01-02T03:04:05Z. Without \
+            it, the key is valid until revoked.
             """, valueName: "time"))
     package var expires: ExpiryArgument?
 
@@ -73,17 +73,18 @@ package struct APIKeysCreateCommand: AsyncParsableCommand {
 /// `bramley api-keys list`
 package struct APIKeysListCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "All keys, revoked and expired ones included, oldest first. Never their secrets."
+        commandName: "list",
+        abstract: "List all keys, including revoked and expired ones, oldest first. Secrets are not shown."
     )
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var page: PageOptions
 
-    @Flag(help: "Only keys that work: not revoked, not expired.")
+    @Flag(help: "Only valid keys: neither revoked nor expired.")
     package var active = false
 
-    @Option(help: ArgumentHelp("Only those that allow this.", valueName: "scope"))
+    @Option(help: ArgumentHelp("Only keys with this scope.", valueName: "scope"))
     package var scope: String?
 
     package init() {}
@@ -96,7 +97,8 @@ package struct APIKeysListCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let scopes = try scope.map(APIKeyRules.scopes) ?? []
             let keys = try await place.database.apiKeys().filter { key in
-                (!active || key.revokedAt == nil && !key.isExpired(at: place.now)) && scopes.allSatisfy(key.scopes.contains)
+                (!active || key.revokedAt == nil && !key.isExpired(at: place.now))
+                    && scopes.allSatisfy(key.scopes.contains)
             }
             let style = CommandOutput.tableStyle
             let list = CommandList<APIKey>(
@@ -126,7 +128,7 @@ package struct APIKeysListCommand: AsyncParsableCommand {
 /// `bramley api-keys revoke`
 package struct APIKeysRevokeCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "revoke", abstract: "End a key: the next request with it is refused.")
+        commandName: "revoke", abstract: "Revoke a key. The next request with it is refused.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions

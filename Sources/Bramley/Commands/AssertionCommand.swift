@@ -8,7 +8,7 @@ internal import Storage
 /// `bramley assertion`
 package struct AssertionCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "assertion", abstract: "The keys that sign assertions for backends.",
+        commandName: "assertion", abstract: "Manage the keys that sign assertions.",
         subcommands: [AssertionRotateCommand.self])
 
     package init() {}
@@ -18,7 +18,7 @@ package struct AssertionCommand: AsyncParsableCommand {
 package struct AssertionRotateCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "rotate",
-        abstract: "Change the signing key ahead of its time; a running server follows within a second.")
+        abstract: "Rotate the signing key now. A running server follows within a second.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
@@ -26,8 +26,8 @@ package struct AssertionRotateCommand: AsyncParsableCommand {
 
     @Flag(
         help: """
-            A key leaked: withdraw every key at once. Backends refuse the assertions in use when they fetch the keys \
-            anew, within five minutes. Without it, nobody notices the change.
+            Withdraw all keys at once, for a leaked key. Backends refuse current assertions when they fetch the keys \
+            again, within five minutes. Without it, the rotation is seamless.
             """)
     package var revoke = false
 

@@ -7,7 +7,7 @@ internal import Web
 /// `bramley audit`
 package struct AuditCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "audit", abstract: "What happened that matters for security, and on whose behalf.",
+        commandName: "audit", abstract: "Show security events and who caused them.",
         subcommands: [AuditListCommand.self])
 
     package init() {}
@@ -16,27 +16,27 @@ package struct AuditCommand: AsyncParsableCommand {
 /// `bramley audit list`
 package struct AuditListCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "The audit log, newest first.",
+        commandName: "list", abstract: "List the audit log, newest first.",
         discussion: """
-            Entries contain no names. Find those about a person by the person's id, also after they were deleted, as long as \
-            the sealing key they were written under is listed.
+            Entries contain no names. Find those about a person by id, even after deletion, as long as the sealing key \
+            of that time is listed.
             """)
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var page: PageOptions
 
-    @Option(help: ArgumentHelp("Only about this person. Who was deleted is found by id.", valueName: "person"))
+    @Option(help: ArgumentHelp("Only about this person. Find deleted people by id.", valueName: "person"))
     package var user: UserReference?
 
-    @Option(help: ArgumentHelp("Only of this type; may be given several times.", valueName: "type"))
+    @Option(help: ArgumentHelp("Only this type; repeatable.", valueName: "type"))
     package var type: [AuditEntry.Kind] = []
 
     @Option(
-        help: ArgumentHelp("From then on: 2026-01-02, 2026-01-02T03:04:05Z, or an age such as 7d.", valueName: "time"))
+        help: ArgumentHelp("Start time: 2026-01-02, 2026-01-02T03:04:05Z, or an age such as 7d.", valueName: "time"))
     package var since: MomentArgument?
 
-    @Option(help: ArgumentHelp("Before then.", valueName: "time"))
+    @Option(help: ArgumentHelp("End time, exclusive.", valueName: "time"))
     package var until: MomentArgument?
 
     package init() {}

@@ -6,19 +6,19 @@ internal import Storage
 /// `bramley backup`
 package struct BackupCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "backup", abstract: "Write the database into one file, while the server runs.",
+        commandName: "backup", abstract: "Back up the database to a file while the server runs.",
         discussion: """
-            Nobody who signs in waits for it. The file appears under its name when it is whole, checked and on the disk. \
-            The sealing key is not in it: keep that too, elsewhere. See docs/backup.md.
+            Sign-ins continue meanwhile. The file appears under its name once it is complete, checked and on disk. It \
+            does not contain the sealing key: keep that elsewhere. See docs/backup.md.
             """)
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Flag(help: "Replace the file, if it is an earlier backup.")
+    @Flag(help: "Replace an earlier backup.")
     package var force = false
 
-    @Argument(help: "The file to write; readable by its owner alone.")
+    @Argument(help: "The file to write, readable only by its owner.")
     package var file: String
 
     package init() {}

@@ -7,14 +7,14 @@ import Web
 /// `bramley check`
 package struct CheckCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "check", abstract: "Validate the configuration: every problem at once; exit 0 or 1.")
+        commandName: "check", abstract: "Validate the configuration and report every problem. Exit 0 or 1.")
 
     @OptionGroup package var options: ConfigurationOptions
 
-    @Flag(help: "Print the reference of every key, as Markdown, and check nothing.")
+    @Flag(help: "Print the reference of all keys as Markdown instead.")
     package var reference = false
 
-    @Flag(help: "Print the JSON Schema of the configuration file, for editors, and check nothing.")
+    @Flag(help: "Print the JSON Schema of the configuration file for editors instead.")
     package var schema = false
 
     package init() {}

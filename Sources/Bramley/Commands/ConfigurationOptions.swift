@@ -9,14 +9,14 @@ package struct ConfigurationOptions: ParsableArguments {
     @Flag(
         help: """
             Accept an endpoint, issuer or script that is not Apple's although publicURL is a real site. For tests only: \
-            whoever runs that endpoint can sign in as anybody, and every page says so.
+            whoever runs that endpoint can sign in as anyone, and every page says so.
             """)
     package var allowSimulatedApple = false
 
     @Argument(
         parsing: .allUnrecognized,
         help: ArgumentHelp(
-            "Any key of the configuration as a flag, such as --server-port 8081. docs/configuration.md lists them.",
+            "Any configuration key as a flag, such as --server-port 8081. See docs/configuration.md.",
             valueName: "--key value"))
     package var keys: [String] = []
 

@@ -5,10 +5,10 @@ internal import Coding
 package struct DoctorCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Probe what only running shows: key, clock, Apple, public address, proxy. Exit 0 or 1.",
+        abstract: "Test the running setup: key, clock, Apple, public address, proxy. Exit 0 or 1.",
         discussion: """
-            Every finding has a next step; docs/doctor.md explains each. Run it on the machine of the server, while the \
-            server runs. Nothing is changed.
+            Every finding has a next step; docs/doctor.md explains them. Run it on the server's machine while the server \
+            runs. It changes nothing.
             """)
 
     @OptionGroup package var options: OperatorOptions

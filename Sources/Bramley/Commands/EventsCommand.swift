@@ -8,7 +8,7 @@ internal import Web
 /// `bramley events`
 package struct EventsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "events", abstract: "The journal: what changed, without values.",
+        commandName: "events", abstract: "Show the journal of changes.",
         subcommands: [EventsTailCommand.self])
 
     package init() {}
@@ -17,7 +17,7 @@ package struct EventsCommand: AsyncParsableCommand {
 /// `bramley events tail`
 package struct EventsTailCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "tail", abstract: "The end of the journal, and what is written to it from now on.")
+        commandName: "tail", abstract: "Show the newest events, and follow the journal.")
 
     /// Milliseconds between two looks at the journal.
     private static let interval = Duration.milliseconds(200)
@@ -27,21 +27,21 @@ package struct EventsTailCommand: AsyncParsableCommand {
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Flag(name: .shortAndLong, help: "Go on until interrupted.")
+    @Flag(name: .shortAndLong, help: "Follow until interrupted.")
     package var follow = false
 
     @Option(
         name: [.customShort("n"), .long],
-        help: ArgumentHelp("So many of the last ones, 0 to \(PageOptions.maximum).", valueName: "count"))
+        help: ArgumentHelp("Number of recent events, 0 to \(PageOptions.maximum).", valueName: "count"))
     package var lines = 20
 
-    @Option(help: ArgumentHelp("All behind this one instead.", valueName: "id"))
+    @Option(help: ArgumentHelp("All events after this one instead.", valueName: "id"))
     package var after: EventID?
 
-    @Option(help: ArgumentHelp("Only of this type; may be given several times.", valueName: "type"))
+    @Option(help: ArgumentHelp("Only this type; repeatable.", valueName: "type"))
     package var type: [JournalEntry.Kind] = []
 
-    @Option(help: ArgumentHelp("Only about this person. Who was deleted is found by id.", valueName: "person"))
+    @Option(help: ArgumentHelp("Only about this person. Find deleted people by id.", valueName: "person"))
     package var user: UserReference?
 
     package init() {}

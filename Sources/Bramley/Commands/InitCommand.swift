@@ -7,24 +7,24 @@ import Sockets
 package struct InitCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "init",
-        abstract: "Ask for what is needed, write the configuration, print what to paste into Apple's portal.",
+        abstract: "Create a configuration and print the values for Apple's portal.",
         discussion: """
-            What is not given as a flag is asked for, if standard input is a terminal. Any other key of the configuration \
-            may be given as well, such as --server-port 8081; docs/configuration.md lists them.
+            Asks for missing values if standard input is a terminal. Any other configuration key may be given as a flag, \
+            such as --server-port 8081; see docs/configuration.md.
             """)
 
     @Option(
         name: [.customLong("output"), .customLong("config")],
-        help: ArgumentHelp("The file to write; its schema, config.schema.json, goes beside it.", valueName: "file"))
+        help: ArgumentHelp("The file to write. config.schema.json is written next to it.", valueName: "file"))
     package var output = ConfigurationLoader.defaultPath
 
-    @Flag(help: "Replace files that are there.")
+    @Flag(help: "Replace existing files.")
     package var force = false
 
-    @Flag(help: "Ask nothing: whatever is missing is an error.")
+    @Flag(help: "Do not prompt; missing values are errors.")
     package var nonInteractive = false
 
-    @Option(name: Self.names("--public-url"), help: "The address visitors use, such as https://id.example.com.")
+    @Option(name: Self.names("--public-url"), help: "The public address, such as https://id.example.com.")
     package var publicURL: String?
 
     @Option(
@@ -34,7 +34,7 @@ package struct InitCommand: AsyncParsableCommand {
 
     @Option(
         name: Self.names("--team-id", "--apple-team-id"),
-        help: ArgumentHelp("The ten characters of the team.", valueName: "id"))
+        help: ArgumentHelp("The ten-character Team ID.", valueName: "id"))
     package var teamID: String?
 
     @Option(
@@ -44,51 +44,51 @@ package struct InitCommand: AsyncParsableCommand {
 
     @Option(
         name: Self.names("--key-id", "--apple-key-id"),
-        help: ArgumentHelp("The ten characters of that key. (default: from the file's name)", valueName: "id"))
+        help: ArgumentHelp("The ten-character Key ID. (default: from the file name)", valueName: "id"))
     package var keyID: String?
 
     @Option(
         name: Self.names("--bundle-ids", "--apple-bundle-ids"),
-        help: ArgumentHelp("Bundle IDs of the team's apps, comma-separated.", valueName: "ids"))
+        help: ArgumentHelp("Bundle IDs of your apps, comma-separated.", valueName: "ids"))
     package var bundleIDs: String?
 
     @Option(
         name: Self.names("--scopes", "--apple-scopes"),
-        help: ArgumentHelp("What to ask people for: name,email, one of them, or \"\" for neither.", valueName: "scopes")
+        help: ArgumentHelp("What to request: name,email, one of them, or \"\" for neither.", valueName: "scopes")
     )
     package var scopes: String?
 
     @Option(
         name: Self.names("--sign-up", "--access-sign-up"),
-        help: ArgumentHelp("What happens to a person not seen before: open, approval or closed.", valueName: "word"))
+        help: ArgumentHelp("Who may sign up: open, approval or closed.", valueName: "word"))
     package var signUp: String?
 
-    @Option(name: Self.names("--site-name"), help: ArgumentHelp("What people sign in to.", valueName: "name"))
+    @Option(name: Self.names("--site-name"), help: ArgumentHelp("The site's name on the pages.", valueName: "name"))
     package var siteName: String?
 
     @Option(
         name: Self.names("--certificate-file", "--server-certificate-file"),
-        help: ArgumentHelp("The certificate's chain, when no proxy holds it.", valueName: "file"))
+        help: ArgumentHelp("The certificate chain, if no proxy terminates TLS.", valueName: "file"))
     package var certificateFile: String?
 
     @Option(
         name: Self.names("--certificate-key-file", "--server-private-key-file"),
-        help: ArgumentHelp("The private key of that certificate.", valueName: "file"))
+        help: ArgumentHelp("The certificate's private key.", valueName: "file"))
     package var certificateKeyFile: String?
 
     @Option(
         name: Self.names("--trusted-proxies", "--server-trusted-proxies"),
-        help: ArgumentHelp("Addresses of the reverse proxies in front, comma-separated.", valueName: "addresses"))
+        help: ArgumentHelp("Addresses of your reverse proxies, comma-separated.", valueName: "addresses"))
     package var trustedProxies: String?
 
     @Option(
         name: Self.names("--cookie-domain", "--sessions-cookie-domain"),
-        help: ArgumentHelp("A parent domain whose other hosts share the session cookie.", valueName: "domain"))
+        help: ArgumentHelp("A parent domain whose hosts share the session cookie.", valueName: "domain"))
     package var cookieDomain: String?
 
     @Option(
         name: Self.names("--return-origins", "--login-allowed-return-origins"),
-        help: ArgumentHelp("Other origins to return to after signing in, comma-separated.", valueName: "origins"))
+        help: ArgumentHelp("Other origins to return to after sign-in, comma-separated.", valueName: "origins"))
     package var returnOrigins: String?
 
     @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Any other key as a flag.", valueName: "--key value"))

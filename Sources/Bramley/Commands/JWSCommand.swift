@@ -4,7 +4,7 @@ import Crypto
 /// `bramley jws`
 package struct JWSCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "jws", abstract: "Look at signatures.", subcommands: [JWSVerifyCommand.self])
+        commandName: "jws", abstract: "Inspect signatures.", subcommands: [JWSVerifyCommand.self])
 
     package init() {}
 }
@@ -13,12 +13,12 @@ package struct JWSCommand: AsyncParsableCommand {
 package struct JWSVerifyCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "verify",
-        abstract: "Check a compact JWS from standard input: prints OK or FAIL and why; exit 0 or 1.")
+        abstract: "Verify a compact JWS from standard input. Prints OK, or FAIL and the reason. Exit 0 or 1.")
 
     @Option(help: ArgumentHelp("A file with a JWK or a JWK set.", valueName: "file"))
     package var jwk: String
 
-    @Option(help: "The one algorithm to accept: \(JWSCheck.algorithms.joined(separator: ", ")).")
+    @Option(help: "The only algorithm to accept: \(JWSCheck.algorithms.joined(separator: ", ")).")
     package var algorithm: String
 
     package init() {}

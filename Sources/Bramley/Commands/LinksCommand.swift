@@ -6,7 +6,7 @@ internal import Storage
 /// `bramley links`
 package struct LinksCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "links", abstract: "Apple identities on their way to accounts of the application.",
+        commandName: "links", abstract: "Manage links between Apple identities and your application's accounts.",
         subcommands: [LinksListCommand.self, LinksRetryCommand.self])
 
     package init() {}
@@ -15,17 +15,17 @@ package struct LinksCommand: AsyncParsableCommand {
 /// `bramley links list`
 package struct LinksListCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Links and upgrades, oldest first.",
+        commandName: "list", abstract: "List links and upgrades, oldest first.",
         discussion: """
-            What is converting waits for the application to say that it dropped the password; it is asked until it \
-            answers. A link that has ended stays for a day, and names no account.
+            A converting link waits until the application confirms that it dropped the password. An ended link is kept \
+            for a day without the account's name.
             """)
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var page: PageOptions
 
-    @Option(help: "Only those in this state; may be repeated.")
+    @Option(help: "Only links in this state; repeatable.")
     package var state: [LinkState] = []
 
     package init() {}
@@ -71,13 +71,13 @@ extension LinksListCommand {
 /// `bramley links retry`
 package struct LinksRetryCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "retry", abstract: "Ask the application now about upgrades it has not answered.",
-        discussion: "Use after fixing the application. A running server does it.")
+        commandName: "retry", abstract: "Retry unanswered upgrades at the application now.",
+        discussion: "Use after fixing the application. A running server sends the requests.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Argument(help: ArgumentHelp("One of them; all that wait without it.", valueName: "id"))
+    @Argument(help: ArgumentHelp("One upgrade; default all that wait.", valueName: "id"))
     package var id: LinkKey?
 
     package init() {}

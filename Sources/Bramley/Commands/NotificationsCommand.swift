@@ -8,7 +8,7 @@ internal import Web
 /// `bramley notifications`
 package struct NotificationsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "notifications", abstract: "What Apple told the server.",
+        commandName: "notifications", abstract: "Manage notifications from Apple.",
         subcommands: [
             NotificationsListCommand.self, NotificationsShowCommand.self, NotificationsReplayCommand.self,
         ])
@@ -19,13 +19,13 @@ package struct NotificationsCommand: AsyncParsableCommand {
 /// `bramley notifications list`
 package struct NotificationsListCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Verified notifications as they arrived, newest first.")
+        commandName: "list", abstract: "List verified notifications, newest first.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var page: PageOptions
 
-    @Option(help: "Only those with this outcome.")
+    @Option(help: "Only notifications with this outcome.")
     package var outcome: NotificationOutcome?
 
     package init() {}
@@ -57,12 +57,12 @@ package struct NotificationsListCommand: AsyncParsableCommand {
 /// `bramley notifications show`
 package struct NotificationsShowCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "One notification with its verified payload.")
+        commandName: "show", abstract: "Show a notification and its verified payload.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Argument(help: "Its jti, as the list shows it.")
+    @Argument(help: "The jti shown by list.")
     package var jti: String
 
     package init() {}
@@ -91,19 +91,19 @@ package struct NotificationsShowCommand: AsyncParsableCommand {
 /// `bramley notifications replay`
 package struct NotificationsReplayCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "replay", abstract: "Apply notifications again that had no effect when they arrived.",
+        commandName: "replay", abstract: "Apply notifications again that had no effect.",
         discussion: """
-            For people who were imported since, and for types a newer version knows. What was applied before is not \
-            applied twice.
+            Use after importing people, or after an update that knows more types. Notifications that took effect are not \
+            applied again.
             """)
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Argument(help: "The jti, one or several.")
+    @Argument(help: "One or more jti.")
     package var jtis: [String] = []
 
-    @Flag(help: "All whose outcome is unknownSubject.")
+    @Flag(help: "All notifications with the outcome unknownSubject.")
     package var unknownSubjects = false
 
     package init() {}

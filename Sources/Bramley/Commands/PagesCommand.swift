@@ -6,7 +6,7 @@ import Sockets
 /// `bramley pages`
 package struct PagesCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "pages", abstract: "Work with the pages' own files.", subcommands: [PagesExportCommand.self])
+        commandName: "pages", abstract: "Customize pages.", subcommands: [PagesExportCommand.self])
 
     package init() {}
 }
@@ -15,12 +15,12 @@ package struct PagesCommand: AsyncParsableCommand {
 package struct PagesExportCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Write every template, text and asset to a directory, to be changed and named in pages.directory.")
+        abstract: "Write all templates, texts and assets to a directory for pages.directory.")
 
-    @Argument(help: ArgumentHelp("Where to; made if it is missing.", valueName: "dir"))
+    @Argument(help: ArgumentHelp("The directory; created if missing.", valueName: "dir"))
     package var directory: String
 
-    @Flag(help: "Replace files that are there.")
+    @Flag(help: "Replace existing files.")
     package var force = false
 
     package init() {}

@@ -7,10 +7,10 @@ package import Storage
 /// `bramley restore`
 package struct RestoreCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "restore", abstract: "Put a backup in the place of the database, while no server runs.",
+        commandName: "restore", abstract: "Restore a backup while the server is stopped.",
         discussion: """
-            The backup is read whole before, and opened with the configured sealing key. The database that was there is \
-            kept beside it. Sessions that were ended after the backup live again, unless --end-sessions is given. See \
+            The backup is first read completely and opened with the configured sealing key. The current database is kept \
+            next to it. Sessions that ended after the backup are valid again unless you pass --end-sessions. See \
             docs/backup.md.
             """)
 
@@ -18,10 +18,10 @@ package struct RestoreCommand: AsyncParsableCommand {
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var confirmation: ConfirmationOptions
 
-    @Flag(help: "Sign everybody out.")
+    @Flag(help: "End all sessions.")
     package var endSessions = false
 
-    @Argument(help: "A file that bramley backup has written.")
+    @Argument(help: "A file written by bramley backup.")
     package var file: String
 
     package init() {}

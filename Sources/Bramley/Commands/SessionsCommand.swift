@@ -7,7 +7,7 @@ internal import Web
 /// `bramley sessions`
 package struct SessionsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "sessions", abstract: "Who is signed in, and where.",
+        commandName: "sessions", abstract: "Manage sessions.",
         subcommands: [SessionsListCommand.self, SessionsRevokeCommand.self])
 
     package init() {}
@@ -52,13 +52,13 @@ struct SessionRows {
 /// `bramley sessions list`
 package struct SessionsListCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Live sessions, newest first. Never their tokens.")
+        commandName: "list", abstract: "List live sessions, newest first. Tokens are not shown.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var page: PageOptions
 
-    @Option(help: ArgumentHelp("Only this person's. \(UserReference.help)", valueName: "person"))
+    @Option(help: ArgumentHelp("Only this person's sessions. \(UserReference.help)", valueName: "person"))
     package var user: UserReference?
 
     package init() {}
@@ -91,17 +91,17 @@ package struct SessionsListCommand: AsyncParsableCommand {
 /// `bramley sessions revoke`
 package struct SessionsRevokeCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "revoke", abstract: "Sign out: some sessions, one person's, or everybody's.",
+        commandName: "revoke", abstract: "End some sessions, one person's, or all.",
         discussion: "A running server refuses them within a second. Ending all sessions asks for confirmation.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var confirmation: ConfirmationOptions
 
-    @Argument(help: "ses_…, one or several.")
+    @Argument(help: "One or more session ids, ses_….")
     package var ids: [SessionID] = []
 
-    @Option(help: ArgumentHelp("All of this person's. \(UserReference.help)", valueName: "person"))
+    @Option(help: ArgumentHelp("All sessions of this person. \(UserReference.help)", valueName: "person"))
     package var user: UserReference?
 
     @Flag(help: "End all sessions.")

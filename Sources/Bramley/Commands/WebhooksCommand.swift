@@ -9,7 +9,7 @@ internal import Web
 /// `bramley webhooks`
 package struct WebhooksCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "webhooks", abstract: "Events on their way to applications.",
+        commandName: "webhooks", abstract: "Manage webhook deliveries.",
         subcommands: [WebhooksListCommand.self, WebhooksRetryCommand.self, WebhooksTestCommand.self])
 
     package init() {}
@@ -19,18 +19,18 @@ package struct WebhooksCommand: AsyncParsableCommand {
 package struct WebhooksListCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "The endpoints: what waits, since when, how the last attempts went, and what was given up.")
+        abstract: "List endpoints with their backlog, last attempts and dead letters.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Flag(help: "The dead letters one by one instead, the newest first.")
+    @Flag(help: "List the dead letters instead, newest first.")
     package var dead = false
 
     @Option(help: ArgumentHelp("Maximum number of rows, 1 to \(PageOptions.maximum).", valueName: "count"))
     package var limit = 50
 
-    @Flag(help: "Every row, whatever --limit says.")
+    @Flag(help: "All rows, ignoring --limit.")
     package var all = false
 
     @Option(help: ArgumentHelp("Only this endpoint.", valueName: "url"))
@@ -95,7 +95,7 @@ package struct WebhooksListCommand: AsyncParsableCommand {
         if endpoints.isEmpty { CommandOutput.hint("No endpoints: name some in webhooks.url and start the server.") }
         if endpoints.contains(where: { $0.stoppedAt != nil }) {
             CommandOutput.hint(
-                "A stopped endpoint answered 410. bramley webhooks retry --endpoint URL lets it go on.")
+                "A stopped endpoint answered 410. Resume it with bramley webhooks retry --endpoint URL.")
         }
     }
 
@@ -126,12 +126,12 @@ package struct WebhooksListCommand: AsyncParsableCommand {
 package struct WebhooksRetryCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "retry",
-        abstract: "Send again what waits or was given up: now, under the same ids, with all its attempts before it.")
+        abstract: "Retry waiting and failed events now, with the same ids and a full set of attempts.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Argument(help: "One event, evt_…, at every endpoint that has not taken it.")
+    @Argument(help: "One event, evt_…, at each endpoint that has not accepted it.")
     package var id: String?
 
     @Flag(help: "Every dead letter.")
@@ -139,7 +139,7 @@ package struct WebhooksRetryCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "All that waits for this endpoint and its dead letters. One that stopped goes on.", valueName: "url"))
+            "All waiting events and dead letters of this endpoint. Resumes a stopped endpoint.", valueName: "url"))
     package var endpoint: String?
 
     package init() {}
@@ -192,10 +192,10 @@ package struct WebhooksRetryCommand: AsyncParsableCommand {
 package struct WebhooksTestCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "test",
-        abstract: "Send a test event to one endpoint now, and tell what it answered.",
+        abstract: "Send a test event to an endpoint and show the answer.",
         discussion: """
-            The event has the type webhook.test and is signed as every event of this endpoint. It is in no journal, and is \
-            not sent again. The exit code is 1 when the endpoint did not take it.
+            The event has the type webhook.test and a normal signature. It is not journaled and not retried. The exit code is 1 \
+            if the endpoint did not accept it.
             """)
 
     @OptionGroup package var options: OperatorOptions
@@ -229,7 +229,7 @@ package struct WebhooksTestCommand: AsyncParsableCommand {
         _ url: String, _ configuration: Configuration, _ place: OperatorDatabase
     ) async throws -> WebhookTestResult {
         let unknown = CommandFailure(
-            "There is no endpoint \(WebhookEndpoint.name(of: url)). bramley webhooks list shows them.")
+            "No such endpoint: \(WebhookEndpoint.name(of: url)). See bramley webhooks list.")
         guard let settings = configuration.webhooks else { throw unknown }
         let group = try EventLoopGroup(count: 1)
         let endpoints = WebhookEndpoints(

@@ -43,7 +43,7 @@ package struct LoadedConfiguration: Sendable {
 package enum ConfigurationLoader {
     package static let defaultPath = "config.json"
     package static let systemPath = "/etc/bramley/config.json"
-    /// The environment variable that names the file. It is no key.
+    /// The environment variable that names the file. It is not a key.
     package static let pathVariable = "BRAMLEY_CONFIG"
     /// What `--help` says of the option.
     package static let pathHelp =

@@ -1,4 +1,4 @@
-/// One thing wrong with the configuration, told so that the reader can mend it without looking anything up.
+/// One thing wrong with the configuration, described so that the reader can fix it at once.
 package struct ConfigurationProblem: Error, Hashable, Sendable {
     package enum Severity: String, Hashable, Sendable {
         /// The server does not start.

@@ -7,7 +7,7 @@ package enum ConfigurationTable {
 
     typealias Key = ConfigurationKey
 
-    /// The member of the file that names its JSON Schema for editors. It is no key: it sets nothing, and neither the
+    /// The member of the file that names its JSON Schema for editors. It is not a key: it sets nothing, and neither the
     /// environment nor a flag can hold it.
     package static let schemaMember = "$schema"
 

@@ -11,7 +11,7 @@ struct ConfigurationTexts {
         self.problems = problems
     }
 
-    /// Takes what begins with `BRAMLEY_`; any such name that is no key is a problem.
+    /// Takes what begins with `BRAMLEY_`; any such name that is not a key is a problem.
     mutating func read(environment: [String: String]) {
         let byName = Dictionary(
             ConfigurationTable.keys.map { ($0.environmentName, $0) }, uniquingKeysWith: { first, _ in first })

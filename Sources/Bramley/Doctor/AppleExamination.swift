@@ -136,7 +136,7 @@ struct AppleExamination: Sendable {
         }
     }
 
-    /// What to mend, the likeliest first: a key that works for one client is good.
+    /// What to fix, the likeliest first: a key that works for one client is good.
     private func remedy(_ id: String, _ keyID: String, _ suspicion: Suspicion, isClockWrong: Bool) -> String {
         let team = configuration.apple.teamID
         let clock = isClockWrong ? "Correct the clock first. " : ""

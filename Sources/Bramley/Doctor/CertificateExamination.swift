@@ -60,8 +60,9 @@ struct CertificateExamination: Sendable {
                 .wrong(
                     .certificateStale,
                     "The listener on \(place) shows another certificate\(until) than the files hold, for \(words).",
-                    next: "If they were renewed this very moment, ask again. Else look in the server's log for \"the "
-                        + "certificate was not read again\", and do what it says.")
+                    next:
+                        "If they were renewed just now, run doctor again. Otherwise find \"certificate not reloaded\" "
+                        + "in the server's log, and follow it.")
             ]
         }
         return [.good(.certificate, "The listener on \(place) shows the certificate of the files, for \(words).")]

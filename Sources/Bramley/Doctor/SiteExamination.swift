@@ -56,7 +56,7 @@ struct SiteExamination: Sendable {
         _ method: HTTPRequest.Method, _ path: String, _ fields: HTTPFields = HTTPFields(), body: [UInt8] = []
     ) async throws(HTTPClientError) -> ClientResponse {
         guard let url = ClientURL(configuration.publicURL.absolute + path) else {
-            throw .malformed("publicURL is no address")
+            throw .malformed("publicURL is not a valid address")
         }
         var fields = fields
         if let pass { fields[Inspection.field] = pass }

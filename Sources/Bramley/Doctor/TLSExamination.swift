@@ -26,7 +26,7 @@ struct TLSExamination {
                 .publicURLUnreachable, "\(url.absolute) does not answer: \(error.words).",
                 next:
                     "Let an A or AAAA record of \(name) lead to \(holdsCertificate ? "this machine" : "the proxy"), or "
-                    + "correct publicURL. If others resolve it, mend this machine's DNS or name it in the hosts file.")
+                    + "correct publicURL. If others resolve it, fix this machine's DNS or name it in the hosts file.")
         case .connect, .timeout, .closed, .proxy:
             return .wrong(
                 .publicURLUnreachable, "\(url.absolute) does not answer: \(error.words).",

@@ -87,7 +87,7 @@ package struct ImportLine: Sendable {
             }
             return nil
         }
-        guard EmailClaims.isSafe(address) else { throw ImportLineError("email is no address") }
+        guard EmailClaims.isSafe(address) else { throw ImportLineError("email is not a valid address") }
         return EmailAddress(
             address: address, isVerified: isVerified ?? false,
             isPrivate: isPrivate ?? EmailAddress.isAtKnownRelay(address))

@@ -37,7 +37,7 @@ final class ServerParts: Sendable {
     /// `server.limits.connections`.
     private let connections: Int
 
-    /// Events on their way to applications.
+    /// Manage webhook deliveries.
     private struct Webhooks: Sendable {
         var dispatcher: WebhookDispatcher
         var endpoints: WebhookEndpoints

@@ -227,9 +227,9 @@ enum VerifierReading {
 
     private static func methods(in object: JSONObject) throws(VerifierFailure) -> [String] {
         guard let value = object["methods"], value != .null else { return [] }
-        guard let elements = value.arrayValue else { throw .unavailable("methods is no list") }
+        guard let elements = value.arrayValue else { throw .unavailable("methods is not a list") }
         let texts = elements.compactMap(\.stringValue)
-        guard texts.count == elements.count else { throw .unavailable("methods is no list of texts") }
+        guard texts.count == elements.count else { throw .unavailable("methods is not a list of strings") }
         return texts
     }
 }

@@ -34,7 +34,7 @@ extension TransferEnd {
                 """
                 Apple refused everybody it was asked about (\(text)) and has accepted nobody so far, which need not be about \
                 them: is the other team right, has it accepted the app, and is that less than 60 days ago? Nothing was \
-                written. Run it again when that is mended; add --again for those who were refused in earlier runs. If all \
+                written. Run it again when that is fixed; add --again for those who were refused in earlier runs. If all \
                 of them have withdrawn their consent, there is nobody to move.
                 """)
         }

@@ -10,7 +10,7 @@ package enum RequestMethod: UInt8, Hashable, Sendable {
 /// How the content of a message ends (RFC 9112 §6.3).
 package enum BodyFraming: Hashable, Sendable {
     case none
-    /// Exactly so many bytes.
+    /// Exactly this many bytes.
     case length(Int)
     case chunked
     /// When the connection closes; responses only.

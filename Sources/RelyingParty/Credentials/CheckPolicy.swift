@@ -50,7 +50,7 @@ package struct CheckSchedule: Sendable {
     }
 }
 
-/// How many checks may begin now: so many a second, in small helpings.
+/// How many checks may begin now: a rate per second, in small batches.
 package struct CheckPace: Sendable {
     /// Checks a second.
     package let rate: Int

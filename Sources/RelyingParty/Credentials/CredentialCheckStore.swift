@@ -54,7 +54,7 @@ package enum CheckOutcome: Hashable, Sendable {
     case noted
     /// The credential is another one by now, or gone: the answer is about nothing any more.
     case superseded
-    /// The credential is dead; so many sessions ended with it.
+    /// The credential is dead; this many sessions ended with it.
     case died(UserID, sessions: Int)
     /// A dead answer that was not applied: the brake is on, or Apple refuses us.
     case heldBack

@@ -48,7 +48,7 @@ package enum ConversionRule {
 package enum ConversionStart: Hashable, Sendable {
     /// The application is asked, by nobody else until the deadline. The link is as it was before.
     case ask(Link)
-    /// Not now; again after so many seconds.
+    /// Not now; retry after this many seconds.
     case putOff(ConversionRule.Obstacle, retryAfter: Int64)
     /// Never again: the link is over.
     case over(ConversionRule.Obstacle)

@@ -21,7 +21,7 @@ package enum LinkFailure: StoreFailure, Hashable, Sendable {
     /// Another user has this external ID, or is about to.
     case accountAlreadyLinked
     /// The application refused (`retryAfter` is nil; the link is removed), or has not answered: it is asked on, and the
-    /// same request may be sent again after so many seconds.
+    /// same request may be sent again after this many seconds.
     case conversionFailed(retryAfter: Int64?)
     /// The verifier did not answer, or nonsense; the text is for the operator.
     case verifierUnavailable(String)

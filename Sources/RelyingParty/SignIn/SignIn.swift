@@ -38,7 +38,7 @@ package final class SignIn: SignInSteps {
             errorReturn: errorReturn)
     }
 
-    /// Forgets answers that nobody may have any more.
+    /// Drops answers that have expired.
     package func dropExpiredAnswers() {
         answers.dropExpired()
         nativeAnswers.dropExpired()

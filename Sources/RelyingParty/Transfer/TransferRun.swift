@@ -132,7 +132,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         var clientRefusal: String?
         var isInterrupted = false
 
-        /// Nothing is begun once Apple asks for patience, refuses us, or the operator has had enough.
+        /// Nothing is begun once Apple asks for patience or refuses us, or the operator interrupts.
         var goesOn: Bool { failure == nil && clientRefusal == nil && !isInterrupted }
 
         mutating func record(_ person: Step.Person, _ result: Result<Step.Value, MigrationFailure>) {

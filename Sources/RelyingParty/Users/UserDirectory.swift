@@ -83,7 +83,7 @@ package enum UserDeletion: Hashable, Sendable {
     case unknown
     /// The condition does not hold (any more); nothing was written.
     case conditionFailed
-    /// Gone, with so many refresh tokens queued to be revoked. With none, Apple is not told.
+    /// Deleted, with this many refresh tokens queued for revocation. With none, Apple is not notified.
     case deleted(revocations: Int)
 
     /// Whether Apple is told of it; nil when nobody was deleted.

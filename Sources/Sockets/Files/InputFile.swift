@@ -30,7 +30,7 @@ package final class InputFile {
         mode = isRegular ? status.st_mode & 0o7777 : nil
     }
 
-    /// Whether there is something to read, or the end, within so many milliseconds. At once for a regular file.
+    /// Whether there is something to read, or the end, within this many milliseconds. At once for a regular file.
     package func isReadable(within milliseconds: Int32) -> Bool {
         var poll = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
         // Invariant: one descriptor is asked for, and one is given.

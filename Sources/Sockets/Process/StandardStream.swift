@@ -45,7 +45,7 @@ package enum StandardStream: Int32, Sendable {
     package var hasLostItsReader: Bool { events(0, timeout: 0) & Int16(POLLERR) != 0 }
 
     /// Waits until something can be read, be it the end.
-    /// - Returns: whether it can, after so many milliseconds at the latest.
+    /// - Returns: whether it can, after at most this many milliseconds.
     package func hasSomething(within milliseconds: Int32) -> Bool { events(POLLIN, timeout: milliseconds) != 0 }
 
     func waitUntilWritable() {

@@ -31,7 +31,7 @@ package struct DatabaseExamination: Hashable, Sendable {
         }
     }
 
-    /// The same, on the calling thread too, for who may have had enough of it.
+    /// The same on the calling thread, for a caller that may cancel.
     /// - Throws: `CancellationError` soon after the task is cancelled; `StorageOpenError` else.
     package static func examineUntilCancelled(
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp

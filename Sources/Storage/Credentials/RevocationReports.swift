@@ -1,7 +1,7 @@
 package import Coding
 package import RelyingParty
 
-// The queue of revocations as the operator sees and hurries it.
+// The queue of revocations as the operator lists and retries it.
 extension Database {
     /// At most `limit` entries that Apple has not acknowledged, in the order they were queued, after the entry `id`. A
     /// deletion of which there was no token to revoke is none.

@@ -70,7 +70,7 @@ extension Transaction {
     }
 }
 
-// Links as the operator sees and hurries them.
+// Links as the operator lists and retries them.
 extension Database {
     /// At most `limit` links, in the order they were begun, after the one named.
     /// - Parameter states: empty means all.

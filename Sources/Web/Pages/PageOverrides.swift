@@ -1,7 +1,7 @@
 import Coding
 import Public
 
-/// One thing wrong with a file of the pages, told so that whoever wrote it can mend it.
+/// One thing wrong with a file of the pages, described so that its author can fix it.
 package struct PageProblem: Hashable, Sendable {
     /// Below the directory: `templates/login.mustache`.
     package var path: String

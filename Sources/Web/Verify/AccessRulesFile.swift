@@ -225,7 +225,7 @@ package struct AccessRulesFile {
 
     /// A list of at least one text, each once and not empty.
     private mutating func texts(_ value: JSONValue, _ remedy: String) -> [String]? {
-        guard let values = value.arrayValue, !values.isEmpty else { return fail("is no list with entries.", remedy) }
+        guard let values = value.arrayValue, !values.isEmpty else { return fail("is not a list with entries.", remedy) }
         var texts: [String] = []
         for value in values {
             guard let text = value.stringValue, !text.isEmpty else {

@@ -3,7 +3,7 @@ package import ArgumentParser
 /// `bramley credentials`
 package struct CredentialsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "credentials", abstract: "What people allowed at Apple, and what is sealed of it here.",
+        commandName: "credentials", abstract: "Manage Apple's authorizations and the tokens sealed here.",
         subcommands: [
             CredentialsStatusCommand.self,
             CredentialsResumeCommand.self,

@@ -7,10 +7,9 @@ internal import Storage
 /// `bramley credentials reseal`
 package struct CredentialsResealCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "reseal", abstract: "Seal again under the newest sealing key what older ones have sealed.",
+        commandName: "reseal", abstract: "Reseal stored tokens with the newest sealing key.",
         discussion: """
-            For the time after a change of the sealing key, beside the running server. Nothing is lost when it is \
-            interrupted: run it again, and it goes on.
+            Use after changing the sealing key, while the server runs. If interrupted, run it again.
             """)
 
     @OptionGroup package var options: OperatorOptions

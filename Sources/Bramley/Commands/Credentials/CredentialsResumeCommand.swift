@@ -6,18 +6,17 @@ internal import Storage
 /// `bramley credentials resume`
 package struct CredentialsResumeCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "resume", abstract: "Let the daily checks go on that a wave or a refusal stopped.",
+        commandName: "resume", abstract: "Resume daily checks after a stop.",
         discussion: """
-            What Apple called dead and was held back is forgotten, and asked again when a day has passed: if it was \
-            Apple's mistake, nobody notices. With --accept the wave is real: what was held back ends now, and for 24 \
-            hours nothing is held back.
+            Held-back answers are dropped and those credentials are checked again after a day: use this if Apple made a \
+            mistake. With --accept they take effect now, and nothing is held back for 24 hours.
             """)
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var confirmation: ConfirmationOptions
 
-    @Flag(help: "The wave is real: sign these people out. Asks first.")
+    @Flag(help: "The revocations are real: sign these people out. Asks for confirmation.")
     package var accept = false
 
     package init() {}

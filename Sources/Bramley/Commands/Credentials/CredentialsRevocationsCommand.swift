@@ -7,17 +7,18 @@ internal import Storage
 package struct CredentialsRevocationsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "revocations",
-        abstract: "Deleted accounts that Apple has not acknowledged: what waits, and what was given up.",
+        abstract: "List token revocations of deleted accounts that are waiting or failed.",
         discussion: """
-            Who was deleted is not kept. What waits is tried for seven days; what was given up has no token left: the \
-            person can remove the site in their Apple Account.
+            The list does not say who was deleted. Waiting revocations are retried for seven days. For a failed one no \
+            token is left: the person can remove the site in their Apple Account.
             """)
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var page: PageOptions
 
-    @Flag(help: "Ask Apple now about all that waits, for instance when a key was put right. A running server does it.")
+    @Flag(
+        help: "Retry all waiting revocations now, for example after fixing a key. A running server sends the requests.")
     package var retry = false
 
     package init() {}

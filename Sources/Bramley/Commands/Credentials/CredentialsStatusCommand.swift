@@ -6,7 +6,7 @@ internal import Storage
 /// `bramley credentials status`
 package struct CredentialsStatusCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "The daily checks at Apple: how they go, and what stops them.")
+        commandName: "status", abstract: "Show the state of the daily checks at Apple.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions

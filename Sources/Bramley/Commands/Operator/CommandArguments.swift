@@ -38,7 +38,7 @@ package struct PageOptions: ParsableArguments {
         help: ArgumentHelp("Continue from a previous page's `next`.", valueName: "cursor"))
     package var cursor: String?
 
-    @Flag(help: "Every row, whatever --limit says.")
+    @Flag(help: "All rows, ignoring --limit.")
     package var all = false
 
     package init() {}

@@ -19,8 +19,8 @@ package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertibl
     }
 }
 
-/// Runs the body of a command: every failure becomes one line on standard error and an exit code, and a reader who has
-/// had enough is none.
+/// Runs the body of a command: every failure becomes one line on standard error and an exit code.
+/// A closed pipe is not an error.
 enum CommandRun {
     static func reporting(_ body: () async throws -> Void) async throws {
         StandardStream.reportLostReaders()
@@ -34,7 +34,7 @@ enum CommandRun {
         } catch let failure as ConfigurationFailure {
             throw failure.report()
         } catch let error as StoreError {
-            CommandOutput.remark("error: The database did not do it (\(error.text)).")
+            CommandOutput.remark("error: Database operation failed (\(error.text)).")
             throw ExitCode(1)
         }
     }

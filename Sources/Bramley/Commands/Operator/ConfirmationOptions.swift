@@ -6,7 +6,7 @@ package struct ConfirmationOptions: ParsableArguments {
     /// Milliseconds between two looks whether a signal came instead of an answer.
     private static let look: Int32 = 100
 
-    @Flag(help: "Do not ask. For scripts.")
+    @Flag(help: "Do not ask for confirmation.")
     package var yes = false
 
     package init() {}

@@ -6,7 +6,7 @@ package struct OperatorOptions: ParsableArguments {
     @Option(help: ArgumentHelp(ConfigurationLoader.pathHelp, valueName: "file"))
     package var config: String?
 
-    @Flag(help: "As for serve: accept a simulated Apple although publicURL is a real site.")
+    @Flag(help: "Accept a simulated Apple although publicURL is a real site, as for serve.")
     package var allowSimulatedApple = false
 
     package init() {}

@@ -7,7 +7,7 @@ internal import Storage
 /// their name. It must fit one person only.
 package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
     /// What `--help` says.
-    package static let help = "The person: usr_…, e-mail address, external ID, Apple's subject, or a part of the name."
+    package static let help = "The user: usr_…, email address, external ID, Apple's subject, or part of the name."
     /// The most people named when it fits several.
     private static let shown = 10
 

@@ -5,10 +5,10 @@ package import RelyingParty
 /// `bramley transfer`
 package struct TransferCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "transfer", abstract: "Move people with an app from one Apple team to another.",
+        commandName: "transfer", abstract: "Move people to another Apple team.",
         discussion: """
-            export runs with the old team's configuration, import with the new one's, on the same database. \
-            docs/transfer.md has the whole way.
+            Run export with the old team's configuration and import with the new one's, on the same database. See \
+            docs/transfer.md.
             """,
         subcommands: [TransferExportCommand.self, TransferImportCommand.self, TransferStatusCommand.self])
 
@@ -30,10 +30,10 @@ package struct TransferOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The client that asks. (default: apple.servicesID)", valueName: "client ID"))
     package var clientID: String?
 
-    @Option(help: ArgumentHelp("Requests in a second, 1 to 100.", valueName: "count"))
+    @Option(help: ArgumentHelp("Requests per second, 1 to 100.", valueName: "count"))
     package var rate = 10
 
-    @Flag(help: "Ask again about those whom Apple refused before.")
+    @Flag(help: "Retry people whom Apple refused before.")
     package var again = false
 
     package init() {}

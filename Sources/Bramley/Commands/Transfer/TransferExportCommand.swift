@@ -7,11 +7,10 @@ internal import Storage
 /// `bramley transfer export`
 package struct TransferExportCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Old team: ask Apple for the transfer_sub of everybody.",
+        commandName: "export", abstract: "Old team: ask Apple for everyone's transfer_sub.",
         discussion: """
-            What Apple answers is kept in the database as it comes, so a run that was interrupted is simply run again, \
-            and a later one asks about those who are new. FILE is for a database elsewhere; one that both teams use \
-            needs none.
+            Each answer is stored at once: after an interruption, or for new people, run it again. FILE is only needed \
+            if the new team uses another database.
             """)
 
     @OptionGroup package var options: OperatorOptions
@@ -21,7 +20,7 @@ package struct TransferExportCommand: AsyncParsableCommand {
     @Option(name: .customLong("to"), help: ArgumentHelp("The Team ID of the new team.", valueName: "team"))
     package var recipient: TeamID
 
-    @Argument(help: "Where the lines for the new team go, once all are there; - for standard output.")
+    @Argument(help: "The file for the new team, written when complete, or - for standard output.")
     package var file: String?
 
     package init() {}
@@ -65,7 +64,7 @@ package struct TransferExportCommand: AsyncParsableCommand {
         try end.check()
         if isNobody {
             throw CommandFailure(
-                "Nobody is exported to team \(recipient.rawValue); --again asks about those refused before.")
+                "No one is exported to team \(recipient.rawValue); --again retries those refused before.")
         }
     }
 

@@ -7,24 +7,24 @@ internal import Storage
 /// `bramley transfer import`
 package struct TransferImportCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "New team: ask Apple who each transfer_sub is, and move them.",
+        commandName: "import", abstract: "New team: ask Apple for each person by transfer_sub, and move them.",
         discussion: """
-            Each person is moved in a transaction of their own; a run that was interrupted is simply run again. With FILE \
-            it moves the people of FILE and nobody else, and nobody at all as long as a line is refused. Without FILE it \
-            moves everybody whom an export into this database named.
+            Each person moves in a separate transaction; after an interruption, run it again. With FILE it moves only \
+            the people in FILE, and none while a line is refused. Without FILE it moves everyone exported into this \
+            database.
             """)
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var transfer: TransferOptions
 
-    @Flag(help: "Make one account of two, where somebody signed up anew under the new team.")
+    @Flag(help: "Join both accounts of people who signed up again under the new team.")
     package var joinAccounts = false
 
-    @Flag(help: "With FILE: move the people of the other lines when some are refused.")
+    @Flag(help: "With FILE: skip refused lines and move the others.")
     package var skipRefused = false
 
-    @Argument(help: "The lines of an export made elsewhere, whose people are to move; - for standard input.")
+    @Argument(help: "An export from another server, or - for standard input.")
     package var file: String?
 
     package init() {}

@@ -6,7 +6,7 @@ internal import Storage
 /// `bramley transfer status`
 package struct TransferStatusCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "status", abstract: "Who has moved, who is waiting, and who could not.")
+        commandName: "status", abstract: "Show how many people have moved, wait, or could not move.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions

@@ -5,7 +5,7 @@ internal import Web
 /// `bramley users`
 package struct UsersCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "users", abstract: "The people who sign in.",
+        commandName: "users", abstract: "Manage users.",
         subcommands: [
             UsersListCommand.self, UsersShowCommand.self, UsersApproveCommand.self, UsersDisableCommand.self,
             UsersEnableCommand.self, UsersGroupsCommand.self, UsersExportCommand.self, UsersImportCommand.self,

@@ -8,10 +8,10 @@ internal import Web
 /// `bramley users delete`
 package struct UsersDeleteCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "delete", abstract: "Delete a person and everything kept about them, after a question.",
+        commandName: "delete", abstract: "Delete a user and all their data. Asks for confirmation.",
         discussion: """
-            Their sessions end, names, addresses and notifications are erased, and the refresh tokens Apple gave for them \
-            are queued to be revoked at Apple, which a running bramley serve does. The journal keeps ids.
+            Ends their sessions, erases names, addresses and notifications, and queues their refresh tokens for \
+            revocation at Apple by a running server. The journal keeps ids.
             """)
 
     @OptionGroup package var options: OperatorOptions
@@ -56,7 +56,7 @@ package struct UsersDeleteCommand: AsyncParsableCommand {
                         + "A running bramley serve sends it; bramley credentials revocations shows what waits.")
             } else {
                 CommandOutput.remark(
-                    "Apple cannot be told: there was no refresh token. The person can remove the site in their Apple "
+                    "Apple cannot be notified: no refresh token was stored. The person can remove the site in their Apple "
                         + "Account: Sign-In and Security, Sign in with Apple.")
             }
         }
@@ -66,13 +66,13 @@ package struct UsersDeleteCommand: AsyncParsableCommand {
 /// `bramley users export`
 package struct UsersExportCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "export", abstract: "Everything kept about a person, as JSON: what they may ask for.")
+        commandName: "export", abstract: "Export all data about a user as JSON.")
 
     @OptionGroup package var options: OperatorOptions
 
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp("A new file, made with mode 600. (default: standard output)", valueName: "file"))
+        help: ArgumentHelp("A new file, created with mode 600. (default: standard output)", valueName: "file"))
     package var output: String?
 
     @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))

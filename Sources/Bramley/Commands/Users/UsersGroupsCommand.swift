@@ -5,9 +5,9 @@ internal import Storage
 /// `bramley users groups`
 package struct UsersGroupsCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "groups", abstract: "Show or change the groups of one person.",
+        commandName: "groups", abstract: "Show or change a user's groups.",
         discussion: """
-            Groups are what X-Auth-Request-Groups and the access rules name. A running server has them within a second.
+            Groups appear in X-Auth-Request-Groups and in access rules. A running server applies them within a second.
             """)
 
     @OptionGroup package var options: OperatorOptions
@@ -18,13 +18,13 @@ package struct UsersGroupsCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
     package var person: UserReference
 
-    @Option(help: ArgumentHelp("Exactly these, separated by commas; \"\" for none.", valueName: "names"))
+    @Option(help: ArgumentHelp("Set exactly these, comma-separated; \"\" for none.", valueName: "names"))
     package var set: String?
 
-    @Option(help: ArgumentHelp("These as well.", valueName: "names"))
+    @Option(help: ArgumentHelp("Add these.", valueName: "names"))
     package var add: String?
 
-    @Option(help: ArgumentHelp("Not these.", valueName: "names"))
+    @Option(help: ArgumentHelp("Remove these.", valueName: "names"))
     package var remove: String?
 
     package init() {}
@@ -35,7 +35,7 @@ package struct UsersGroupsCommand: AsyncParsableCommand {
         }
         for list in [set, add, remove].compactMap({ $0 }) where !UserLimits.accepts(groups: Self.names(list)) {
             throw ValidationError(
-                "Groups are at most \(UserLimits.groups) different names of 1 to \(UserLimits.groupName) bytes, "
+                "A user has at most \(UserLimits.groups) groups with different names of 1 to \(UserLimits.groupName) bytes, "
                     + "without control characters.")
         }
     }

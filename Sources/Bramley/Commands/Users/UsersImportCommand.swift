@@ -5,19 +5,19 @@ internal import Sockets
 /// `bramley users import`
 package struct UsersImportCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "import", abstract: "Bring people who already use Sign in with Apple, a JSON object a line.",
+        commandName: "import", abstract: "Import people who already use Sign in with Apple, as JSON lines.",
         discussion: """
-            Fills what is empty and overwrites nothing, so the same file twice changes nothing, and one that was \
-            interrupted is simply run again. docs/importing.md has the members.
+            Fills empty fields and overwrites nothing, so you can import a file again. docs/importing.md describes the \
+            members.
             """)
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
 
-    @Flag(help: "Say what would happen, and write nothing.")
+    @Flag(help: "Report what would happen without changing anything.")
     package var dryRun = false
 
-    @Argument(help: "A file of JSON lines; - for standard input.")
+    @Argument(help: "A file of JSON lines, or - for standard input.")
     package var file: String
 
     package init() {}

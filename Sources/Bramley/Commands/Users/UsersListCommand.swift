@@ -8,22 +8,22 @@ internal import Web
 /// `bramley users list`
 package struct UsersListCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "People in the order they came.")
+        commandName: "list", abstract: "List users, oldest first.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var page: PageOptions
 
-    @Option(help: "Only those who are active, pending or disabled.")
+    @Option(help: "Only users in this state: active, pending or disabled.")
     package var state: User.State?
 
-    @Option(help: ArgumentHelp("Only those in this group.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only users in this group.", valueName: "name"))
     package var group: String?
 
-    @Option(help: ArgumentHelp("Only those with this address.", valueName: "address"))
+    @Option(help: ArgumentHelp("Only users with this address.", valueName: "address"))
     package var email: String?
 
-    @Option(help: ArgumentHelp("Only those whose name has this in it.", valueName: "part"))
+    @Option(help: ArgumentHelp("Only users whose name contains this.", valueName: "part"))
     package var name: String?
 
     package init() {}

@@ -7,9 +7,9 @@ internal import Web
 /// `bramley users show`
 package struct UsersShowCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "One person and their sessions.",
+        commandName: "show", abstract: "Show a user and their sessions.",
         discussion: """
-            Several may have one address or name: then they are listed, and you name one by id.
+            If several users match an address or name, they are listed; choose one by id.
             """)
 
     @OptionGroup package var options: OperatorOptions
@@ -18,10 +18,10 @@ package struct UsersShowCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
     package var person: UserReference?
 
-    @Option(help: ArgumentHelp("The application's own id.", valueName: "id"))
+    @Option(help: ArgumentHelp("Your application's id of the user.", valueName: "id"))
     package var externalID: String?
 
-    @Option(help: ArgumentHelp("The sub of Apple's tokens.", valueName: "sub"))
+    @Option(help: ArgumentHelp("Apple's sub.", valueName: "sub"))
     package var appleSubject: String?
 
     package init() {}

@@ -5,13 +5,13 @@ internal import Storage
 /// `bramley users approve`
 package struct UsersApproveCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "approve", abstract: "Let people in who wait for approval (access.signUp).")
+        commandName: "approve", abstract: "Approve users who wait (access.signUp).")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var confirmation: ConfirmationOptions
 
-    @Argument(help: ArgumentHelp(UserReference.help + " One or several.", valueName: "person"))
+    @Argument(help: ArgumentHelp(UserReference.help + " Repeatable.", valueName: "person"))
     package var people: [UserReference]
 
     package init() {}
@@ -29,14 +29,14 @@ package struct UsersApproveCommand: AsyncParsableCommand {
 /// `bramley users disable`
 package struct UsersDisableCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "disable", abstract: "Sign people out everywhere and block further sign-ins.",
-        discussion: "Asks first when it is more than one. Nothing of them is deleted: enable lets them in again.")
+        commandName: "disable", abstract: "Sign users out and block further sign-ins.",
+        discussion: "Asks for confirmation for more than one. Deletes nothing; enable reverses it.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var confirmation: ConfirmationOptions
 
-    @Argument(help: ArgumentHelp(UserReference.help + " One or several.", valueName: "person"))
+    @Argument(help: ArgumentHelp(UserReference.help + " Repeatable.", valueName: "person"))
     package var people: [UserReference]
 
     package init() {}
@@ -55,13 +55,13 @@ package struct UsersDisableCommand: AsyncParsableCommand {
 /// `bramley users enable`
 package struct UsersEnableCommand: AsyncParsableCommand {
     package static let configuration = CommandConfiguration(
-        commandName: "enable", abstract: "Let people in again who were disabled.")
+        commandName: "enable", abstract: "Enable disabled users.")
 
     @OptionGroup package var options: OperatorOptions
     @OptionGroup package var output: OutputOptions
     @OptionGroup package var confirmation: ConfirmationOptions
 
-    @Argument(help: ArgumentHelp(UserReference.help + " One or several.", valueName: "person"))
+    @Argument(help: ArgumentHelp(UserReference.help + " Repeatable.", valueName: "person"))
     package var people: [UserReference]
 
     package init() {}
