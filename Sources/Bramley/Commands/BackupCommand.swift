@@ -1,29 +1,27 @@
-package import ArgumentParser
+import ArgumentParser
 internal import RelyingParty
 internal import Sockets
 internal import Storage
 
 /// `bramley backup`
-package struct BackupCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct BackupCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "backup", abstract: "Back up the database to a file while the server runs.",
         discussion: """
             Sign-ins continue meanwhile. The file appears under its name once it is complete, checked and on disk. It \
             does not contain the sealing key: keep that elsewhere. See docs/backup.md.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
     @Flag(help: "Replace an earlier backup.")
-    package var force = false
+    var force = false
 
     @Argument(help: "The file to write, readable only by its owner.")
-    package var file: String
+    var file: String
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await CommandRun.reporting {
             Files.keepNewFilesPrivate()
             let directory = try ConfigurationLoader.loadDatabase(options.input).storage.directory

@@ -1,9 +1,9 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
 
 /// `bramley doctor`
-package struct DoctorCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct DoctorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "doctor",
         abstract: "Test the running setup: key, clock, Apple, public address, proxy. Exit 0 or 1.",
         discussion: """
@@ -11,12 +11,10 @@ package struct DoctorCommand: AsyncParsableCommand {
             runs. It changes nothing.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await CommandRun.reporting {
             let diagnoses = try await ProgressLine.during("asking Apple and the server") {
                 try await Doctor.examine(options.input)

@@ -1,22 +1,21 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
-package import RelyingParty
+import RelyingParty
 internal import Sockets
 internal import Storage
 internal import Web
 
 /// `bramley events`
-package struct EventsCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct EventsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "events", abstract: "Show the journal of changes.",
         subcommands: [EventsTailCommand.self])
 
-    package init() {}
 }
 
 /// `bramley events tail`
-package struct EventsTailCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct EventsTailCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "tail", abstract: "Show the newest events, and follow the journal.")
 
     /// Milliseconds between two looks at the journal.
@@ -24,35 +23,33 @@ package struct EventsTailCommand: AsyncParsableCommand {
     /// Entries read at once.
     private static let part = 500
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
     @Flag(name: .shortAndLong, help: "Follow until interrupted.")
-    package var follow = false
+    var follow = false
 
     @Option(
         name: [.customShort("n"), .long],
         help: ArgumentHelp("Number of recent events, 0 to \(PageOptions.maximum).", valueName: "count"))
-    package var lines = 20
+    var lines = 20
 
     @Option(help: ArgumentHelp("All events after this one instead.", valueName: "id"))
-    package var after: EventID?
+    var after: EventID?
 
     @Option(help: ArgumentHelp("Only this type; repeatable.", valueName: "type"))
-    package var type: [JournalEntry.Kind] = []
+    var type: [JournalEntry.Kind] = []
 
     @Option(help: ArgumentHelp("Only about this person. Find deleted people by id.", valueName: "person"))
-    package var user: UserReference?
+    var user: UserReference?
 
-    package init() {}
-
-    package func validate() throws {
+    func validate() throws {
         guard (0...PageOptions.maximum).contains(lines) else {
             throw ValidationError("--lines is 0 to \(PageOptions.maximum).")
         }
     }
 
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             try await Interruption.cancelling { try await show(place) }
         }

@@ -1,11 +1,11 @@
-package import ArgumentParser
+import ArgumentParser
 import Coding
 import FoundationEssentials
 import Sockets
 
 /// `bramley init`
-package struct InitCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct InitCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "init",
         abstract: "Create a configuration and print the values for Apple's portal.",
         discussion: """
@@ -16,91 +16,89 @@ package struct InitCommand: AsyncParsableCommand {
     @Option(
         name: [.customLong("output"), .customLong("config")],
         help: ArgumentHelp("The file to write. config.schema.json is written next to it.", valueName: "file"))
-    package var output = ConfigurationLoader.defaultPath
+    var output = ConfigurationLoader.defaultPath
 
     @Flag(help: "Replace existing files.")
-    package var force = false
+    var force = false
 
     @Flag(help: "Do not prompt; missing values are errors.")
-    package var nonInteractive = false
+    var nonInteractive = false
 
     @Option(name: Self.names("--public-url"), help: "The public address, such as https://id.example.com.")
-    package var publicURL: String?
+    var publicURL: String?
 
     @Option(
         name: Self.names("--services-id", "--apple-services-id"),
         help: ArgumentHelp("The Services ID, such as com.example.web.", valueName: "id"))
-    package var servicesID: String?
+    var servicesID: String?
 
     @Option(
         name: Self.names("--team-id", "--apple-team-id"),
         help: ArgumentHelp("The ten-character Team ID.", valueName: "id"))
-    package var teamID: String?
+    var teamID: String?
 
     @Option(
         name: Self.names("--private-key-file", "--apple-private-key-file"),
         help: ArgumentHelp("The .p8 file of the Sign in with Apple key.", valueName: "file"))
-    package var privateKeyFile: String?
+    var privateKeyFile: String?
 
     @Option(
         name: Self.names("--key-id", "--apple-key-id"),
         help: ArgumentHelp("The ten-character Key ID. (default: from the file name)", valueName: "id"))
-    package var keyID: String?
+    var keyID: String?
 
     @Option(
         name: Self.names("--bundle-ids", "--apple-bundle-ids"),
         help: ArgumentHelp("Bundle IDs of your apps, comma-separated.", valueName: "ids"))
-    package var bundleIDs: String?
+    var bundleIDs: String?
 
     @Option(
         name: Self.names("--scopes", "--apple-scopes"),
         help: ArgumentHelp("What to request: name,email, one of them, or \"\" for neither.", valueName: "scopes")
     )
-    package var scopes: String?
+    var scopes: String?
 
     @Option(
         name: Self.names("--sign-up", "--access-sign-up"),
         help: ArgumentHelp("Who may sign up: open, approval or closed.", valueName: "word"))
-    package var signUp: String?
+    var signUp: String?
 
     @Option(name: Self.names("--site-name"), help: ArgumentHelp("The site's name on the pages.", valueName: "name"))
-    package var siteName: String?
+    var siteName: String?
 
     @Option(
         name: Self.names("--certificate-file", "--server-certificate-file"),
         help: ArgumentHelp("The certificate chain, if no proxy terminates TLS.", valueName: "file"))
-    package var certificateFile: String?
+    var certificateFile: String?
 
     @Option(
         name: Self.names("--certificate-key-file", "--server-private-key-file"),
         help: ArgumentHelp("The certificate's private key.", valueName: "file"))
-    package var certificateKeyFile: String?
+    var certificateKeyFile: String?
 
     @Option(
         name: Self.names("--trusted-proxies", "--server-trusted-proxies"),
         help: ArgumentHelp("Addresses of your reverse proxies, comma-separated.", valueName: "addresses"))
-    package var trustedProxies: String?
+    var trustedProxies: String?
 
     @Option(
         name: Self.names("--cookie-domain", "--sessions-cookie-domain"),
         help: ArgumentHelp("A parent domain whose hosts share the session cookie.", valueName: "domain"))
-    package var cookieDomain: String?
+    var cookieDomain: String?
 
     @Option(
         name: Self.names("--return-origins", "--login-allowed-return-origins"),
         help: ArgumentHelp("Other origins to return to after sign-in, comma-separated.", valueName: "origins"))
-    package var returnOrigins: String?
+    var returnOrigins: String?
 
     @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Any other key as a flag.", valueName: "--key value"))
-    package var keys: [String] = []
-
-    package init() {}
+    var keys: [String] = []
 
     private static func names(_ flags: String...) -> NameSpecification {
         NameSpecification(flags.map { .customLong(String($0.dropFirst(2))) })
     }
 
-    package func run() async throws {
+    func run() async throws {
         try await CommandRun.reporting {
             let lines: [String]
             do throws(SetupFailure) {

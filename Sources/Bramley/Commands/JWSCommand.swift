@@ -1,29 +1,26 @@
-package import ArgumentParser
+import ArgumentParser
 import Crypto
 
 /// `bramley jws`
-package struct JWSCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct JWSCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "jws", abstract: "Inspect signatures.", subcommands: [JWSVerifyCommand.self])
 
-    package init() {}
 }
 
 /// `bramley jws verify`
-package struct JWSVerifyCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct JWSVerifyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Verify a compact JWS from standard input. Prints OK, or FAIL and the reason. Exit 0 or 1.")
 
     @Option(help: ArgumentHelp("A file with a JWK or a JWK set.", valueName: "file"))
-    package var jwk: String
+    var jwk: String
 
     @Option(help: "The only algorithm to accept: \(JWSCheck.algorithms.joined(separator: ", ")).")
-    package var algorithm: String
+    var algorithm: String
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await CommandRun.reporting {
             let key: GuardedFile
             do throws(GuardedFile.Failure) {

@@ -1,36 +1,33 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
-package import RelyingParty
+import RelyingParty
 internal import Storage
 
 /// `bramley links`
-package struct LinksCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct LinksCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "links", abstract: "Manage links between Apple identities and your application's accounts.",
         subcommands: [LinksListCommand.self, LinksRetryCommand.self])
 
-    package init() {}
 }
 
 /// `bramley links list`
-package struct LinksListCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct LinksListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List links and upgrades, oldest first.",
         discussion: """
             A converting link waits until the application confirms that it dropped the password. An ended link is kept \
             for a day without the account's name.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var page: PageOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var page: PageOptions
 
     @Option(help: "Only links in this state; repeatable.")
-    package var state: [LinkState] = []
+    var state: [LinkState] = []
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let style = CommandOutput.tableStyle
             let list = CommandList<Link>(
@@ -69,20 +66,18 @@ extension LinksListCommand {
 }
 
 /// `bramley links retry`
-package struct LinksRetryCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct LinksRetryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "retry", abstract: "Retry unanswered upgrades at the application now.",
         discussion: "Use after fixing the application. A running server sends the requests.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
     @Argument(help: ArgumentHelp("One upgrade; default all that wait.", valueName: "id"))
-    package var id: LinkKey?
+    var id: LinkKey?
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let count = try await place.database.retryConversions(id, at: place.now)
             if let id, count == 0 { throw CommandFailure("\(id) has no pending request to the application.") }

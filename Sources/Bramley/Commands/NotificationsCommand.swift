@@ -1,36 +1,33 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
-package import RelyingParty
+import RelyingParty
 internal import Sockets
 internal import Storage
 internal import Web
 
 /// `bramley notifications`
-package struct NotificationsCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct NotificationsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "notifications", abstract: "Manage notifications from Apple.",
         subcommands: [
             NotificationsListCommand.self, NotificationsShowCommand.self, NotificationsReplayCommand.self,
         ])
 
-    package init() {}
 }
 
 /// `bramley notifications list`
-package struct NotificationsListCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct NotificationsListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List verified notifications, newest first.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var page: PageOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var page: PageOptions
 
     @Option(help: "Only notifications with this outcome.")
-    package var outcome: NotificationOutcome?
+    var outcome: NotificationOutcome?
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let style = CommandOutput.tableStyle
             let list = CommandList<RecordedNotification>(
@@ -55,19 +52,17 @@ package struct NotificationsListCommand: AsyncParsableCommand {
 }
 
 /// `bramley notifications show`
-package struct NotificationsShowCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct NotificationsShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show a notification and its verified payload.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
     @Argument(help: "The jti shown by list.")
-    package var jti: String
+    var jti: String
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             guard let found = try await place.database.notification(jti) else {
                 throw CommandFailure("There is no notification \(jti).")
@@ -89,30 +84,28 @@ package struct NotificationsShowCommand: AsyncParsableCommand {
 }
 
 /// `bramley notifications replay`
-package struct NotificationsReplayCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct NotificationsReplayCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "replay", abstract: "Apply notifications again that had no effect.",
         discussion: """
             Use after importing people, or after an update that knows more types. Notifications that took effect are not \
             applied again.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
     @Argument(help: "One or more jti.")
-    package var jtis: [String] = []
+    var jtis: [String] = []
 
     @Flag(help: "All notifications with the outcome unknownSubject.")
-    package var unknownSubjects = false
+    var unknownSubjects = false
 
-    package init() {}
-
-    package func validate() throws {
+    func validate() throws {
         guard jtis.isEmpty == unknownSubjects else { throw ValidationError("Name the jti, or --unknown-subjects.") }
     }
 
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let ids = unknownSubjects ? try await withUnknownSubject(place) : jtis
             var failed = 0

@@ -1,16 +1,14 @@
-package import ArgumentParser
+import ArgumentParser
 import Logging
 internal import Sockets
 
 /// `bramley serve`
-package struct ServeCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(commandName: "serve", abstract: "Run the server.")
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "serve", abstract: "Run the server.")
 
-    @OptionGroup package var options: ConfigurationOptions
+    @OptionGroup var options: ConfigurationOptions
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         let input = options.input
         let loaded: LoadedConfiguration
         do throws(ConfigurationFailure) {

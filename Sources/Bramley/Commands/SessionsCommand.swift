@@ -1,16 +1,15 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
-package import RelyingParty
+import RelyingParty
 internal import Storage
 internal import Web
 
 /// `bramley sessions`
-package struct SessionsCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct SessionsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "sessions", abstract: "Manage sessions.",
         subcommands: [SessionsListCommand.self, SessionsRevokeCommand.self])
 
-    package init() {}
 }
 
 /// Sessions as tables show them. What a browser says of itself, whole, is in the JSON.
@@ -50,20 +49,18 @@ struct SessionRows {
 }
 
 /// `bramley sessions list`
-package struct SessionsListCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct SessionsListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List live sessions, newest first. Tokens are not shown.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var page: PageOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var page: PageOptions
 
     @Option(help: ArgumentHelp("Only this person's sessions. \(UserReference.help)", valueName: "person"))
-    package var user: UserReference?
+    var user: UserReference?
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let user = try await user?.id(in: place)
             let rows = SessionRows(at: place.now, CommandOutput.tableStyle)
@@ -89,33 +86,31 @@ package struct SessionsListCommand: AsyncParsableCommand {
 }
 
 /// `bramley sessions revoke`
-package struct SessionsRevokeCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct SessionsRevokeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "revoke", abstract: "End some sessions, one person's, or all.",
         discussion: "A running server refuses them within a second. Ending all sessions asks for confirmation.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var confirmation: ConfirmationOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var confirmation: ConfirmationOptions
 
     @Argument(help: "One or more session ids, ses_….")
-    package var ids: [SessionID] = []
+    var ids: [SessionID] = []
 
     @Option(help: ArgumentHelp("All sessions of this person. \(UserReference.help)", valueName: "person"))
-    package var user: UserReference?
+    var user: UserReference?
 
     @Flag(help: "End all sessions.")
-    package var all = false
+    var all = false
 
-    package init() {}
-
-    package func validate() throws {
+    func validate() throws {
         guard [!ids.isEmpty, user != nil, all].count(where: { $0 }) == 1 else {
             throw ValidationError("Say what to end: session IDs, --user ID, or --all.")
         }
     }
 
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let (revoked, missing) = try await revoke(place)
             if output.json {

@@ -1,4 +1,4 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
 internal import Logging
 internal import RelyingParty
@@ -7,44 +7,41 @@ internal import Storage
 internal import Web
 
 /// `bramley webhooks`
-package struct WebhooksCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct WebhooksCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "webhooks", abstract: "Manage webhook deliveries.",
         subcommands: [WebhooksListCommand.self, WebhooksRetryCommand.self, WebhooksTestCommand.self])
 
-    package init() {}
 }
 
 /// `bramley webhooks list`
-package struct WebhooksListCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct WebhooksListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "list",
         abstract: "List endpoints with their backlog, last attempts and dead letters.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
     @Flag(help: "List the dead letters instead, newest first.")
-    package var dead = false
+    var dead = false
 
     @Option(help: ArgumentHelp("Maximum number of rows, 1 to \(PageOptions.maximum).", valueName: "count"))
-    package var limit = 50
+    var limit = 50
 
     @Flag(help: "All rows, ignoring --limit.")
-    package var all = false
+    var all = false
 
     @Option(help: ArgumentHelp("Only this endpoint.", valueName: "url"))
-    package var endpoint: String?
+    var endpoint: String?
 
-    package init() {}
-
-    package func validate() throws {
+    func validate() throws {
         guard (1...PageOptions.maximum).contains(limit) else {
             throw ValidationError("--limit is 1 to \(PageOptions.maximum).")
         }
     }
 
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             if dead {
                 try show(part(of: try await place.database.deadWebhooks(after: nil, limit: .max), at: \.url))
@@ -123,28 +120,26 @@ package struct WebhooksListCommand: AsyncParsableCommand {
 }
 
 /// `bramley webhooks retry`
-package struct WebhooksRetryCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct WebhooksRetryCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "retry",
         abstract: "Retry waiting and failed events now, with the same ids and a full set of attempts.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
     @Argument(help: "One event, evt_…, at each endpoint that has not accepted it.")
-    package var id: String?
+    var id: String?
 
     @Flag(help: "Every dead letter.")
-    package var allDead = false
+    var allDead = false
 
     @Option(
         help: ArgumentHelp(
             "All waiting events and dead letters of this endpoint. Resumes a stopped endpoint.", valueName: "url"))
-    package var endpoint: String?
+    var endpoint: String?
 
-    package init() {}
-
-    package func validate() throws {
+    func validate() throws {
         guard [id != nil, allDead, endpoint != nil].count(where: { $0 }) == 1 else {
             throw ValidationError("Name one of: an event's id, --all-dead, --endpoint URL.")
         }
@@ -153,7 +148,7 @@ package struct WebhooksRetryCommand: AsyncParsableCommand {
         }
     }
 
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let database = place.database
             let endpoints = try await database.webhookEndpoints()
@@ -189,8 +184,8 @@ package struct WebhooksRetryCommand: AsyncParsableCommand {
 }
 
 /// `bramley webhooks test`
-package struct WebhooksTestCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct WebhooksTestCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "test",
         abstract: "Send a test event to an endpoint and show the answer.",
         discussion: """
@@ -198,15 +193,13 @@ package struct WebhooksTestCommand: AsyncParsableCommand {
             if the endpoint did not accept it.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
     @Argument(help: ArgumentHelp("An address of webhooks.url.", valueName: "url"))
-    package var url: String
+    var url: String
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let whole = try ConfigurationLoader.load(options.input).configuration
             let result = try await Self.test(url, whole, place)

@@ -1,8 +1,8 @@
-package import ArgumentParser
+import ArgumentParser
 
 /// `bramley credentials`
-package struct CredentialsCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct CredentialsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "credentials", abstract: "Manage Apple's authorizations and the tokens sealed here.",
         subcommands: [
             CredentialsStatusCommand.self,
@@ -11,5 +11,4 @@ package struct CredentialsCommand: AsyncParsableCommand {
             CredentialsResealCommand.self,
         ])
 
-    package init() {}
 }

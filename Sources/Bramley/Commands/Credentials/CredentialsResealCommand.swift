@@ -1,23 +1,21 @@
-package import ArgumentParser
-package import Coding
+import ArgumentParser
+import Coding
 internal import Crypto
-package import RelyingParty
+import RelyingParty
 internal import Storage
 
 /// `bramley credentials reseal`
-package struct CredentialsResealCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct CredentialsResealCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "reseal", abstract: "Reseal stored tokens with the newest sealing key.",
         discussion: """
             Use after changing the sealing key, while the server runs. If interrupted, run it again.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             try await place.record("credentials reseal")
             let report = try await Interruption.cancelling { try await Self.reseal(place) }
@@ -60,7 +58,7 @@ package struct CredentialsResealCommand: AsyncParsableCommand {
 
 extension ResealReport {
     /// For a person.
-    package var text: String {
+    var text: String {
         let done = [Self.count(tokens, "refresh token"), Self.count(signingKeys, "signing key")]
         var text = "\(done.joined(separator: " and ")) sealed again under \(keyID); \(current) already were."
         if let previousKeysUntil {
@@ -74,7 +72,7 @@ extension ResealReport {
 
     /// What to do about what did not open: a key that is missing can be brought back, damage cannot be undone by one.
     /// - Parameter keys: the ids of the keys that were tried.
-    package func complaint(keys: [String]) -> String {
+    func complaint(keys: [String]) -> String {
         let reasons = Self.reasons(unreadable, keys: keys)
         let parts = reasons.map { key, count, reason in
             switch reason {
@@ -107,7 +105,7 @@ extension ResealReport {
     }
 
     /// - Parameter keys: as for `complaint`.
-    package func write(keys: [String], to writer: inout JSONWriter) {
+    func write(keys: [String], to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("key", keyID)
         writer.member("complete", isComplete)

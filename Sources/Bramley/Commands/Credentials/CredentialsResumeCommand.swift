@@ -1,27 +1,25 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
 internal import RelyingParty
 internal import Storage
 
 /// `bramley credentials resume`
-package struct CredentialsResumeCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct CredentialsResumeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "resume", abstract: "Resume daily checks after a stop.",
         discussion: """
             Held-back answers are dropped and those credentials are checked again after a day: use this if Apple made a \
             mistake. With --accept they take effect now, and nothing is held back for 24 hours.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var confirmation: ConfirmationOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var confirmation: ConfirmationOptions
 
     @Flag(help: "The revocations are real: sign these people out. Asks for confirmation.")
-    package var accept = false
+    var accept = false
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             if accept {
                 let status = try await place.database.checkStatus(place.configuration.checkScope, at: place.now)

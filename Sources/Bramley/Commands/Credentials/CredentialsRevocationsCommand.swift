@@ -1,11 +1,11 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
 internal import RelyingParty
 internal import Storage
 
 /// `bramley credentials revocations`
-package struct CredentialsRevocationsCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct CredentialsRevocationsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "revocations",
         abstract: "List token revocations of deleted accounts that are waiting or failed.",
         discussion: """
@@ -13,17 +13,15 @@ package struct CredentialsRevocationsCommand: AsyncParsableCommand {
             token is left: the person can remove the site in their Apple Account.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var page: PageOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var page: PageOptions
 
     @Flag(
         help: "Retry all waiting revocations now, for example after fixing a key. A running server sends the requests.")
-    package var retry = false
+    var retry = false
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             if retry {
                 try show(retried: try await place.database.retryRevocations(at: place.now))

@@ -1,19 +1,17 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
 internal import RelyingParty
 internal import Storage
 
 /// `bramley credentials status`
-package struct CredentialsStatusCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct CredentialsStatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Show the state of the daily checks at Apple.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let now = place.now
             let status = try await place.database.checkStatus(place.configuration.checkScope, at: now)

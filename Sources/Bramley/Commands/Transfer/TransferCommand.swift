@@ -1,10 +1,10 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
-package import RelyingParty
+import RelyingParty
 
 /// `bramley transfer`
-package struct TransferCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct TransferCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "transfer", abstract: "Move people to another Apple team.",
         discussion: """
             Run export with the old team's configuration and import with the new one's, on the same database. See \
@@ -12,11 +12,10 @@ package struct TransferCommand: AsyncParsableCommand {
             """,
         subcommands: [TransferExportCommand.self, TransferImportCommand.self, TransferStatusCommand.self])
 
-    package init() {}
 }
 
 extension TeamID: ExpressibleByArgument {
-    package init?(argument: String) {
+    init?(argument: String) {
         let isTeamID =
             argument.utf8.count == 10
             && argument.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
@@ -26,19 +25,17 @@ extension TeamID: ExpressibleByArgument {
 }
 
 /// How Apple is asked.
-package struct TransferOptions: ParsableArguments {
+struct TransferOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The client that asks. (default: apple.servicesID)", valueName: "client ID"))
-    package var clientID: String?
+    var clientID: String?
 
     @Option(help: ArgumentHelp("Requests per second, 1 to 100.", valueName: "count"))
-    package var rate = 10
+    var rate = 10
 
     @Flag(help: "Retry people whom Apple refused before.")
-    package var again = false
+    var again = false
 
-    package init() {}
-
-    package func validate() throws {
+    func validate() throws {
         guard (1...100).contains(rate) else { throw ValidationError("--rate is 1 to 100.") }
     }
 

@@ -1,31 +1,29 @@
 internal import AppleID
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
-package import RelyingParty
+import RelyingParty
 internal import Storage
 
 /// `bramley transfer export`
-package struct TransferExportCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct TransferExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Old team: ask Apple for everyone's transfer_sub.",
         discussion: """
             Each answer is stored at once: after an interruption, or for new people, run it again. FILE is only needed \
             if the new team uses another database.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var transfer: TransferOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var transfer: TransferOptions
 
     @Option(name: .customLong("to"), help: ArgumentHelp("The Team ID of the new team.", valueName: "team"))
-    package var recipient: TeamID
+    var recipient: TeamID
 
     @Argument(help: "The file for the new team, written when complete, or - for standard output.")
-    package var file: String?
+    var file: String?
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             guard recipient != place.team else {
                 throw CommandFailure.usage("--to is the team of this configuration: export runs with the old team's.")

@@ -1,12 +1,12 @@
 internal import AppleID
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
 internal import RelyingParty
 internal import Storage
 
 /// `bramley transfer import`
-package struct TransferImportCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct TransferImportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "import", abstract: "New team: ask Apple for each person by transfer_sub, and move them.",
         discussion: """
             Each person moves in a separate transaction; after an interruption, run it again. With FILE it moves only \
@@ -14,26 +14,24 @@ package struct TransferImportCommand: AsyncParsableCommand {
             database.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var transfer: TransferOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var transfer: TransferOptions
 
     @Flag(help: "Join both accounts of people who signed up again under the new team.")
-    package var joinAccounts = false
+    var joinAccounts = false
 
     @Flag(help: "With FILE: skip refused lines and move the others.")
-    package var skipRefused = false
+    var skipRefused = false
 
     @Argument(help: "An export from another server, or - for standard input.")
-    package var file: String?
+    var file: String?
 
-    package init() {}
-
-    package func validate() throws {
+    func validate() throws {
         guard file != nil || !skipRefused else { throw ValidationError("--skip-refused is about the lines of FILE.") }
     }
 
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let client = try transfer.client(of: place.configuration)
             try await TransferLock.holding("import", place) {

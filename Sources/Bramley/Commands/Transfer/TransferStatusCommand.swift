@@ -1,28 +1,26 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
-package import RelyingParty
+import RelyingParty
 internal import Storage
 
 /// `bramley transfer status`
-package struct TransferStatusCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct TransferStatusCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Show how many people have moved, wait, or could not move.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var page: PageOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var page: PageOptions
 
     @Option(
         name: .customLong("to"),
         help: ArgumentHelp("The Team ID of the new team. (default: the configuration's)", valueName: "team"))
-    package var recipient: TeamID?
+    var recipient: TeamID?
 
     @Flag(help: "List the people who could not move.")
-    package var unmoved = false
+    var unmoved = false
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let recipient = recipient ?? place.team
             if unmoved { return try await showUnmoved(recipient, place) }

@@ -1,10 +1,10 @@
-package import ArgumentParser
+import ArgumentParser
 internal import RelyingParty
 internal import Web
 
 /// `bramley users`
-package struct UsersCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct UsersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "users", abstract: "Manage users.",
         subcommands: [
             UsersListCommand.self, UsersShowCommand.self, UsersApproveCommand.self, UsersDisableCommand.self,
@@ -12,7 +12,6 @@ package struct UsersCommand: AsyncParsableCommand {
             UsersDeleteCommand.self,
         ])
 
-    package init() {}
 }
 
 /// Users as tables and lines show them.

@@ -1,4 +1,4 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
 internal import RelyingParty
 internal import Sockets
@@ -6,24 +6,22 @@ internal import Storage
 internal import Web
 
 /// `bramley users delete`
-package struct UsersDeleteCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct UsersDeleteCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Delete a user and all their data. Asks for confirmation.",
         discussion: """
             Ends their sessions, erases names, addresses and notifications, and queues their refresh tokens for \
             revocation at Apple by a running server. The journal keeps ids.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var confirmation: ConfirmationOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var confirmation: ConfirmationOptions
 
     @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
-    package var person: UserReference
+    var person: UserReference
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let finding = try await person.find(in: place)
             let id = finding.user.id
@@ -64,23 +62,21 @@ package struct UsersDeleteCommand: AsyncParsableCommand {
 }
 
 /// `bramley users export`
-package struct UsersExportCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct UsersExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Export all data about a user as JSON.")
 
-    @OptionGroup package var options: OperatorOptions
+    @OptionGroup var options: OperatorOptions
 
     @Option(
         name: .shortAndLong,
         help: ArgumentHelp("A new file, created with mode 600. (default: standard output)", valueName: "file"))
-    package var output: String?
+    var output: String?
 
     @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
-    package var person: UserReference
+    var person: UserReference
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let now = place.now
             let id = try await person.find(in: place).user.id

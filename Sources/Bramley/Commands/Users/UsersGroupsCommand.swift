@@ -1,35 +1,33 @@
-package import ArgumentParser
+import ArgumentParser
 internal import RelyingParty
 internal import Storage
 
 /// `bramley users groups`
-package struct UsersGroupsCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct UsersGroupsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "groups", abstract: "Show or change a user's groups.",
         discussion: """
             Groups appear in X-Auth-Request-Groups and in access rules. A running server applies them within a second.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
-    @OptionGroup package var confirmation: ConfirmationOptions
+    @OptionGroup var confirmation: ConfirmationOptions
 
     @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
-    package var person: UserReference
+    var person: UserReference
 
     @Option(help: ArgumentHelp("Set exactly these, comma-separated; \"\" for none.", valueName: "names"))
-    package var set: String?
+    var set: String?
 
     @Option(help: ArgumentHelp("Add these.", valueName: "names"))
-    package var add: String?
+    var add: String?
 
     @Option(help: ArgumentHelp("Remove these.", valueName: "names"))
-    package var remove: String?
+    var remove: String?
 
-    package init() {}
-
-    package func validate() throws {
+    func validate() throws {
         guard set == nil || (add == nil && remove == nil) else {
             throw ValidationError("--set says everything: no --add or --remove beside it.")
         }
@@ -40,7 +38,7 @@ package struct UsersGroupsCommand: AsyncParsableCommand {
         }
     }
 
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let finding = try await person.find(in: place)
             let id = finding.user.id

@@ -1,28 +1,26 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
 internal import Sockets
 
 /// `bramley users import`
-package struct UsersImportCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct UsersImportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Import people who already use Sign in with Apple, as JSON lines.",
         discussion: """
             Fills empty fields and overwrites nothing, so you can import a file again. docs/importing.md describes the \
             members.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
     @Flag(help: "Report what would happen without changing anything.")
-    package var dryRun = false
+    var dryRun = false
 
     @Argument(help: "A file of JSON lines, or - for standard input.")
-    package var file: String
+    var file: String
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let (file, dryRun) = (file, dryRun)
             let report = try await Interruption.cancelling {

@@ -1,34 +1,32 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
-package import RelyingParty
+import RelyingParty
 internal import Sockets
 internal import Storage
 internal import Web
 
 /// `bramley users list`
-package struct UsersListCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct UsersListCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "list", abstract: "List users, oldest first.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var page: PageOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var page: PageOptions
 
     @Option(help: "Only users in this state: active, pending or disabled.")
-    package var state: User.State?
+    var state: User.State?
 
     @Option(help: ArgumentHelp("Only users in this group.", valueName: "name"))
-    package var group: String?
+    var group: String?
 
     @Option(help: ArgumentHelp("Only users with this address.", valueName: "address"))
-    package var email: String?
+    var email: String?
 
     @Option(help: ArgumentHelp("Only users whose name contains this.", valueName: "part"))
-    package var name: String?
+    var name: String?
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             let search = UserSearch(filter: UserFilter(state: state, group: group), name: name, email: email)
             let style = CommandOutput.tableStyle

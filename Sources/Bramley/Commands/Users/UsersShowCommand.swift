@@ -1,38 +1,36 @@
-package import ArgumentParser
+import ArgumentParser
 internal import Coding
 internal import RelyingParty
 internal import Storage
 internal import Web
 
 /// `bramley users show`
-package struct UsersShowCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct UsersShowCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Show a user and their sessions.",
         discussion: """
             If several users match an address or name, they are listed; choose one by id.
             """)
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
 
     @Argument(help: ArgumentHelp(UserReference.help, valueName: "person"))
-    package var person: UserReference?
+    var person: UserReference?
 
     @Option(help: ArgumentHelp("Your application's id of the user.", valueName: "id"))
-    package var externalID: String?
+    var externalID: String?
 
     @Option(help: ArgumentHelp("Apple's sub.", valueName: "sub"))
-    package var appleSubject: String?
+    var appleSubject: String?
 
-    package init() {}
-
-    package func validate() throws {
+    func validate() throws {
         guard [person != nil, externalID != nil, appleSubject != nil].count(where: { $0 }) == 1 else {
             throw ValidationError("Name the person once: by a text, --external-id or --apple-subject.")
         }
     }
 
-    package func run() async throws {
+    func run() async throws {
         try await OperatorDatabase.with(options) { place in
             guard let user = try await find(place) else { throw CommandFailure("There is no such user.") }
             if output.json {

@@ -1,22 +1,20 @@
-package import ArgumentParser
+import ArgumentParser
 internal import RelyingParty
 internal import Storage
 
 /// `bramley users approve`
-package struct UsersApproveCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct UsersApproveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "approve", abstract: "Approve users who wait (access.signUp).")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var confirmation: ConfirmationOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var confirmation: ConfirmationOptions
 
     @Argument(help: ArgumentHelp(UserReference.help + " Repeatable.", valueName: "person"))
-    package var people: [UserReference]
+    var people: [UserReference]
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await UserStateChange(
             to: .active, from: [.pending, .active], otherwise: "is disabled: enable them instead"
         )
@@ -27,21 +25,19 @@ package struct UsersApproveCommand: AsyncParsableCommand {
 }
 
 /// `bramley users disable`
-package struct UsersDisableCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct UsersDisableCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "disable", abstract: "Sign users out and block further sign-ins.",
         discussion: "Asks for confirmation for more than one. Deletes nothing; enable reverses it.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var confirmation: ConfirmationOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var confirmation: ConfirmationOptions
 
     @Argument(help: ArgumentHelp(UserReference.help + " Repeatable.", valueName: "person"))
-    package var people: [UserReference]
+    var people: [UserReference]
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await UserStateChange(to: .disabled, from: User.State.allCases, otherwise: "")
             .run(people, options, json: output.json) { (found) throws(CommandFailure) in
                 if people.count > 1 {
@@ -53,20 +49,18 @@ package struct UsersDisableCommand: AsyncParsableCommand {
 }
 
 /// `bramley users enable`
-package struct UsersEnableCommand: AsyncParsableCommand {
-    package static let configuration = CommandConfiguration(
+struct UsersEnableCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
         commandName: "enable", abstract: "Enable disabled users.")
 
-    @OptionGroup package var options: OperatorOptions
-    @OptionGroup package var output: OutputOptions
-    @OptionGroup package var confirmation: ConfirmationOptions
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var confirmation: ConfirmationOptions
 
     @Argument(help: ArgumentHelp(UserReference.help + " Repeatable.", valueName: "person"))
-    package var people: [UserReference]
+    var people: [UserReference]
 
-    package init() {}
-
-    package func run() async throws {
+    func run() async throws {
         try await UserStateChange(
             to: .active, from: [.disabled, .active], otherwise: "waits for approval: approve them instead"
         ).run(people, options, json: output.json) { (found) throws(CommandFailure) in
