@@ -69,7 +69,7 @@ import CSQLite
         var index: Int32 = 1
         for value in arguments.values {
             let code =
-                switch value {
+                switch value?.column ?? .null {
                 case .null: unsafe sqlite3_bind_null(pointer, index)
                 case .integer(let number): unsafe sqlite3_bind_int64(pointer, index, number)
                 case .real(let number): unsafe sqlite3_bind_double(pointer, index, number)

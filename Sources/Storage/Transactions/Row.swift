@@ -16,14 +16,14 @@ protocol ColumnBindable: Sendable {
 
 /// The parameters of one statement, in order; nil is NULL.
 struct StatementArguments: ExpressibleByArrayLiteral, Sendable {
-    private(set) var values: [ColumnValue]
+    private(set) var values: [(any ColumnBindable)?]
 
     init(_ values: [(any ColumnBindable)?] = []) {
-        self.values = values.map { $0?.column ?? .null }
+        self.values = values
     }
 
     init(arrayLiteral elements: (any ColumnBindable)?...) {
-        self.init(elements)
+        values = elements
     }
 
     static func += (left: inout StatementArguments, right: StatementArguments) {
