@@ -16,8 +16,11 @@ extension User {
         AND i.id = (SELECT id FROM apple_identity WHERE user = u.id ORDER BY moved_to IS NOT NULL, id LIMIT 1)
         """
 
+    static let byID = "\(all) WHERE u.id = ?"
+
     /// By an identity.
     static let ofIdentity = "SELECT \(columns) FROM apple_identity i JOIN user u ON u.id = i.user"
+    static let bySubject = "\(ofIdentity) WHERE i.team = ? AND i.subject = ?"
 
     init(_ row: Row) throws(StoreError) {
         var email: EmailAddress?
@@ -53,14 +56,12 @@ extension Person {
 extension Snapshot {
     /// The user with the identity they were created by, or the one they have moved to since.
     func user(_ id: UserID) throws -> User? {
-        try firstRow("\(User.all) WHERE u.id = ?", [id]).map { try User($0) }
+        try firstRow(User.byID, [id]).map { try User($0) }
     }
 
     /// Whoever has this identity, with it.
     func person(team: TeamID, subject: AppleSubject) throws -> Person? {
-        try firstRow("\(User.ofIdentity) WHERE i.team = ? AND i.subject = ?", [team, subject]).map {
-            try Person($0)
-        }
+        try firstRow(User.bySubject, [team, subject]).map { try Person($0) }
     }
 
     func owner(ofExternalID externalID: String) throws -> UserID? {
