@@ -15,10 +15,12 @@ package struct Resealing: Sendable {
     }
 
     /// Why nothing was begun.
-    package enum Refusal: Error, Hashable, Sendable {
+    package enum Refusal: StoreFailure, Hashable, Sendable {
         /// The server seals with `server`, not with `ours`: what is sealed with ours it might not open.
         case otherKey(ours: String, server: String?)
         case store(StoreError)
+
+        package init(store error: StoreError) { self = .store(error) }
     }
 
     private let store: any SealedTokenStore & SigningKeyStore
@@ -36,20 +38,11 @@ package struct Resealing: Sendable {
     /// - Parameter progress: told before the first batch and after each.
     /// - Returns: what was done; cut short, and `isComplete` false, when the task is cancelled.
     package func run(progress: (Progress) -> Void = { _ in }) async throws(Refusal) -> ResealReport {
-        let found: SealingKeyStamp?
-        do throws(StoreError) {
-            found = try await store.sealingKeyStamp()
-        } catch {
-            throw .store(error)
-        }
+        let found = try await Refusal.mapping(await store.sealingKeyStamp())
         guard let stamp = found, stamp.keyID.isExactly(keyring.currentKeyID) else {
             throw .otherKey(ours: keyring.currentKeyID, server: found?.keyID)
         }
-        do throws(StoreError) {
-            return try await work(stamp, progress)
-        } catch {
-            throw .store(error)
-        }
+        return try await Refusal.mapping(await work(stamp, progress))
     }
 
     private func work(

@@ -18,16 +18,7 @@ struct UsersAPI: Sendable {
         let limit = try query.limit()
         let filter = try Self.filter(query)
         let cursor = try Self.cursor(query)
-        let page: UserPage
-        do throws(StoreError) {
-            if query["externalID"] != nil || query["appleSubject"] != nil {
-                page = UserPage(items: try await lookUp(query, filter, after: cursor), next: nil)
-            } else {
-                page = try await users.users(filter, after: cursor, limit: limit)
-            }
-        } catch {
-            throw .store(error)
-        }
+        let page = try await WebFailure.mapping(await find(query, filter, after: cursor, limit: limit))
         var writer = JSONWriter(reserving: 512 * (page.items.count + 1))
         writer.beginObject()
         writer.name("items")
@@ -51,9 +42,13 @@ struct UsersAPI: Sendable {
     }
 
     /// The one user whom both look-ups name, if filter and cursor let them through.
-    private func lookUp(
-        _ query: APIQuery, _ filter: UserFilter, after cursor: UserCursor?
-    ) async throws(StoreError) -> [User] {
+    /// A look-up by an id of the application or of Apple has one result at most; everything else is a page.
+    private func find(
+        _ query: APIQuery, _ filter: UserFilter, after cursor: UserCursor?, limit: Int
+    ) async throws(StoreError) -> UserPage {
+        guard query["externalID"] != nil || query["appleSubject"] != nil else {
+            return try await users.users(filter, after: cursor, limit: limit)
+        }
         var found: User?
         if let externalID = query["externalID"] { found = try await users.user(externalID: externalID) }
         if let subject = query["appleSubject"] {
@@ -62,14 +57,16 @@ struct UsersAPI: Sendable {
         }
         guard let user = found, filter.accepts(user),
             cursor.map({ ($0.createdAt, $0.id.rawValue) < (user.createdAt, user.id.rawValue) }) ?? true
-        else { return [] }
-        return [user]
+        else { return UserPage(items: [], next: nil) }
+        return UserPage(items: [user], next: nil)
     }
 
     private static func filter(_ query: APIQuery) throws(WebFailure) -> UserFilter {
         var filter = UserFilter()
         if let text = query["state"] {
-            guard let state = User.State(rawValue: text) else { throw .invalidRequest("state must be active, pending or disabled") }
+            guard let state = User.State(rawValue: text) else {
+                throw .invalidRequest("state must be active, pending or disabled")
+            }
             filter.state = state
         }
         if let group = query["group"] {
@@ -104,7 +101,9 @@ struct UsersAPI: Sendable {
 
     private static func cursor(_ query: APIQuery) throws(WebFailure) -> UserCursor? {
         guard let text = try query.cursor() else { return nil }
-        guard let cursor = PageCursor.userCursor(text) else { throw .invalidRequest("after is not a cursor of this list") }
+        guard let cursor = PageCursor.userCursor(text) else {
+            throw .invalidRequest("after is not a cursor of this list")
+        }
         return cursor
     }
 

@@ -59,7 +59,9 @@ package struct AccessRulesFile {
     private mutating func rule(_ value: JSONValue, number: Int) -> AccessRules.Rule? {
         place = "rule \(number)"
         guard let object = value.objectValue else {
-            fail("is not an object.", "Write {\"host\": \"app.example.com\", \"path\": \"/*\", \"allow\": \"signedIn\"}.")
+            fail(
+                "is not an object.", "Write {\"host\": \"app.example.com\", \"path\": \"/*\", \"allow\": \"signedIn\"}."
+            )
             return nil
         }
         for member in object.members where !["host", "path", "methods", "allow"].contains(where: member.name.isExactly)
