@@ -41,8 +41,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var limits: WireLimits
     package var timeouts: ServerTimeouts
     package var trustedProxies: TrustedProxies
-    /// At most so many connections of one loop wait for their next request each with a task of its own; beyond them, one
-    /// that has nothing more to answer is parked at once, not after `parkAfter`.
+    /// Maximum number of connections in one loop that keep their task while they wait for the next request. Beyond it, a
+    /// connection with nothing left to answer is parked at once, not after `parkAfter`.
     package var waitingTasks: Int
     /// Whether every connection begins with a header of the PROXY protocol (version 1 or 2) and comes from one of
     /// `trustedProxies`; what does not is closed.

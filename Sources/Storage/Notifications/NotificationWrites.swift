@@ -1,6 +1,5 @@
 package import Coding
 package import RelyingParty
-import Synchronization
 
 extension Database: NotificationStore {
     package func apply(

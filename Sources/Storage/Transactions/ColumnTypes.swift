@@ -5,10 +5,6 @@ import RelyingParty
 // How values of the domain are stored: times in milliseconds since 1970 UTC, digests as 32 bytes, identifiers and
 // enumerations by their raw values.
 
-extension ColumnValue: ColumnReadable {
-    init(_ column: ColumnValue) { self = column }
-}
-
 extension Optional: ColumnReadable where Wrapped: ColumnReadable {
     init?(_ column: ColumnValue) {
         if column == .null {

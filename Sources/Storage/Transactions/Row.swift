@@ -50,11 +50,6 @@ struct Row {
             return value
         }
     }
-
-    func isNull(_ name: String) throws(StoreError) -> Bool {
-        let value: ColumnValue = try self[name]
-        return value == .null
-    }
 }
 
 /// The columns of one statement. They are mostly read in their order, so a look begins behind the one before.

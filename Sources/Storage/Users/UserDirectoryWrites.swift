@@ -1,7 +1,5 @@
 package import Coding
-import Crypto
 package import RelyingParty
-import Synchronization
 
 extension Database: UserDirectory {
     package func patchUser(

@@ -239,7 +239,7 @@ def new_link(kind: str, ticket: str) -> dict:
 
 
 def shortened(text: str, limit: int) -> str:
-    """At most so many bytes of UTF-8, whole characters."""
+    """Cut to at most `limit` bytes of UTF-8, keeping characters whole."""
     whole = text.encode()
     return text if len(whole) <= limit else whole[:limit - 3].decode(errors="ignore") + "…"
 
