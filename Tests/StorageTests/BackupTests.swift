@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import Foundation
+import MemoryStores
 import RelyingParty
 import Storage
 import Strangers

@@ -2,18 +2,11 @@ import Coding
 import Crypto
 import Foundation
 import Logging
+import MemoryStores
 import RelyingParty
 import Storage
 import Strangers
 import Synchronization
-
-/// A clock that moves when told to.
-final class ManualClock: WallClock {
-    private let moment = Mutex(Timestamp(seconds: 1_800_000_000))
-    func now() -> Timestamp { moment.withLock { $0 } }
-    func advance(seconds: Int64) { moment.withLock { $0 = $0.adding(seconds: seconds) } }
-    func advance(milliseconds: Int64) { moment.withLock { $0 = $0.adding(milliseconds: milliseconds) } }
-}
 
 /// A temporary folder, gone when the test is.
 final class TemporaryFolder: Sendable {

@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import Gates
+import MemoryStores
 import RelyingParty
 import Storage
 import Testing

@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import Gates
 import LogRecording
+import MemoryStores
 import Storage
 import Strangers
 import Testing

@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import Gates
 import LogRecording
+import MemoryStores
 import RelyingParty
 import Storage
 import Testing

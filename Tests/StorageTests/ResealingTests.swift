@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import Foundation
 import Logging
+import MemoryStores
 import RelyingParty
 import Storage
 import Strangers

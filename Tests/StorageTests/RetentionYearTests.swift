@@ -1,5 +1,6 @@
 import Coding
 import Foundation
+import MemoryStores
 import RelyingParty
 import Strangers
 import Synchronization

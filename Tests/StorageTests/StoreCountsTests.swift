@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import Instruments
+import MemoryStores
 import RelyingParty
 import Storage
 import Testing

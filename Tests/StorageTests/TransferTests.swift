@@ -1,5 +1,6 @@
 import Coding
 import Crypto
+import MemoryStores
 import RelyingParty
 import Strangers
 import Testing

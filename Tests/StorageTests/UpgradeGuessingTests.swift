@@ -1,5 +1,6 @@
 import Crypto
 import LogRecording
+import MemoryStores
 import RelyingParty
 import Storage
 import Strangers

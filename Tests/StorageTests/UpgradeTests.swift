@@ -1,6 +1,7 @@
 import Coding
 import Crypto
 import LogRecording
+import MemoryStores
 import RelyingParty
 import Storage
 import Testing

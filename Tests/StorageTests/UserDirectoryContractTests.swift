@@ -109,6 +109,26 @@ extension UserDirectory {
         #expect(try await ids(UserFilter(group: "%")) == [])
     }
 
+    @Test("people are found by address, whatever the case of its letters", arguments: StoreKind.allCases)
+    func findsByAddress(kind: StoreKind) async throws {
+        let subject = try Subject(kind)
+        for (name, address) in [("ann", "Ann@Example.com"), ("bob", "bob@example.com"), ("eve", "ann@example.com")] {
+            _ = try await subject.store.completeSignIn(record(name, email: address, at: subject.now))
+            subject.clock.advance(seconds: 1)
+        }
+        func find(_ address: String, after: UserCursor? = nil, limit: Int = 9) async throws -> UserPage {
+            try await subject.store.users(UserFilter(email: address), after: after, limit: limit)
+        }
+        #expect(
+            try await find("ann@example.com").items.compactMap(\.email?.address) == [
+                "Ann@Example.com", "ann@example.com",
+            ])
+        #expect(try await find("ann@example.co").items.isEmpty)
+        #expect(try await find("%").items.isEmpty)
+        let first = try await find("ANN@example.com", limit: 1)
+        #expect(try await find("ANN@example.com", after: first.next).items.map(\.appleSubject.rawValue) == ["eve"])
+    }
+
     @Test(
         "a patch writes one event with the names of what changed, and none when nothing did",
         arguments: StoreKind.allCases)

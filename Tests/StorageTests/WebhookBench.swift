@@ -2,6 +2,7 @@ import Coding
 import Crypto
 import LogRecording
 import Logging
+import MemoryStores
 import RelyingParty
 import Synchronization
 import Testing

@@ -1,5 +1,6 @@
 import Coding
 import LogRecording
+import MemoryStores
 import RelyingParty
 import Synchronization
 import Testing

@@ -6,6 +6,7 @@ import RelyingParty
 /// API key with one scope.
 struct APIRoutes: Sendable {
     private typealias Entry = RouteTable.Entry
+    private typealias BodyLimit = RouteTable.BodyLimit
 
     let entries: [RouteTable.Entry]
 
@@ -21,6 +22,7 @@ struct APIRoutes: Sendable {
         let account = AccountAPI(
             configuration: configuration, responses: responses, cookies: session.cookies, reader: reader,
             users: services.users, bounces: session.bounces, signIn: services.signIn, gate: signIns, clock: clock)
+        let nativeBody = BodyLimit.native(configuration)
         let native = NativeAPI(configuration: configuration, responses: responses, signIn: services.signIn)
         let introspection = IntrospectionAPI(configuration: configuration, responses: responses, reader: reader)
         let users = UsersAPI(
@@ -34,20 +36,22 @@ struct APIRoutes: Sendable {
             let upgrade = UpgradesAPI(configuration: configuration, responses: responses, linking: linking)
             return [
                 Entry(.post, "/api/v1/links", scope: .links, gate, link.create),
-                Entry(.post, "/api/v1/links/{id}/authorize", limit: signIns, link.authorize),
+                Entry(.post, "/api/v1/links/{id}/authorize", limit: signIns, body: nativeBody, link.authorize),
                 Entry(.post, "/api/v1/links/{id}/complete", scope: .links, gate, link.complete),
-                Entry(.post, "/api/v1/upgrades", limit: upgrades, upgrade.start),
-                Entry(.post, "/api/v1/upgrades/{id}/second-factor", limit: upgrades, upgrade.secondFactor),
-                Entry(.post, "/api/v1/upgrades/{id}/complete", limit: signIns, upgrade.complete),
+                Entry(.post, "/api/v1/upgrades", limit: upgrades, body: BodyLimit.api, upgrade.start),
+                Entry(
+                    .post, "/api/v1/upgrades/{id}/second-factor", limit: upgrades, body: BodyLimit.api,
+                    upgrade.secondFactor),
+                Entry(.post, "/api/v1/upgrades/{id}/complete", limit: signIns, body: nativeBody, upgrade.complete),
             ]
         }
         entries =
             [
                 Entry(.get, "/api/v1/session", isCrossOrigin: true, session.get),
                 Entry(.delete, "/api/v1/session", session.delete),
-                Entry(.delete, "/api/v1/account", account.delete),
-                Entry(.post, "/api/v1/native/challenge", limit: signIns, native.challenge),
-                Entry(.post, "/api/v1/native/sessions", limit: signIns, native.signIn),
+                Entry(.delete, "/api/v1/account", body: nativeBody, account.delete),
+                Entry(.post, "/api/v1/native/challenge", limit: signIns, body: BodyLimit.api, native.challenge),
+                Entry(.post, "/api/v1/native/sessions", limit: signIns, body: nativeBody, native.signIn),
                 Entry(.get, "/.well-known/apple-app-site-association", native.association),
                 Entry(.post, "/api/v1/introspect", scope: .introspect, gate, introspection.post),
                 Entry(.get, "/api/v1/users", scope: .usersRead, gate, users.list),

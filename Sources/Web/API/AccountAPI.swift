@@ -20,7 +20,7 @@ struct AccountAPI: Sendable {
     func delete(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let credential = try reader.changing(request.fields, configuration.publicURL)
-        let fresh = try NativeBody.freshAuthorization(request, maximum: NativeBody.maximum(configuration))
+        let fresh = try NativeBody.freshAuthorization(request)
         let signedIn = try await reader.active(credential)
         if let fresh {
             guard signedIn.session.kind == .native else {

@@ -44,7 +44,7 @@ struct LinksAPI: Sendable {
         _ = try APIQuery(request)
         let ticket: LinkTicket = try LinkCredential.token(request.fields)
         let id = try parameters.link
-        let asked = try LinkBody.authorization(request, maximum: NativeBody.maximum(configuration))
+        let asked = try LinkBody.authorization(request)
         let code = try await answeringPrograms { () throws(LinkFailure) in
             try await linking.authorizeLink(id, ticket: ticket, asked, device: DeviceDescription.device(of: request))
         }
@@ -60,7 +60,7 @@ struct LinksAPI: Sendable {
         _ request: ServerRequest, _ parameters: PathParameters, key: APIKey
     ) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
-        let code = try LinkBody.code(request, maximum: APILimits.body)
+        let code = try LinkBody.code(request)
         let id = try parameters.link
         let user = try await answeringPrograms { () throws(LinkFailure) in
             try await linking.completeLink(id, code: code, apiKey: key.id)
@@ -86,26 +86,26 @@ enum LinkBody {
     }
 
     static func creation(_ request: ServerRequest) throws(WebFailure) -> Creation {
-        let object = try NativeBody.object(request, maximum: APILimits.body)
+        let object = try NativeBody.object(request)
         try NativeBody.require(object, toHoldOnly: ["externalID", "kind", "displayName", "returnTo", "ticket"], "")
         guard let kind = LinkKind(rawValue: try text("kind", in: object)) else {
             throw .invalidRequest("kind is link or upgrade")
         }
         var ticket: LinkTicket?
-        if let value = try NativeBody.text("ticket", in: object, maximumSize: APILimits.body) {
+        if let value = try NativeBody.text("ticket", in: object) {
             guard let parsed = LinkTicket(parsing: value) else { throw .invalidRequest("ticket is not a link ticket") }
             ticket = parsed
         }
         return Creation(
             externalID: try text("externalID", in: object), kind: kind,
             displayName: try text("displayName", in: object),
-            returnTo: try NativeBody.text("returnTo", in: object, maximumSize: APILimits.body), ticket: ticket)
+            returnTo: try NativeBody.text("returnTo", in: object), ticket: ticket)
     }
 
-    static func authorization(_ request: ServerRequest, maximum: Int) throws(WebFailure) -> LinkRequest {
-        let object = try NativeBody.object(request, maximum: maximum)
+    static func authorization(_ request: ServerRequest) throws(WebFailure) -> LinkRequest {
+        let object = try NativeBody.object(request)
         try NativeBody.require(object, toHoldOnly: ["identityToken", "authorizationCode", "user"], "")
-        let (given, family) = try NativeBody.name(in: object, maximum: maximum)
+        let (given, family) = try NativeBody.name(in: object)
         return LinkRequest(
             identityToken: try NativeBody.needed(
                 "identityToken", in: object, maximumSize: NativeBody.maximumTokenSize),
@@ -115,14 +115,14 @@ enum LinkBody {
     }
 
     /// The one member `code`.
-    static func code(_ request: ServerRequest, maximum: Int) throws(WebFailure) -> String {
-        let object = try NativeBody.object(request, maximum: maximum)
+    static func code(_ request: ServerRequest) throws(WebFailure) -> String {
+        let object = try NativeBody.object(request)
         try NativeBody.require(object, toHoldOnly: ["code"], "")
         return try text("code", in: object)
     }
 
     /// Bounded by the content; what else it must be, the domain says.
     private static func text(_ name: String, in object: JSONObject) throws(WebFailure) -> String {
-        try NativeBody.needed(name, in: object, maximumSize: APILimits.body)
+        try NativeBody.needed(name, in: object)
     }
 }

@@ -18,7 +18,7 @@ struct NativeAPI: Sendable {
         try requireApps()
         _ = try APIQuery(request)
         if !request.body.isEmpty {
-            let object = try NativeBody.object(request, maximum: APILimits.body)
+            let object = try NativeBody.object(request)
             guard object.members.isEmpty else { throw .invalidRequest("send an empty body or {}") }
         }
         let challenge = signIn.beginNative()
@@ -33,7 +33,7 @@ struct NativeAPI: Sendable {
     func signIn(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try requireApps()
         _ = try APIQuery(request)
-        let asked = try NativeBody.signIn(request, maximum: NativeBody.maximum(configuration))
+        let asked = try NativeBody.signIn(request)
         let outcome = await signIn.completeNative(asked, device: DeviceDescription.device(of: request))
         switch outcome {
         case .signedIn(let token, let signedIn):
@@ -77,46 +77,34 @@ struct NativeAPI: Sendable {
 
 /// The contents apps send. Read strictly: a misspelt member would lose a name for ever.
 enum NativeBody {
-    /// The most content there is a use for, in bytes; less when the server takes less.
-    static func maximum(_ configuration: WebConfiguration) -> Int {
-        min(65_536, configuration.limits.callbackBody)
-    }
-
     /// In bytes; codes of Apple's have some sixty, nonces of ours 83.
     static let maximumCodeSize = 4_096
     private static let maximumNonceSize = 256
     static let maximumTokenSize = 16_384
 
-    static func signIn(_ request: ServerRequest, maximum: Int) throws(WebFailure) -> NativeSignInRequest {
-        let object = try object(request, maximum: maximum)
+    static func signIn(_ request: ServerRequest) throws(WebFailure) -> NativeSignInRequest {
+        let object = try object(request)
         try require(object, toHoldOnly: ["identityToken", "authorizationCode", "nonce", "user"], "")
         var asked = NativeSignInRequest(
             identityToken: try needed("identityToken", in: object, maximumSize: maximumTokenSize),
             authorizationCode: try needed("authorizationCode", in: object, maximumSize: maximumCodeSize),
             nonce: try needed("nonce", in: object, maximumSize: maximumNonceSize))
-        (asked.givenName, asked.familyName) = try name(in: object, maximum: maximum)
+        (asked.givenName, asked.familyName) = try name(in: object)
         return asked
     }
 
     /// `user`, which Apple gives once.
-    static func name(
-        in object: JSONObject, maximum: Int
-    ) throws(WebFailure) -> (given: String?, family: String?) {
+    static func name(in object: JSONObject) throws(WebFailure) -> (given: String?, family: String?) {
         guard let user = object["user"], !user.isNull else { return (nil, nil) }
         guard let user = user.objectValue else { throw .invalidRequest("user is not an object") }
         try require(user, toHoldOnly: ["givenName", "familyName"], "user.")
-        return (
-            try text("givenName", in: user, maximumSize: maximum),
-            try text("familyName", in: user, maximumSize: maximum)
-        )
+        return (try text("givenName", in: user), try text("familyName", in: user))
     }
 
     /// What `DELETE /api/v1/account` may bring; nil when it brings nothing.
-    static func freshAuthorization(
-        _ request: ServerRequest, maximum: Int
-    ) throws(WebFailure) -> FreshAuthorization? {
+    static func freshAuthorization(_ request: ServerRequest) throws(WebFailure) -> FreshAuthorization? {
         if request.body.isEmpty { return nil }
-        let object = try object(request, maximum: maximum)
+        let object = try object(request)
         try require(object, toHoldOnly: ["authorizationCode", "identityToken", "nonce"], "")
         let fresh = FreshAuthorization(
             authorizationCode: try needed("authorizationCode", in: object, maximumSize: maximumCodeSize),
@@ -128,15 +116,14 @@ enum NativeBody {
         return fresh
     }
 
-    static func object(_ request: ServerRequest, maximum: Int) throws(WebFailure) -> JSONObject {
+    static func object(_ request: ServerRequest) throws(WebFailure) -> JSONObject {
         guard let type = MediaType.essence(of: request.fields), type.isExactly("application/json") else {
             throw .unsupportedMediaType
         }
-        guard request.body.count <= maximum else { throw .contentTooLarge }
         let value: JSONValue
         do {
             value = try JSONReader.parse(
-                request.body, limits: JSONLimits(maximumBytes: maximum, maximumDepth: 4))
+                request.body, limits: JSONLimits(maximumBytes: request.body.count, maximumDepth: 4))
         } catch {
             throw .invalidRequest("the content is not JSON: \(error.reason.rawValue)")
         }
@@ -153,7 +140,7 @@ enum NativeBody {
     }
 
     static func needed(
-        _ name: String, in object: JSONObject, maximumSize: Int
+        _ name: String, in object: JSONObject, maximumSize: Int = .max
     ) throws(WebFailure) -> String {
         guard let value = try text(name, in: object, maximumSize: maximumSize), !value.isEmpty else {
             throw .invalidRequest("\(name) is missing")
@@ -163,7 +150,7 @@ enum NativeBody {
 
     /// Null is as good as absent.
     static func text(
-        _ name: String, in object: JSONObject, maximumSize: Int
+        _ name: String, in object: JSONObject, maximumSize: Int = .max
     ) throws(WebFailure) -> String? {
         guard let value = object[name], !value.isNull else { return nil }
         guard let text = value.stringValue else { throw .invalidRequest("\(name) is not a string") }

@@ -16,13 +16,12 @@ struct UpgradesAPI: Sendable {
         guard let type = MediaType.essence(of: request.fields), type.isExactly("application/json") else {
             throw .unsupportedMediaType
         }
-        guard request.body.count <= APILimits.body else { throw .contentTooLarge }
         let body = try PasswordBody(json: request.body)
         var rest = request
         rest.body = body.rest
-        let object = try NativeBody.object(rest, maximum: APILimits.body)
+        let object = try NativeBody.object(rest)
         try NativeBody.require(object, toHoldOnly: ["username", "password"], "")
-        let username = try NativeBody.needed("username", in: object, maximumSize: APILimits.body)
+        let username = try NativeBody.needed("username", in: object)
         guard let password = body.password else { throw .invalidRequest("password is missing") }
         let answer = try await answeringPrograms { () throws(LinkFailure) in
             try await linking.startUpgrade(username: username, password: password)
@@ -37,7 +36,7 @@ struct UpgradesAPI: Sendable {
         _ = try APIQuery(request)
         let token: UpgradeToken = try LinkCredential.token(request.fields)
         let id = try Self.id(parameters)
-        let code = try LinkBody.code(request, maximum: APILimits.body)
+        let code = try LinkBody.code(request)
         let answer = try await answeringPrograms { () throws(LinkFailure) in
             try await linking.secondFactor(id, token: token, code: code)
         }
@@ -51,7 +50,7 @@ struct UpgradesAPI: Sendable {
         _ = try APIQuery(request)
         let token: UpgradeToken = try LinkCredential.token(request.fields)
         let id = try Self.id(parameters)
-        let asked = try LinkBody.authorization(request, maximum: NativeBody.maximum(configuration))
+        let asked = try LinkBody.authorization(request)
         let (session, signedIn) = try await answeringPrograms { () throws(LinkFailure) in
             try await linking.completeUpgrade(
                 id, token: token, asked, device: DeviceDescription.device(of: request))

@@ -11,7 +11,6 @@ enum UserPatchBody {
         guard let type = MediaType.essence(of: request.fields), types.contains(type) else {
             throw .unsupportedMediaType
         }
-        guard request.body.count <= APILimits.body else { throw .contentTooLarge }
         let value: JSONValue
         do {
             value = try JSONReader.parse(request.body, limits: JSONLimits(maximumDepth: 4))
@@ -58,10 +57,4 @@ enum UserPatchBody {
         }
         return names
     }
-}
-
-/// What an API request may cost.
-enum APILimits {
-    /// Bytes of content; beyond it 413.
-    static let body = 16_384
 }

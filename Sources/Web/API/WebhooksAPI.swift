@@ -45,7 +45,7 @@ struct WebhooksAPI: Sendable {
     /// Begins anew what the content names: `event`, `endpoint` or `allDead`.
     func retry(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
-        let object = try NativeBody.object(request, maximum: APILimits.body)
+        let object = try NativeBody.object(request)
         try NativeBody.require(object, toHoldOnly: ["event", "endpoint", "allDead"], "")
         guard object.members.count == 1 else {
             throw .invalidRequest("the content names one of event, endpoint, allDead")
@@ -55,7 +55,7 @@ struct WebhooksAPI: Sendable {
             guard object["allDead"] == true else { throw .invalidRequest("allDead is not true") }
             retry = .allDead
         } else if object["event"] != nil {
-            let text = try NativeBody.needed("event", in: object, maximumSize: APILimits.body)
+            let text = try NativeBody.needed("event", in: object)
             guard let id = EventID(parsing: text) else { throw .invalidRequest("event is not the id of an event") }
             retry = .event(id)
         } else {
@@ -74,7 +74,7 @@ struct WebhooksAPI: Sendable {
     /// Sends one event to one endpoint and answers what came of it.
     func test(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
-        let object = try NativeBody.object(request, maximum: APILimits.body)
+        let object = try NativeBody.object(request)
         try NativeBody.require(object, toHoldOnly: ["endpoint"], "")
         let url = try endpoint(in: object)
         guard let endpoints else { throw .webhookNotFound }

@@ -45,7 +45,6 @@ struct AccountAccess: Sendable {
     /// The same, wherever it comes from.
     static func fields(_ request: ServerRequest, _ names: [String]) throws(WebFailure) -> [String: String] {
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
-        guard request.body.count <= maximumForm else { throw .contentTooLarge }
         let query = Query(request.body)
         guard query.isWhole else { throw .badRequest("too many parameters") }
         var values: [String: String] = [:]
@@ -58,9 +57,6 @@ struct AccountAccess: Sendable {
         }
         return values
     }
-
-    /// Bytes of a form of ours.
-    static let maximumForm = 4096
 }
 
 /// What the account page or the one that deletes it says above all else, once, after something was done: a code in its address, so that it needs

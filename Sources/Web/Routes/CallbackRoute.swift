@@ -52,7 +52,6 @@ struct CallbackRoute: Sendable {
 
     private func received(_ request: ServerRequest) throws(WebFailure) -> ReceivedCallback {
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
-        guard request.body.count <= configuration.limits.callbackBody else { throw .contentTooLarge }
         return signIn.receive(request.body, binding: cookies.bindingCookie(in: request.fields))
     }
 

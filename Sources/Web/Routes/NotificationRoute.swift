@@ -4,7 +4,6 @@ import RelyingParty
 
 /// `POST /apple/notifications`: Apple's servers telling what happened to an account.
 struct NotificationRoute: Sendable {
-    let configuration: WebConfiguration
     let responses: WebResponses
     let notifications: Notifications
     /// Charged for what is refused, and asked only then: what Apple signed is taken whoever else posts from its address, as
@@ -13,7 +12,6 @@ struct NotificationRoute: Sendable {
     let stopwatch: Stopwatch
 
     func post(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard request.body.count <= configuration.limits.notificationBody else { throw .contentTooLarge }
         do {
             _ = try await notifications.receive(request.body)
         } catch {

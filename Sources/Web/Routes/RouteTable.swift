@@ -3,7 +3,7 @@ import HTTPTypes
 import RelyingParty
 
 /// Every dynamic route of this server, each with all that is said of it: how it is found and answered, who may ask, how
-/// often, who reads its failures, how it is logged.
+/// often and with how much content, who reads its failures, how it is logged.
 struct RouteTable: Sendable {
     typealias Handler = @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
     /// Of a route whose pattern has no parameters.
@@ -44,11 +44,13 @@ struct RouteTable: Sendable {
 
         /// - Parameters:
         ///   - limit: how often one address may ask; nil where the handler asks its gate itself, or where nothing costs.
+        ///   - body: bytes of content, beyond which the answer is 413; nil where content is not read.
         ///   - reader: nil decides by the pattern.
         init(
-            _ method: HTTPRequest.Method, _ pattern: String, limit: RateGate? = nil, reader: Reader? = nil,
-            isFrequent: Bool = false, isCrossOrigin: Bool = false, _ handle: @escaping Handler
+            _ method: HTTPRequest.Method, _ pattern: String, limit: RateGate? = nil, body: Int? = nil,
+            reader: Reader? = nil, isFrequent: Bool = false, isCrossOrigin: Bool = false, _ handle: @escaping Handler
         ) {
+            let handle = Self.bounding(body, handle)
             self.method = method
             self.pattern = pattern
             self.reader = reader ?? Reader(ofPattern: pattern)
@@ -58,11 +60,13 @@ struct RouteTable: Sendable {
         }
 
         init(
-            _ method: HTTPRequest.Method, _ pattern: String, limit: RateGate? = nil, reader: Reader? = nil,
-            isFrequent: Bool = false, isCrossOrigin: Bool = false, _ handle: @escaping PlainHandler
+            _ method: HTTPRequest.Method, _ pattern: String, limit: RateGate? = nil, body: Int? = nil,
+            reader: Reader? = nil, isFrequent: Bool = false, isCrossOrigin: Bool = false,
+            _ handle: @escaping PlainHandler
         ) {
             self.init(
-                method, pattern, limit: limit, reader: reader, isFrequent: isFrequent, isCrossOrigin: isCrossOrigin
+                method, pattern, limit: limit, body: body, reader: reader, isFrequent: isFrequent,
+                isCrossOrigin: isCrossOrigin
             ) { request, _ throws(WebFailure) in try await handle(request) }
         }
 
@@ -71,7 +75,7 @@ struct RouteTable: Sendable {
             _ method: HTTPRequest.Method, _ pattern: String, scope: APIScope, _ gate: BackendGate,
             _ handle: @escaping Handler
         ) {
-            self.init(method, pattern, gate.requiring(scope, handle))
+            self.init(method, pattern, gate.requiring(scope, Self.bounding(BodyLimit.api, handle)))
         }
 
         /// The same; the handler is told the key.
@@ -79,7 +83,36 @@ struct RouteTable: Sendable {
             _ method: HTTPRequest.Method, _ pattern: String, scope: APIScope, _ gate: BackendGate,
             _ handle: @escaping BackendGate.KeyHandler
         ) {
-            self.init(method, pattern, gate.requiring(scope, handle))
+            self.init(
+                method, pattern,
+                gate.requiring(scope) { request, parameters, key throws(WebFailure) in
+                    try BodyLimit.require(BodyLimit.api, of: request)
+                    return try await handle(request, parameters, key)
+                })
+        }
+
+        private static func bounding(_ limit: Int?, _ handle: @escaping Handler) -> Handler {
+            guard let limit else { return handle }
+            return { request, parameters throws(WebFailure) in
+                try BodyLimit.require(limit, of: request)
+                return try await handle(request, parameters)
+            }
+        }
+    }
+
+    /// Bytes of content.
+    enum BodyLimit {
+        /// A form of ours.
+        static let form = 4_096
+        /// The same with a password of full length, escaped, and a return target.
+        static let passwordForm = 16_384
+        static let api = 16_384
+
+        /// Where an app sends what Apple gave it; less when the server takes less.
+        static func native(_ configuration: WebConfiguration) -> Int { min(65_536, configuration.limits.callbackBody) }
+
+        static func require(_ limit: Int, of request: ServerRequest) throws(WebFailure) {
+            guard request.body.count <= limit else { throw .contentTooLarge }
         }
     }
 
@@ -107,7 +140,7 @@ struct RouteTable: Sendable {
             configuration: configuration, responses: responses, cookies: cookies, signIn: services.signIn,
             answers: answers, random: random, gate: signIns)
         let notifications = NotificationRoute(
-            configuration: configuration, responses: responses, notifications: services.notifications,
+            responses: responses, notifications: services.notifications,
             failures: RateLimiter(RateGate.limit(perMinute: limits.failedNotificationsPerMinute)),
             stopwatch: stopwatch)
         let access = AccountAccess(configuration: configuration, responses: responses, reader: reader)
@@ -160,12 +193,13 @@ struct RouteTable: Sendable {
                 Entry(.get, "/login/attempt", limit: signIns, reader: .program, login.attempt),
                 Entry(.get, "/login/apple", limit: signIns, login.apple),
                 // Its gate is asked within: who is turned away does not lose the name that Apple sends once.
-                Entry(.post, "/apple/callback", callback.post),
-                Entry(.post, "/apple/notifications", reader: .program, notifications.post),
+                Entry(.post, "/apple/callback", body: limits.callbackBody, callback.post),
+                Entry(
+                    .post, "/apple/notifications", body: limits.notificationBody, reader: .program, notifications.post),
                 Entry(.get, "/account", account.account),
                 Entry(.get, "/logout", account.logoutPage),
-                Entry(.post, "/logout", account.logout),
-                Entry(.post, "/logout/switch", account.switchAccount),
+                Entry(.post, "/logout", body: BodyLimit.form, account.logout),
+                Entry(.post, "/logout/switch", body: BodyLimit.form, account.switchAccount),
                 Entry(.get, "/assets/{path...}", isFrequent: true, assets.get),
             ]
     }
@@ -189,10 +223,10 @@ struct RouteTable: Sendable {
             Entry(.post, "/link/{id}", limit: signIns, links.connect),
             Entry(.get, "/link/{id}/attempt", limit: signIns, reader: .program, links.visited(links.attempt)),
             Entry(.get, "/link/{id}/apple", limit: signIns, links.visited(links.apple)),
-            Entry(.post, "/login/existing", limit: signIns, existing.post),
+            Entry(.post, "/login/existing", limit: signIns, body: BodyLimit.form, existing.post),
             Entry(.get, "/upgrade", limit: signIns, upgrade.page),
-            Entry(.post, "/upgrade", upgrade.password),
-            Entry(.post, "/upgrade/second-factor", upgrade.secondFactor),
+            Entry(.post, "/upgrade", body: BodyLimit.passwordForm, upgrade.password),
+            Entry(.post, "/upgrade/second-factor", body: BodyLimit.passwordForm, upgrade.secondFactor),
             Entry(.get, "/.well-known/change-password", upgrade.changePassword),
         ]
     }
@@ -212,11 +246,11 @@ struct RouteTable: Sendable {
             configuration: configuration, responses: responses, cookies: cookies, access: access, users: users,
             bounces: bounces, clock: clock, random: services.random)
         return [
-            Entry(.post, "/account/sessions/revoke", sessions.revoke),
-            Entry(.post, "/account/sessions/revoke-all", sessions.revokeAll),
+            Entry(.post, "/account/sessions/revoke", body: BodyLimit.form, sessions.revoke),
+            Entry(.post, "/account/sessions/revoke-all", body: BodyLimit.form, sessions.revokeAll),
             Entry(.get, "/account/export", export.get),
             Entry(.get, "/account/delete", deletion.page),
-            Entry(.post, "/account/delete", deletion.post),
+            Entry(.post, "/account/delete", body: BodyLimit.form, deletion.post),
             Entry(.get, "/account/deleted", deletion.deleted),
         ]
     }

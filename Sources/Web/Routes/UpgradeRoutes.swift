@@ -19,9 +19,6 @@ struct UpgradeRoutes: Sendable {
     let gate: RateGate
     let random: any RandomSource
 
-    /// Bytes of a form of ours: a password of full length, escaped, and a return target.
-    static let maximumForm = 16_384
-
     /// One request, with what every page of it needs.
     private struct Visit {
         var request: ServerRequest
@@ -208,7 +205,6 @@ struct UpgradeRoutes: Sendable {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
         try linking.requireUpgrades()
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
-        guard request.body.count <= Self.maximumForm else { throw .contentTooLarge }
     }
 }
 
