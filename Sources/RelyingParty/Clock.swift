@@ -1,6 +1,6 @@
 package import Coding
 
-/// The wall clock, injected everywhere a moment is compared or stored.
+/// The wall clock, injected wherever a time is compared or stored.
 package protocol WallClock: Sendable {
     func now() -> Timestamp
 }

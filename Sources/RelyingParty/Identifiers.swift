@@ -1,4 +1,4 @@
-/// A prefixed identifier as it appears in the database, in JSON and in logs. Never a secret.
+/// A prefixed identifier, as in the database, JSON and logs. Never a secret.
 package protocol PrefixedIdentifier: Hashable, Sendable, CustomStringConvertible {
     static var prefix: String { get }
     var rawValue: String { get }
@@ -9,7 +9,7 @@ extension PrefixedIdentifier {
     package var description: String { rawValue }
 }
 
-/// Bramley's own id of a person: `usr_` and 26 characters. What applications store.
+/// Bramley's id of a person: `usr_` and 26 characters. Applications store it.
 package struct UserID: PrefixedIdentifier {
     package static var prefix: String { "usr_" }
     package let rawValue: String

@@ -2,33 +2,33 @@ package import Coding
 import Crypto
 import Synchronization
 
-/// Work that one process does for all that share a database.
+/// Work that one of the processes sharing a database does for all of them.
 package enum LeasedJob: String, Sendable, CaseIterable {
-    /// Telling Apple of deleted accounts.
+    /// Revoking deleted accounts at Apple.
     case revocations
     /// Delivering events to applications.
     case webhooks
-    /// Asking Apple whether credentials still stand.
+    /// Asking Apple whether credentials are still valid.
     case credentialChecks
-    /// Asking the application to drop passwords.
+    /// Asking the application to remove passwords.
     case conversions
 }
 
-/// Who does a job, among overlapping processes: one holder at a time, until its lease ends.
+/// Decides which of several processes does a job: one holder at a time, until its lease ends.
 package protocol LeaseStore: Sendable {
-    /// Takes the lease when it is free or has ended, and prolongs it for who holds it already.
+    /// Acquires the lease if it is free or has ended, or extends it for its present holder.
     /// - Parameters:
-    ///   - holder: names one process; random.
-    ///   - seconds: how long it is held unless prolonged. Longer than any one step of the job may take.
-    /// - Returns: whether `holder` has it now.
+    ///   - holder: a random name for one process.
+    ///   - seconds: how long the lease lasts unless extended. Longer than any single step of the job.
+    /// - Returns: whether `holder` now has the lease.
     func holdLease(
         _ job: LeasedJob, holder: String, seconds: Int64, at now: Timestamp
     ) async throws(StoreError) -> Bool
-    /// Gives the lease back early, so that another process need not wait. Nothing happens when it is another's.
+    /// Releases the lease early, so that another process need not wait. Does nothing if another process holds it.
     func releaseLease(_ job: LeasedJob, holder: String) async throws(StoreError)
 }
 
-/// One process's hold on a job that it does again and again: asks the store only when the lease must be prolonged.
+/// One process's hold on a recurring job. Asks the store only when the lease must be extended.
 final class LeaseHold: Sendable {
     private let job: LeasedJob
     private let leases: any LeaseStore
@@ -36,7 +36,7 @@ final class LeaseHold: Sendable {
     private let holder: String
     private let end = Mutex<Timestamp?>(nil)
 
-    /// - Parameter seconds: how long others keep away when this process is killed.
+    /// - Parameter seconds: how long other processes wait if this one is killed.
     init(_ job: LeasedJob, in leases: any LeaseStore, seconds: Int64, random: any RandomSource) {
         self.job = job
         self.leases = leases
@@ -44,10 +44,10 @@ final class LeaseHold: Sendable {
         holder = Hexadecimal.encode(random.bytes(16))
     }
 
-    /// Takes the lease or prolongs it; false when another process has it.
+    /// Acquires or extends the lease; false when another process holds it.
     func acquire(at now: Timestamp) async throws(StoreError) -> Bool {
         let length = seconds * 1_000
-        // Prolonged when a third of it is gone, or when the clock was set back.
+        // Extend when a third has passed, or when the clock was set back.
         if let end = end.withLock({ $0 }) {
             let rest = end.milliseconds - now.milliseconds
             if rest > length * 2 / 3, rest <= length { return true }
@@ -57,30 +57,30 @@ final class LeaseHold: Sendable {
         return isOurs
     }
 
-    /// Whether it was taken and has not ended since.
+    /// Whether the lease was acquired and has not ended.
     func isHeld(at now: Timestamp) -> Bool {
         end.withLock { end in end.map { now < $0 } ?? false }
     }
 
-    /// Lets others have it, if this process had it.
+    /// Releases the lease, if this process holds it.
     func release() async {
         let had = end.withLock { end in
             defer { end = nil }
             return end != nil
         }
         guard had else { return }
-        // Failing that, it ends by itself.
+        // If that fails, the lease ends by itself.
         try? await leases.releaseLease(job, holder: holder)
     }
 }
 
 extension LeaseHold {
-    /// Does what `round` finds, each piece in a task of its own, until `pause` says that the process ends and what is
-    /// under way is done. Then others may have the lease.
+    /// Runs what `round` finds, each piece in its own task, until `pause` says that the process is ending and running
+    /// pieces are done. Then releases the lease.
     /// - Parameters:
     ///   - pause: waits a moment; false ends the work.
-    ///   - round: takes what may begin now, and says whether to ask again at once. Asked after each pause, and whenever a
-    ///     piece is done: what waited behind it need not wait for the next pause.
+    ///   - round: returns what may begin now, and whether to ask again at once. Called after each pause and whenever a
+    ///     piece finishes, so that work queued behind it does not wait for the next pause.
     func work<Piece: Sendable>(
         pause: @escaping @Sendable () async -> Bool, round: () async -> ([Piece], hasMore: Bool),
         each: @escaping @Sendable (Piece) async -> Void
@@ -106,24 +106,24 @@ extension LeaseHold {
     }
 }
 
-/// A queue that one process at a time works through, round by round.
+/// A queue that one process at a time works through, in rounds.
 package protocol LeasedQueue: Sendable {
-    /// Does what is due, unless another process does; returns when it is done or the store does not answer.
+    /// Does what is due, unless another process does. Returns when it is done or the store fails.
     /// - Parameter goesOn: asked before each request; false ends the round.
     func round(while goesOn: () -> Bool) async
-    /// Lets another process do it.
+    /// Lets another process take over.
     func stop() async
 }
 
-/// Leaves a store alone that failed, for a while: what cannot be recorded would be done again at once, and again.
+/// Pauses work for a while after the store failed: what cannot be recorded would otherwise be repeated at once.
 final class StoreRest: Sendable {
-    /// In milliseconds.
+    /// Milliseconds.
     private static let length: Int64 = 5_000
 
     private let until = Mutex<Timestamp?>(nil)
 
     func isOver(at now: Timestamp) -> Bool {
-        // An end farther away than any rest is of a clock that has been set back.
+        // An end farther away than the longest pause was set before the clock was set back.
         until.withLock { until in until.map { now >= $0 || $0 > now.adding(milliseconds: Self.length) } ?? true }
     }
 

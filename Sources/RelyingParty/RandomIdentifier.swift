@@ -1,13 +1,13 @@
 package import Coding
 package import Crypto
 
-/// Makes what follows the prefix of `usr_`, `ses_` and `evt_` identifiers: 26 characters of lower-case Crockford base32
-/// (no i, l, o, u), 130 bits. Identifiers are public; nothing is proven by knowing one.
+/// Makes the part after the prefix of `usr_`, `ses_` and `evt_` identifiers: 26 characters of lower-case Crockford
+/// base32 (no i, l, o, u), 130 bits. Identifiers are public; knowing one proves nothing.
 ///
-/// A person's are random throughout. Those of sessions and events begin with their time, which is no secret: new ones
-/// stand side by side in an index, where random ones would touch, and SQLite write, a page each.
+/// A person's identifier is fully random. Those of sessions and events begin with their time, which is no secret: new
+/// rows are neighbours in an index, where random ones would each touch, and make SQLite write, another page.
 package struct RandomIdentifier: Sendable {
-    /// Random bytes one identifier is cut from; the last six bits are dropped.
+    /// Random bytes for one identifier; the last six bits are dropped.
     package static let byteCount = 17
     package static let characterCount = 26
 
@@ -19,13 +19,12 @@ package struct RandomIdentifier: Sendable {
         self.random = random
     }
 
-    /// A new identifier, prefix included.
+    /// A new identifier, including its prefix.
     package func make<Identifier: PrefixedIdentifier>(_ type: Identifier.Type = Identifier.self) -> Identifier {
         Identifier(unchecked: Identifier.prefix + Self.encode(random.bytes(Self.byteCount)))
     }
 
-    /// A new identifier that begins with the milliseconds since 1970 in 48 bits, 82 random ones behind: their texts are in
-    /// the order of their times.
+    /// A new identifier of 48 bits of milliseconds since 1970 and 82 random bits: texts sort by time.
     package func make<Identifier: PrefixedIdentifier>(
         at now: Timestamp, _ type: Identifier.Type = Identifier.self
     ) -> Identifier {
@@ -35,7 +34,7 @@ package struct RandomIdentifier: Sendable {
         return Identifier(unchecked: Identifier.prefix + Self.encode(bytes))
     }
 
-    /// What `encode` made these characters from, its last six bits zero; nil when they are none of its making.
+    /// The bytes that `encode` made these characters from, with the last six bits zero; nil for any other text.
     static func decode(_ characters: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(byteCount)
@@ -57,7 +56,7 @@ package struct RandomIdentifier: Sendable {
         return bytes
     }
 
-    /// The first 130 bits of `bytes`, five at a time, most significant first.
+    /// Encodes the first 130 bits of `bytes`, five at a time, most significant first.
     static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(characterCount)
@@ -76,10 +75,10 @@ package struct RandomIdentifier: Sendable {
 }
 
 extension PrefixedIdentifier {
-    /// The 130 bits behind the prefix in 17 bytes, the last six bits zero.
+    /// The 130 bits after the prefix in 17 bytes, with the last six bits zero.
     package var packed: [UInt8]? { RandomIdentifier.decode(rawValue.utf8.dropFirst(Self.prefix.utf8.count)) }
 
-    /// - Parameter bytes: what `packed` gave; nil for another length, or bits set beyond the 130.
+    /// - Parameter bytes: a value of `packed`. Another length, or a bit set beyond the 130, gives nil.
     package init?(packed bytes: [UInt8]) {
         guard bytes.count == RandomIdentifier.byteCount, bytes[RandomIdentifier.byteCount - 1] & 0x3F == 0 else {
             return nil
@@ -87,7 +86,7 @@ extension PrefixedIdentifier {
         self.init(unchecked: Self.prefix + RandomIdentifier.encode(bytes))
     }
 
-    /// An identifier as it came from outside: the prefix and 26 characters of the alphabet, nothing else.
+    /// Parses an identifier from outside: the prefix and exactly 26 characters of the alphabet.
     package init?(parsing text: String) {
         let bytes = Array(text.utf8)
         let prefix = Array(Self.prefix.utf8)

@@ -1,22 +1,22 @@
-/// Why the store did not do as asked.
+/// Why a store operation failed.
 package enum StoreError: Error, Hashable, Sendable {
     /// Disk full or I/O error: nothing was written.
     case unavailable(String)
-    /// Another process holds the lock too long.
+    /// Another process held the lock too long.
     case busy(String)
-    /// The database is damaged or of a newer schema.
+    /// The database is damaged, or its schema is newer.
     case corrupt(String)
-    /// Our own bug, said plainly: a constraint was violated.
+    /// A constraint was violated: a bug in Bramley.
     case inconsistent(String)
 }
 
-/// The error of a caller of the store.
+/// The error type of code that calls the store.
 package protocol StoreFailure: Error {
     init(store error: StoreError)
 }
 
 extension StoreFailure {
-    /// Runs a call of the store, whose error becomes the caller's.
+    /// Calls the store and maps its error to the caller's.
     @discardableResult
     package static func mapping<Value>(
         _ call: @autoclosure () async throws(StoreError) -> Value

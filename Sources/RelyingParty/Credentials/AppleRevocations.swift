@@ -2,23 +2,23 @@ import Coding
 package import Crypto
 package import Logging
 
-/// Tells Apple of deleted accounts: what `UserDirectory.deleteUser` queued is revoked, one token after another, with
-/// ever longer pauses while Apple does not answer, and given up after seven days. So is a token that no sealing key
-/// opens: the operator may bring its key back.
+/// Revokes deleted accounts at Apple: takes the tokens that `UserDirectory.deleteUser` queued, one after another, with
+/// growing pauses while Apple does not answer, and gives up after seven days. A token that no sealing key opens is
+/// treated the same way: the operator may restore its key.
 ///
-/// The order is what makes it safe beside a sign-in of the same person. The entry is marked as in flight before Apple is
-/// asked; a sign-in that completes before the mark takes the entry away, so nothing is sent; one that completes after it
-/// is refused, because Apple may end what it brought, also when it completes after Apple has answered; and an attempt
-/// that begins once Apple has answered is a first one.
+/// The order makes this safe when the person signs in at the same time. The entry is marked as in flight before Apple
+/// is asked. A sign-in that completes before the mark removes the entry, and nothing is sent. One that completes after
+/// the mark, even after Apple's answer, is refused, because Apple may end what it brought. An attempt that begins after
+/// Apple's answer is a first sign-in.
 package final class AppleRevocations: LeasedQueue {
-    /// How long one request may be under way, in seconds: longer than the HTTP client lets it. After a crash, a sign-in
-    /// of the person waits this long at most.
+    /// How long one request may be in flight, in seconds: longer than the HTTP client allows. After a crash, a sign-in
+    /// of the person waits at most this long.
     package static let flightTime: Int64 = 30
-    /// How long the lease is held without a word, in seconds.
+    /// How long the lease lasts without being extended, in seconds.
     static let leaseTime: Int64 = 60
     /// Pauses between attempts, in seconds; the last one repeats.
     package static let pauses: [Int64] = [5, 20, 80, 320, 1_280, 5_120, 21_600]
-    /// The most tokens of one round.
+    /// The most tokens in one round.
     static let batch = 50
 
     private let queue: any RevocationQueue
@@ -84,10 +84,10 @@ package final class AppleRevocations: LeasedQueue {
         let end = entry.queuedAt.adding(seconds: QueuedRevocation.lifetime)
         guard now < end else { return try await abandon(entry, reason: reason, detail: detail) }
         let pause = Self.pauses[min(entry.attempts, Self.pauses.count - 1)]
-        // One last attempt when the time is over.
+        // Try once more when the time is over.
         try await queue.postponeRevocation(
             entry.id, until: min(now.adding(seconds: pause), end), failure: reason)
-        // Nothing changes about it until the operator acts: said once.
+        // Nothing changes until the operator acts, so log it once.
         if reason == Self.unreadable, entry.failure == Self.unreadable { return }
         logger.log(
             level: level, "token revocation at Apple failed",

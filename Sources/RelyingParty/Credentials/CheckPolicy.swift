@@ -3,17 +3,17 @@ package import Crypto
 
 /// When a credential is checked at Apple.
 ///
-/// Apple asks for once a day at most. So a credential is never due before 24 hours after it was asked about last, or
-/// after the sign-in that brought it, which was a check itself; and jitter keeps what came together from staying together.
+/// Apple allows one check a day. A credential is due at the earliest 24 hours after its last check, or after the
+/// sign-in that brought it, which was a check itself. Jitter spreads credentials that arrived together.
 package struct CheckSchedule: Sendable {
-    /// The least time between two checks of one credential, in seconds.
+    /// The shortest time between two checks of one credential, in seconds.
     package static let interval: Int64 = 86_400
-    /// How much later a check may come, at random, in seconds.
+    /// The longest random delay of a check, in seconds.
     package static let jitter: Int64 = 3_600
-    /// Pauses before a credential is asked about again whose check Apple certainly did not make, in seconds; the last one
-    /// repeats. Each is longer by up to `jitter`.
+    /// Pauses before a credential is checked again when Apple certainly did not check it, in seconds; the last one
+    /// repeats. Up to `jitter` is added to each.
     package static let retries: [Int64] = [3_600, 7_200, 14_400, 28_800, 86_400]
-    /// Nothing is planned farther ahead, in seconds. What is was planned by a clock that has been set back since.
+    /// Nothing is planned farther ahead than this, in seconds. A later plan was made before the clock was set back.
     package static let horizon: Int64 = 2 * interval + jitter
 
     private let random: any RandomSource
@@ -22,7 +22,8 @@ package struct CheckSchedule: Sendable {
         self.random = random
     }
 
-    /// After a sign-in: one day later, at any time of that day, so that a morning's sign-ins do not make a morning's peak.
+    /// After a sign-in: a day later, at a random time of that day, so that sign-ins of one morning do not make a peak
+    /// the next morning.
     package func afterSignIn(at now: Timestamp) -> Timestamp {
         now.adding(seconds: Self.interval).adding(milliseconds: below(Self.interval * 1_000))
     }
@@ -32,12 +33,12 @@ package struct CheckSchedule: Sendable {
         now.adding(seconds: Self.interval).adding(milliseconds: below(Self.jitter * 1_000))
     }
 
-    /// For a credential that nobody has asked about yet and that no sign-in brought: at any time of the day that begins.
+    /// For a credential that has no plan and came without a sign-in: at a random time of the coming day.
     package func unplanned(at now: Timestamp) -> Timestamp {
         now.adding(milliseconds: below(Self.interval * 1_000))
     }
 
-    /// After an attempt that Apple certainly made no check of.
+    /// After an attempt that Apple certainly did not act on.
     /// - Parameter failures: how many such attempts came before, in a row.
     package func retry(failures: Int, at now: Timestamp) -> Timestamp {
         let pause = Self.retries[min(max(failures, 0), Self.retries.count - 1)]
@@ -52,9 +53,9 @@ package struct CheckSchedule: Sendable {
 
 /// How many checks may begin now: a rate per second, in small batches.
 package struct CheckPace: Sendable {
-    /// Checks a second.
+    /// Checks per second.
     package let rate: Int
-    /// In thousandths of a check.
+    /// Thousandths of a check.
     private var credit: Int64
     private var last: Timestamp?
 
@@ -63,8 +64,8 @@ package struct CheckPace: Sendable {
         credit = 0
     }
 
-    /// A quarter of a second's, and one more: what may gather while nothing is due. Less would lose parts of a check
-    /// between two looks, a quarter of a second apart.
+    /// A quarter of a second's worth and one more: what may accumulate while nothing is due. With less, fractions of a
+    /// check would be lost between two rounds, a quarter of a second apart.
     private var largest: Int64 { 1_000 + Int64(rate) * 250 }
 
     package mutating func available(at now: Timestamp) -> Int {
@@ -73,7 +74,7 @@ package struct CheckPace: Sendable {
             self.last = now
             return Int(credit / 1_000)
         }
-        // A clock that was set, to whichever side, earns one helping at most.
+        // A clock that was set, forward or back, earns at most one such portion.
         let elapsed = min(max(now.milliseconds - last.milliseconds, 0), 1_000)
         self.last = now
         credit = min(largest, credit + elapsed * Int64(rate))
@@ -85,7 +86,7 @@ package struct CheckPace: Sendable {
     }
 }
 
-/// What to do while Apple does not answer: nothing for a while, then one check, and all again once that one is answered.
+/// What to do while Apple does not answer: pause, then try one check, and resume fully once it is answered.
 package struct CheckBackOff: Sendable {
     /// The longest pause, in seconds.
     package static let longest: Int64 = 900
@@ -94,18 +95,19 @@ package struct CheckBackOff: Sendable {
     /// The longest `Retry-After` that is honoured, in seconds.
     package static let longestRetryAfter: Int64 = 3_600
 
-    /// Failures in a row, those of checks that were in flight together counted once.
+    /// Failures in a row; checks that were in flight together count once.
     package private(set) var failures = 0
-    /// Names the spell a check began in: what began before the last failure tells nothing new.
+    /// Numbers the period in which a check began: the failure of one that began before the last failure says nothing
+    /// new.
     package private(set) var spell = 0
     private var until: Timestamp?
 
     package init() {}
 
-    /// How many more may begin.
+    /// How many more checks may begin.
     package func room(capacity: Int, inFlight: Int, at now: Timestamp) -> Int {
         guard let until else { return max(0, capacity - inFlight) }
-        // An end farther away than any pause is of a clock that has been set back.
+        // An end farther away than the longest pause was set before the clock was set back.
         if now < until, until <= now.adding(seconds: Self.longestRetryAfter) { return 0 }
         return inFlight == 0 ? 1 : 0
     }
@@ -116,7 +118,7 @@ package struct CheckBackOff: Sendable {
         until = nil
     }
 
-    /// - Parameter retryAfter: in milliseconds.
+    /// - Parameter retryAfter: milliseconds.
     package mutating func failed(spell: Int, isThrottled: Bool, retryAfter: Int64?, at now: Timestamp) {
         guard spell == self.spell else { return }
         failures += 1
@@ -128,27 +130,27 @@ package struct CheckBackOff: Sendable {
     }
 }
 
-/// What stops a wave: one mistake of ours or of Apple's must not sign everybody out.
+/// Stops a wave of dead answers: one mistake of ours or of Apple's must not sign everybody out.
 package enum CheckBrake {
-    /// How far back answers are counted, in minutes.
+    /// The period in which answers are counted, in minutes.
     package static let window: Int64 = 60
-    /// With fewer dead ones nothing is held back.
+    /// With fewer dead answers than this, nothing is held back.
     package static let leastDead = 20
-    /// The share of dead ones above which it is a wave, in percent.
+    /// The share of dead answers that makes a wave, in percent.
     package static let percent = 5
-    /// How long the operator's word holds that the wave is real, in seconds.
+    /// How long the operator's confirmation of a wave is valid, in seconds.
     package static let exemption: Int64 = 86_400
 
     /// - Parameters:
-    ///   - dead: of an hour's answers, this one included.
-    ///   - checks: the hour's answers that were one or the other.
+    ///   - dead: dead answers of the hour, including this one.
+    ///   - checks: all conclusive answers of the hour.
     package static func trips(dead: Int, checks: Int) -> Bool {
         dead >= leastDead && dead * 100 > checks * percent
     }
 }
 
-/// What follows when Apple refuses us as a client: its credentials are left alone, and one of them is asked about now and
-/// then, until Apple accepts us.
+/// What happens when Apple refuses us as a client: its credentials are not checked, except one now and then until Apple
+/// accepts us again.
 package enum CheckPause {
     /// Pauses between attempts, in seconds; the last one repeats.
     package static let retries: [Int64] = [900, 1_800, 3_600, 7_200, 21_600]
@@ -158,7 +160,7 @@ package enum CheckPause {
         now.adding(seconds: retries[min(max(attempts, 1), retries.count) - 1])
     }
 
-    /// Whether an attempt is due. A time farther away than any pause is of a clock that has been set back.
+    /// Whether an attempt is due. A time farther away than the longest pause was set before the clock was set back.
     package static func isDue(_ next: Timestamp, at now: Timestamp) -> Bool {
         next <= now || next > now.adding(seconds: retries[retries.count - 1])
     }

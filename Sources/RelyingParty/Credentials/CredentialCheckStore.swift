@@ -1,6 +1,6 @@
 package import Coding
 
-/// Whose credentials are checked: those of our team, of the clients that are configured.
+/// Which credentials are checked: those of our team and of the configured clients.
 package struct CheckScope: Hashable, Sendable {
     package var team: TeamID
     package var clients: [ClientID]
@@ -11,18 +11,18 @@ package struct CheckScope: Hashable, Sendable {
     }
 }
 
-/// One credential that Apple is about to be asked about; marked so in the store.
+/// One credential that Apple is about to be asked about, marked so in the store.
 package struct DueCheck: Hashable, Sendable {
     package var team: TeamID
     package var subject: AppleSubject
     package var clientID: ClientID
-    /// `iat` of the sign-in that brought the token, Apple's clock.
+    /// `iat` of the sign-in that brought the token, by Apple's clock.
     package var issuedAt: Timestamp
     package var sealedRefreshToken: [UInt8]
-    /// The mark: an answer counts while it still stands on the credential. A sign-in, which brings another token, takes it
-    /// away, and so does the next check.
+    /// The mark. An answer counts only while the credential still carries it; a sign-in, which brings another token,
+    /// and the next check both replace it.
     package var askedAt: Timestamp
-    /// Attempts before this one, in a row, that Apple certainly made no check of.
+    /// Attempts in a row before this one that Apple certainly did not act on.
     package var failures: Int
 
     package init(
@@ -39,11 +39,11 @@ package struct DueCheck: Hashable, Sendable {
     }
 }
 
-/// What came of a check.
+/// The result of a check.
 package enum CheckAnswer: Hashable, Sendable {
     case alive
     case dead
-    /// Apple certainly made no check; another attempt at that time.
+    /// Apple certainly made no check; try again at that time.
     case notMade(retryAt: Timestamp)
     /// Apple refused us as this client, and made no check either.
     case clientRefused(detail: String, retryAt: Timestamp)
@@ -52,7 +52,7 @@ package enum CheckAnswer: Hashable, Sendable {
 /// What an answer changed.
 package enum CheckOutcome: Hashable, Sendable {
     case noted
-    /// The credential is another one by now, or gone: the answer is about nothing any more.
+    /// The credential has been replaced or deleted, so the answer no longer applies.
     case superseded
     /// The credential is dead; this many sessions ended with it.
     case died(UserID, sessions: Int)
@@ -60,12 +60,12 @@ package enum CheckOutcome: Hashable, Sendable {
     case heldBack
 }
 
-/// Why no checks are made, or fewer.
+/// Why there are no checks, or fewer.
 package struct CheckGate: Hashable, Sendable {
-    /// A wave stopped all of them, until the operator decides.
+    /// A wave stopped all checks, until the operator decides.
     package struct Brake: Hashable, Sendable {
         package var since: Timestamp
-        /// The hour's dead answers and all its answers, when it came on.
+        /// Dead answers and all answers of the hour when the brake came on.
         package var dead: Int
         package var checks: Int
 
@@ -76,14 +76,14 @@ package struct CheckGate: Hashable, Sendable {
         }
     }
 
-    /// Apple refuses us as one client: its credentials wait.
+    /// Apple refuses us as one client; its credentials wait.
     package struct Pause: Hashable, Sendable {
         package var clientID: ClientID
         package var since: Timestamp
         package var nextTryAt: Timestamp
         /// Refusals so far.
         package var attempts: Int
-        /// What Apple said; cleaned, for the operator.
+        /// What Apple said, cleaned for the operator.
         package var detail: String
 
         package init(clientID: ClientID, since: Timestamp, nextTryAt: Timestamp, attempts: Int, detail: String) {
@@ -96,7 +96,7 @@ package struct CheckGate: Hashable, Sendable {
     }
 
     package var brake: Brake?
-    /// By client ID.
+    /// Ordered by client ID.
     package var pauses: [Pause]
 
     package init(brake: Brake? = nil, pauses: [Pause] = []) {
@@ -105,9 +105,9 @@ package struct CheckGate: Hashable, Sendable {
     }
 }
 
-/// What one look at the store finds.
+/// What one poll of the store finds.
 package struct CheckWork: Hashable, Sendable {
-    /// There is something to plan or to ask.
+    /// Whether there is something to plan or to check.
     package var hasDue: Bool
     package var gate: CheckGate
 
@@ -117,11 +117,11 @@ package struct CheckWork: Hashable, Sendable {
     }
 }
 
-/// The daily checks as the operator sees them.
+/// The daily checks, as the operator sees them.
 package struct CheckStatus: Hashable, Sendable {
     /// Credentials with a refresh token.
     package var live: Int
-    /// Those whose check is due, and since when the first one is.
+    /// Credentials whose check is due, and since when the first one is.
     package var due: Int
     package var dueSince: Timestamp?
     /// Of the last hour's answers.
@@ -130,7 +130,7 @@ package struct CheckStatus: Hashable, Sendable {
     /// Dead answers that were not applied.
     package var heldBack: Int
     package var gate: CheckGate
-    /// Until then nothing is held back: the operator said that the wave is real.
+    /// Until then nothing is held back: the operator confirmed the wave.
     package var acceptsUntil: Timestamp?
 
     package init(
@@ -150,12 +150,12 @@ package struct CheckStatus: Hashable, Sendable {
 
 /// What `resumeChecks` did.
 package struct CheckResumption: Hashable, Sendable {
-    /// What stood in the way.
+    /// What had stopped the checks.
     package var gate: CheckGate
     /// Held-back answers that were applied, and the sessions that ended with them.
     package var died: Int
     package var sessions: Int
-    /// Held-back answers that were forgotten: asked again when their day is over.
+    /// Held-back answers that were discarded: those credentials are checked again when their day is over.
     package var forgotten: Int
 
     package init(gate: CheckGate, died: Int, sessions: Int, forgotten: Int) {
@@ -166,21 +166,21 @@ package struct CheckResumption: Hashable, Sendable {
     }
 }
 
-/// The credentials as the daily checks need them.
+/// Credentials, as the daily checks need them.
 package protocol CredentialCheckStore: Sendable {
-    /// Reads only; by index.
+    /// Only reads, through indexes.
     func checkWork(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> CheckWork
 
-    /// Plans what has no plan yet, and takes at most `limit` credentials that are due, the longest waiting first. Each is
-    /// marked as asked about before this returns, and is not due again for a day: what happens to the process afterwards,
-    /// Apple is asked once at most. Nothing is taken while the brake is on; of a client that Apple refuses, one when its
-    /// next attempt is due.
+    /// Plans credentials that have no plan, and returns at most `limit` that are due, the longest waiting first. Each
+    /// is marked before this returns and is not due again for a day: whatever happens to the process afterwards, Apple
+    /// is asked at most once. Returns none while the brake is on, and one of a refused client when its next attempt is
+    /// due.
     func beginChecks(
         _ scope: CheckScope, limit: Int, schedule: CheckSchedule, at now: Timestamp
     ) async throws(StoreError) -> [DueCheck]
 
-    /// Takes an answer, unless it is about a credential that is no more. A dead answer that makes a wave puts the brake on
-    /// and is held back like all after it.
+    /// Applies an answer, unless its credential no longer exists. A dead answer that makes a wave sets the brake and is
+    /// held back, like all that follow.
     func recordCheck(
         _ answer: CheckAnswer, of check: DueCheck, at now: Timestamp
     ) async throws(StoreError) -> CheckOutcome

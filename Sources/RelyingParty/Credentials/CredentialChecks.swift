@@ -4,26 +4,26 @@ import Instruments
 package import Logging
 import Synchronization
 
-/// Asks Apple once a day, credential by credential, whether what people allowed still stands: for revocations of which no
-/// notification arrived.
+/// Asks Apple once a day for each credential whether the person's consent is still valid, to find revocations whose
+/// notification never arrived.
 ///
-/// What is due, what was asked and what stops the checks stands in the store. A credential is marked before Apple is
-/// asked, so a process that is killed in between has made this day's check, and its answer is lost; the next day tells.
-/// Apple out of reach changes nothing.
+/// The store holds what is due, what was asked and what stops the checks. A credential is marked before Apple is asked,
+/// so a process that is killed in between has used up the day's check and lost the answer; the next day finds out. When
+/// Apple is unreachable, nothing changes.
 package final class CredentialChecks: Sendable {
     private struct State {
         var pace: CheckPace
         var backOff = CheckBackOff()
         var inFlight = 0
-        /// As the log knows it.
+        /// As logged last.
         var gate = CheckGate()
     }
 
-    /// Checks a second, at most: one and a half times what a million credentials need in a day, and room for making good
-    /// what an outage left.
+    /// The most checks per second: one and a half times what a million credentials need per day, leaving room to catch
+    /// up after an outage.
     package static let standardRate = 20
-    /// How long a process that was killed keeps others from asking, in seconds. The marks in the store keep two from asking
-    /// twice; the lease keeps the pace.
+    /// How long a killed process keeps others from checking, in seconds. The marks prevent double checks; the lease
+    /// keeps the rate.
     static let leaseTime: Int64 = 5
 
     private let store: any CredentialCheckStore & LeaseStore
@@ -36,12 +36,12 @@ package final class CredentialChecks: Sendable {
     private let logger: Logger
     private let lease: LeaseHold
     private let rest = StoreRest()
-    /// A mistake that hits every credential has one line a reason and hour.
+    /// A mistake that affects every credential is logged once per reason and hour.
     private let complaints = LogThrottle(interval: 3_600_000)
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - rate: checks a second, at most.
+    ///   - rate: checks per second, at most.
     ///   - concurrency: checks in flight, at most.
     package init(
         store: any CredentialCheckStore & LeaseStore, checker: any TokenChecker, scope: CheckScope,
@@ -60,19 +60,19 @@ package final class CredentialChecks: Sendable {
         state = Mutex(State(pace: CheckPace(rate: rate)))
     }
 
-    /// Checks until `pause` says that the process ends, and what is in flight has been answered.
-    /// - Parameter pause: waits a moment, a quarter of a second; false ends the work.
+    /// Runs checks until `pause` says that the process is ending and those in flight are answered.
+    /// - Parameter pause: waits a quarter of a second; false ends the work.
     package func run(pause: @escaping @Sendable () async -> Bool) async {
         await lease.work(pause: pause, round: { (await round(), false) }, each: make)
     }
 
-    /// A check that may be made now: Apple has not been asked yet, and the store says that it was.
+    /// A check that may be made now: marked in the store, and not yet sent to Apple.
     package struct BegunCheck: Sendable {
         package let due: DueCheck
         let spell: Int
     }
 
-    /// One look: takes what may be asked now. Each must be made.
+    /// One round: returns the checks that may be made now. Each of them must be made.
     package func round() async -> [BegunCheck] {
         let now = clock.now()
         guard rest.isOver(at: now) else { return [] }
@@ -103,7 +103,7 @@ package final class CredentialChecks: Sendable {
         }
     }
 
-    /// Asks Apple, and takes down the answer.
+    /// Asks Apple, and records the answer.
     package func make(_ check: BegunCheck) async {
         defer { state.withLock { $0.inFlight -= 1 } }
         guard let token = open(check.due) else {
@@ -120,7 +120,7 @@ package final class CredentialChecks: Sendable {
         await record(answer, of: check)
     }
 
-    /// What a failure means for the credential; nil when it changes nothing: it is asked about again in a day.
+    /// What a failure means for the credential; nil when nothing changes and it is checked again in a day.
     private func answer(to failure: TokenCheckFailure, of check: BegunCheck) -> CheckAnswer? {
         let now = clock.now()
         switch failure {
@@ -172,7 +172,7 @@ package final class CredentialChecks: Sendable {
 
     // MARK: The log
 
-    /// One line when the checks stop or go on, whoever decided it; and when a process begins with them stopped.
+    /// Logs once when checks stop or resume, whoever caused it, and when a process starts while they are stopped.
     private func announce(_ gate: CheckGate) {
         let known = state.withLock { state in
             defer { state.gate = gate }
@@ -187,7 +187,7 @@ package final class CredentialChecks: Sendable {
             logger.info("daily checks resumed", metadata: ["reason": "brake"])
         }
         for pause in gate.pauses {
-            // Each refusal anew: there are few of them, and nobody is checked meanwhile.
+            // Each refusal is logged: there are few, and meanwhile nothing is checked.
             if known.pauses.contains(where: { $0.clientID == pause.clientID && $0.attempts == pause.attempts }) {
                 continue
             }

@@ -1,15 +1,15 @@
 package import Coding
 
-// The life of a credential: docs/credential-states.md draws it, and a test holds the drawing against this function.
+// The life of a credential: docs/credential-states.md draws it, and a test compares the drawing with this function.
 extension CredentialStatus {
-    /// What an identity's status is after an event: the one place that decides it, for every store.
+    /// An identity's status after an event. Every store uses this function.
     ///
-    /// By Apple's clock, in whatever order Apple's words arrive: an end counts unless a sign-in is later, ties included;
-    /// of two ends of one kind the earlier one made the change; a deleted Apple Account outweighs a withdrawn consent.
+    /// By Apple's clock, in whatever order events arrive: an end counts unless a sign-in is later, ties included; of
+    /// two ends of one kind the earlier made the change; a deleted Apple Account outweighs a withdrawn consent.
     /// - Parameters:
-    ///   - before: nil when the identity is not kept.
+    ///   - before: nil when the identity is not stored.
     ///   - lastSignIn: the latest `iat` of the identity's sign-ins, before this event.
-    /// - Returns: nil when the identity is not kept afterwards.
+    /// - Returns: nil when the identity is not stored afterwards.
     package static func transition(
         from before: CredentialStatus?, on event: CredentialEvent, lastSignIn: Timestamp
     ) -> CredentialStatus? {
@@ -26,19 +26,20 @@ extension CredentialStatus {
             guard before.state == .authorized, !othersLive, newestIssuedAt >= lastSignIn else { return before }
             return CredentialStatus(state: .revoked, changedAt: time, cause: .tokenDead)
         case .transferredOut(let time):
-            // Apple moves nobody who has withdrawn their consent.
+            // Apple transfers nobody who has withdrawn consent.
             guard before.state == .authorized else { return before }
             return CredentialStatus(state: .transferred, changedAt: time, cause: .transferredOut)
         case .deleted:
             return nil
         case .imported, .transferredIn, .tokenAlive:
-            // Who is known already is known better. A check that was under way when a notification came proves nothing.
+            // What is already known is more reliable. A check that was in flight when a notification came proves
+            // nothing.
             return before
         }
     }
 
-    /// What is said of a person with several identities: authorized while any identity is; of several that say as much,
-    /// what changed last. An unknown time is the oldest. In whatever order they come, the answer is the same.
+    /// The status of a person with several identities: authorized while any identity is; among equals, the latest
+    /// change. An unknown time counts as the oldest. The order of the arguments does not matter.
     package static func ofPerson(_ first: CredentialStatus, _ others: [CredentialStatus]) -> CredentialStatus {
         others.reduce(first) { $0.outweighs($1) ? $0 : $1 }
     }
@@ -50,7 +51,7 @@ extension CredentialStatus {
         return (state.rawValue, cause.rawValue) <= (other.state.rawValue, other.cause.rawValue)
     }
 
-    /// The events that make an identity.
+    /// The events that create an identity.
     private static func beginning(_ event: CredentialEvent) -> CredentialStatus? {
         switch event {
         case .signIn(let time): CredentialStatus(state: .authorized, changedAt: time, cause: .signIn)
@@ -65,7 +66,7 @@ extension CredentialStatus {
         case .authorized: return self
         case .revoked, .notFound: break
         case .transferred:
-            // One from before the transfer; `iat` has whole seconds.
+            // A sign-in from before the transfer; `iat` has whole seconds.
             if let changedAt, issuedAt <= changedAt.adding(seconds: -1) { return self }
         }
         return CredentialStatus(state: .authorized, changedAt: issuedAt, cause: .signIn)
@@ -87,7 +88,7 @@ extension CredentialStatus {
         }
     }
 
-    /// The same state, from when Apple now says that it began.
+    /// The same state, beginning at the earlier time that Apple now reports.
     private func earlier(_ time: Timestamp, _ cause: CredentialCause) -> CredentialStatus {
         if let changedAt, changedAt <= time { return self }
         return CredentialStatus(state: state, changedAt: time, cause: cause)

@@ -1,15 +1,15 @@
 internal import Coding
 package import Crypto
 
-/// The refresh token of a deleted person as the queue of revocations keeps it: bound to its entry, naming nobody.
+/// The refresh token of a deleted person in the revocation queue: bound to its entry, naming nobody.
 ///
-/// A token that no key of the ring opens when its person is deleted is put whole into a second seal, together with the
-/// context of its own: its key may come back, and what the context names is erased by then everywhere else.
+/// A token that no sealing key opens when its person is deleted goes whole into a second seal, with the context of its
+/// own: its key may come back, and by then what the context names is erased everywhere else.
 package enum QueuedToken {
-    /// Why a token does not open.
+    /// Why a token cannot be opened.
     package struct Fault: Error, Hashable, Sendable {
         package var reason: SealingError
-        /// The key that is needed, by what is written in the seal; nil when that has no form this version knows.
+        /// The ID of the key that is needed, read from the seal; nil when the seal has an unknown form.
         package var keyID: String?
 
         package init(reason: SealingError, keyID: String?) {
@@ -18,21 +18,21 @@ package enum QueuedToken {
         }
     }
 
-    /// What `reseal` has to do about an entry.
+    /// What `reseal` has to do with an entry.
     package enum Resealed {
         /// Under the current key already.
         case current
         case sealed([UInt8])
-        /// No key opens the token; what is sealed around it is to be kept in this form, if any.
+        /// No key opens the token; if given, `kept` replaces what is stored.
         case unreadable(Fault, kept: [UInt8]?)
     }
 
     private static let wrapping = SealingPurpose.other("unopened-token")
 
     /// - Parameters:
-    ///   - sealed: as the sign-in's row had it.
-    ///   - old: the context of that row.
-    ///   - context: of the queue's entry.
+    ///   - sealed: the seal stored by the sign-in.
+    ///   - old: its context.
+    ///   - context: that of the queue's entry.
     package static func seal(
         _ sealed: [UInt8], from old: [UInt8], context: [UInt8], keyring: SealingKeyring
     ) -> [UInt8] {
@@ -76,7 +76,7 @@ package enum QueuedToken {
         }
     }
 
-    /// What is inside of a second seal; nil when there is none.
+    /// The content of a second seal; nil when there is none.
     private static func unwrapped(
         _ sealed: [UInt8], _ context: [UInt8], _ keyring: SealingKeyring
     ) -> (sealed: [UInt8], context: [UInt8])? {

@@ -1,15 +1,15 @@
 package import Coding
 
-/// A revocation that Apple has not acknowledged, as the operator sees it: names nobody, holds no token.
+/// A revocation that Apple has not acknowledged, as the operator sees it. It names nobody and contains no token.
 package struct RevocationReport: Hashable, Sendable {
     package enum State: String, Sendable, CaseIterable {
         /// Not asked yet.
         case waiting
-        /// Apple was asked and did not answer, or refused us, or no sealing key opens the token; tried again.
+        /// Apple did not answer or refused us, or no sealing key opens the token; will be tried again.
         case retrying
         /// Apple is being asked at this moment.
         case asking
-        /// Given up, and the token erased: the person can end it in their Apple Account.
+        /// Given up, and the token erased: the person can end the authorization in their Apple Account.
         case failed
     }
 

@@ -1,21 +1,21 @@
 package import Coding
 package import Crypto
 
-/// A refresh token as the store keeps it, with what its seal is bound to.
+/// A stored refresh token, with the context of its seal.
 package struct SealedToken: Hashable, Sendable {
-    /// Where it stands.
+    /// Where the token is stored.
     package enum Place: Hashable, Sendable {
-        /// Of somebody who is here.
+        /// Of an existing person.
         case credential(TeamID, AppleSubject, ClientID)
-        /// Of somebody who was deleted, in the queue of revocations.
+        /// Of a deleted person, in the revocation queue.
         case revocation(Int64)
-        /// Within the identity that waits for a link's completion.
+        /// In the identity that waits for a link to complete.
         case link(LinkKey)
     }
 
     package var place: Place
     package var sealed: [UInt8]
-    /// Needed to open it, and to seal it again.
+    /// Needed to open the seal and to seal the token again.
     package var context: [UInt8]
     package var purpose: SealingPurpose
 
@@ -27,10 +27,10 @@ package struct SealedToken: Hashable, Sendable {
     }
 }
 
-/// The key a server sealed with when it was started last.
+/// The key that the last started server sealed with.
 package struct SealingKeyStamp: Hashable, Sendable {
     package var keyID: String
-    /// When a server was first started with it; nil when that was before Bramley took note of it.
+    /// When a server first started with it; nil when that was before Bramley recorded it.
     package var since: Timestamp?
 
     package init(keyID: String, since: Timestamp?) {
@@ -39,21 +39,21 @@ package struct SealingKeyStamp: Hashable, Sendable {
     }
 }
 
-/// The store as `Resealing` works through it, beside a running server.
+/// The store, as `Resealing` works through it while a server may run.
 package protocol SealedTokenStore: Sendable {
-    /// Nil in a database no server has stamped.
+    /// Nil in a database that no server has stamped.
     func sealingKeyStamp() async throws(StoreError) -> SealingKeyStamp?
     func sealedTokenCount() async throws(StoreError) -> Int
-    /// At most `limit` of them after `place`, in an order that stays; nil begins at the first.
+    /// At most `limit` tokens after `place`, in a stable order; nil begins at the first.
     func sealedTokens(after place: SealedToken.Place?, limit: Int) async throws(StoreError) -> [SealedToken]
-    /// Puts another seal in the place of each that still is as it was read: a newer token, or none, stays.
+    /// Replaces each seal that is still as it was read; a newer token, or a removed one, is left alone.
     /// - Returns: how many were replaced.
     func replaceSealedTokens(
         _ changes: [(token: SealedToken, sealed: [UInt8])]
     ) async throws(StoreError) -> Int
-    /// When the youngest entry about a deleted person was made, of those made before `moment`, or of all: it is found
-    /// again by a hash under the key of its time.
+    /// When the latest entry about a deleted person was made, before `moment` or at all. Such entries are found by a
+    /// hash under the key of their time.
     func lastDeletion(before moment: Timestamp?) async throws(StoreError) -> Timestamp?
-    /// Takes what was replaced out of the database's log too.
+    /// Removes the replaced seals from the database's log too.
     func forgetReplacedSeals() async throws(StoreError)
 }

@@ -1,23 +1,24 @@
-/// Asks Apple whether what a person allowed still stands.
+/// Asks Apple whether a person's consent is still valid.
 package protocol TokenChecker: Sendable {
-    /// Returns when Apple took the token and vouched anew for this person and client. Asked once; never retried.
+    /// Returns when Apple accepted the token and confirmed this person and client. Asks once; never retries.
     func check(
         _ token: RefreshToken, subject: AppleSubject, clientID: ClientID
     ) async throws(TokenCheckFailure)
 }
 
-/// Why a check did not end well. The texts are for the operator and hold no token and nobody's name.
+/// Why a check failed. The texts are for the operator and contain no token and no name.
 package enum TokenCheckFailure: Error, Hashable, Sendable {
     /// Apple no longer knows the token: revoked, deleted, or ended by a new password.
     case dead(String)
-    /// Apple says that the token is not this client's, or that the redirect URI differs: our mistake, nobody's end.
+    /// Apple says that the token is not this client's, or that the redirect URI differs: our mistake; nobody's consent
+    /// ended.
     case mismatch(String)
-    /// Apple refused us: the key, the team or the client does not belong to the others.
+    /// Apple refused us: key, team and client do not belong together.
     case clientRefused(String)
-    /// Apple took the token, but the identity token it gave for it is not one that verifies for this person and client.
+    /// Apple accepted the token, but returned an identity token that does not verify for this person and client.
     case unverified(String)
-    /// Apple did not answer, or not sensibly.
-    /// - `mayHaveChecked`: the request may have arrived and been worked on. Then it counts as this day's.
+    /// Apple did not answer, or not usefully.
+    /// - `mayHaveChecked`: the request may have arrived and been processed. Then it counts as the day's check.
     /// - `isThrottled`: 429. `retryAfter`: what Apple asked for, in milliseconds.
     case unavailable(String, mayHaveChecked: Bool, isThrottled: Bool = false, retryAfter: Int64? = nil)
 

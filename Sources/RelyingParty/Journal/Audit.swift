@@ -1,20 +1,20 @@
 package import Coding
 
-/// On whose behalf something is done, as the audit log tells it.
+/// Who caused an action, as recorded in the audit log.
 package enum AuditActor: Hashable, Sendable {
-    /// Whoever sent a request to the visitors' listener: a person, a proxy, an app. `network` is the /24 or /48 of their
-    /// address.
+    /// Somebody who sent a request to the visitors' listener: a person, a proxy or an app. `network` is the /24 or /48
+    /// of their address.
     case visitor(network: String?)
     /// Apple, by a notification.
     case apple
     /// An application, by the id of its API key.
     case application(APIKeyID)
-    /// Whoever runs commands.
+    /// Somebody who runs commands.
     case `operator`
-    /// The server by itself: what is due, what Apple's daily answers end.
+    /// The server itself: scheduled work, and what Apple's daily answers end.
     case server
 
-    /// Of what this task does; nil outside of requests.
+    /// The actor of the current task; nil outside of requests.
     @TaskLocal package static var current: AuditActor?
 
     package var kind: Kind {
@@ -32,13 +32,13 @@ package enum AuditActor: Hashable, Sendable {
     }
 }
 
-/// One line of the audit log. It names nobody: who it is about is a keyed hash, which only someone with the sealing key
-/// and the person's id finds.
+/// One line of the audit log. It names nobody: the person it is about is a keyed hash, which can be found only with the
+/// sealing key and the person's id.
 package struct AuditEntry: Hashable, Sendable {
     /// What happened.
     package enum Kind: String, Sendable, CaseIterable {
         case signIn = "sign_in"
-        /// By somebody Apple has vouched for; all other refusals are in the log alone.
+        /// Refusal of somebody whom Apple has verified; all other refusals are only in the log.
         case signInRefused = "sign_in.refused"
         case sessionEnded = "session.ended"
         case userCreated = "user.created"
@@ -53,44 +53,44 @@ package struct AuditEntry: Hashable, Sendable {
         case userTransferred = "user.transferred"
         case userLinked = "user.linked"
         case userUpgraded = "user.upgraded"
-        /// The person took back their consent at Apple.
+        /// The person withdrew consent at Apple.
         case consentRevoked = "consent.revoked"
         case apiKeyCreated = "api_key.created"
         case apiKeyRevoked = "api_key.revoked"
-        /// The keys Apple knows us by are others; `object` has their IDs.
+        /// Our keys at Apple changed; `object` has their IDs.
         case appleKeyChanged = "apple_key.changed"
         /// Of the visitors' listener; `object` is the SHA-256 of the certificate.
         case certificateChanged = "certificate.changed"
         case sealingKeyChanged = "sealing_key.changed"
         case signingKeyMade = "signing_key.made"
         case signingKeyRemoved = "signing_key.removed"
-        /// Who may open what behind the proxy; `object` is the SHA-256 of the rules' text.
+        /// The rules for what may be opened behind the proxy; `object` is the SHA-256 of their text.
         case accessRulesChanged = "access_rules.changed"
         case webhookSecretChanged = "webhook_secret.changed"
         /// `object` is the event, the endpoint without its path, or `dead letters`.
         case webhookRetried = "webhook.retried"
         /// `object` is the endpoint without its path.
         case webhookTested = "webhook.tested"
-        /// A command that is none of the above; `object` is its name.
+        /// A command not listed above; `object` is its name.
         case command = "command"
     }
 
-    /// The place in the log; grows.
+    /// The position in the log; increases.
     package var sequence: Int64
     package var time: Timestamp
     package var kind: Kind
     package var actor: AuditActor.Kind
-    /// 16 bytes; nil when it is about nobody.
+    /// 16 bytes; nil when the line is about nobody.
     package var subject: [UInt8]?
     /// A reason code, or why a session ended.
     package var reason: String?
-    /// The id of a key, the fingerprint of a certificate, the name of a command, or names of changed fields.
+    /// A key's id, a certificate's fingerprint, a command's name, or names of changed fields.
     package var object: String?
-    /// Of the key the actor came with, when it is an application.
+    /// The key the actor used, when it is an application.
     package var apiKey: APIKeyID?
     /// The /24 or /48 the request came from.
     package var network: String?
-    /// The user of the operating system who ran the command, when the actor is the operator.
+    /// The operating system user who ran the command, when the actor is the operator.
     package var account: String?
 
     package init(
@@ -111,13 +111,13 @@ package struct AuditEntry: Hashable, Sendable {
     }
 }
 
-/// Which lines are wanted; what is nil or empty does not narrow it.
+/// Selects lines; nil and empty values select all.
 package struct AuditFilter: Hashable, Sendable {
     package var kinds: Set<AuditEntry.Kind>
     package var user: UserID?
-    /// From this moment on.
+    /// From this time on.
     package var since: Timestamp?
-    /// Before this moment.
+    /// Before this time.
     package var until: Timestamp?
 
     package init(
@@ -130,10 +130,10 @@ package struct AuditFilter: Hashable, Sendable {
     }
 }
 
-/// Some lines, newest first, and where the next ones begin.
+/// A page of lines, newest first, and where the next page begins.
 package struct AuditPage: Hashable, Sendable {
     package var items: [AuditEntry]
-    /// Of the last line; nil when these are all.
+    /// The sequence of the last line; nil when there are no more.
     package var next: Int64?
 
     package init(items: [AuditEntry], next: Int64?) {
@@ -142,9 +142,9 @@ package struct AuditPage: Hashable, Sendable {
     }
 }
 
-/// Writes what no other write of the store tells by itself.
+/// Records what no other write of the store records.
 package protocol AuditLog: Sendable {
-    /// Adds a line, durably, by the task's actor.
+    /// Durably adds a line for the task's actor.
     func record(
         _ kind: AuditEntry.Kind, user: UserID?, object: String?, at now: Timestamp
     ) async throws(StoreError)

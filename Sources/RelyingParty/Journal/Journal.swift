@@ -1,6 +1,6 @@
 package import Coding
 
-/// One entry of the event journal: that something changed, and about whom; never the values.
+/// One entry of the event journal: that something changed, and for whom; never the values.
 package struct JournalEntry: Hashable, Sendable {
     package enum Kind: String, Sendable, CaseIterable {
         case userCreated = "user.created"
@@ -12,9 +12,9 @@ package struct JournalEntry: Hashable, Sendable {
         case emailDisabled = "email.disabled"
         case emailEnabled = "email.enabled"
         case userTransferred = "user.transferred"
-        /// Apple was added to an account of the application.
+        /// Apple was linked to an account of the application.
         case accountLinked = "account.linked"
-        /// Apple took the place of an account's password.
+        /// Apple replaced an account's password.
         case accountUpgraded = "account.upgraded"
     }
 
@@ -22,15 +22,15 @@ package struct JournalEntry: Hashable, Sendable {
     package var kind: Kind
     package var time: Timestamp
     package var user: UserID
-    /// The application's own id of the user as it was once the change was made, and of a deleted user the last one:
-    /// kept here because the user may be gone when the event is read.
+    /// The application's own id of the user after the change, or the last one of a deleted user. It is stored here
+    /// because the user may be gone when the event is read.
     package var externalID: String?
     package var session: SessionID?
-    /// Why a session ended; of `account.deleted`, that a link was taken back.
+    /// Why a session ended; for `account.deleted`, that a link was undone.
     package var cause: SessionEndCause?
-    /// Names of the user's changed fields, as the API calls them.
+    /// Names of the user's changed fields, as in the API.
     package var fields: [String]
-    /// The user that this one became part of, and who has its sessions now.
+    /// The user that this one was merged into, and who now has its sessions.
     package var into: UserID?
 
     package init(
@@ -49,29 +49,29 @@ package struct JournalEntry: Hashable, Sendable {
     }
 }
 
-/// The journal, read by the API and by tests.
+/// The journal, as the API and tests read it.
 package protocol EventJournal: Sendable {
-    /// At most `limit` entries after `id` in the order they were committed; from the first when nil or no longer kept.
+    /// At most `limit` entries after `id`, in the order of commits; from the first when nil or no longer kept.
     func events(after id: EventID?, limit: Int) async throws(StoreError) -> [JournalEntry]
-    /// At most `limit` wanted entries behind `place`, or from the first one kept. Nil when events behind that place may be
-    /// deleted by now, so that its reader would miss them without knowing.
+    /// At most `limit` matching entries after `place`, or from the first one kept. Nil when events after that place may
+    /// already be deleted, so that the reader would miss them without knowing.
     func eventPage(
         _ filter: JournalFilter, after place: EventPlace?, limit: Int
     ) async throws(StoreError) -> EventPage?
 }
 
-/// Where a reader of the journal stands.
+/// A reader's position in the journal.
 package enum EventPlace: Hashable, Sendable {
-    /// Behind this event.
+    /// After this event.
     case event(EventID)
-    /// Behind this place in the order of commits: what a page ended at. Holds after the event there is deleted.
+    /// After this sequence number, where a page ended. Stays valid when the event there is deleted.
     case sequence(Int64)
 }
 
-/// Some events in the order they were committed, and where the next ones begin.
+/// A page of events in the order of commits, and where the next page begins.
 package struct EventPage: Hashable, Sendable {
     package var items: [JournalEntry]
-    /// Nil when these are the last so far.
+    /// Nil when there are no more yet.
     package var next: EventPlace?
 
     package init(items: [JournalEntry], next: EventPlace?) {

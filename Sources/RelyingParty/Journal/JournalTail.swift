@@ -1,4 +1,4 @@
-/// Which entries of the journal are wanted; what is empty or nil does not narrow.
+/// Selects journal entries; empty and nil values select all.
 package struct JournalFilter: Hashable, Sendable {
     package var kinds: Set<JournalEntry.Kind>
     package var user: UserID?
@@ -13,7 +13,7 @@ package struct JournalFilter: Hashable, Sendable {
     }
 }
 
-/// A place in the journal: everything up to it was read. Moves on though nothing that was wanted came.
+/// A position in the journal up to which everything was read. Advances even when nothing matched.
 package struct JournalPosition: Hashable, Comparable, Sendable {
     package var sequence: Int64
 
@@ -24,7 +24,7 @@ package struct JournalPosition: Hashable, Comparable, Sendable {
     package static func < (left: JournalPosition, right: JournalPosition) -> Bool { left.sequence < right.sequence }
 }
 
-/// Entries in the order they were committed, and the place after all that was looked at.
+/// Entries in the order of commits, and the position after everything that was read.
 package struct JournalPart: Hashable, Sendable {
     package var entries: [JournalEntry]
     package var end: JournalPosition

@@ -1,29 +1,30 @@
 package import Coding
 
-/// How long what is no longer needed is kept, in seconds. `Storage` deletes by it, in small batches.
+/// How long data that is no longer needed is kept, in seconds. `Storage` deletes it in small batches.
 package struct RetentionPolicy: Hashable, Sendable {
     /// A name given at first consent that no sign-in completed.
     package static let firstConsent: Int64 = 30 * 86_400
-    /// The least time a notification's `jti` is remembered, whatever is configured.
+    /// The shortest time a notification's `jti` is remembered, whatever is configured.
     package static let notificationIdentifiers: Int64 = 30 * 86_400
-    /// How long after its end a used attempt still tells a replay from a forgery.
+    /// How long after its end a used attempt still distinguishes a replay from a forgery.
     package static let usedAttempts: Int64 = 86_400
 
-    /// How long a link that has ended tells its end from never having been.
+    /// How long an ended link can be told from one that never existed.
     package static let links: Int64 = 86_400
 
-    /// How long a deletion is remembered by a keyed hash, and one that Apple was never told of kept for the operator.
+    /// How long a deletion is remembered by a keyed hash, and how long one that Apple never learned of is kept for the
+    /// operator.
     package static let revocations: Int64 = 90 * 86_400
 
-    /// How long the end of a consent that no user stands for is remembered: longer than a sign-in that began before it can
-    /// be in flight. An attempt lives 600 s at most, and its identity may wait as long for its person's answer, then as
-    /// long in a link; the rest is for the exchange, the daily work's own pause and a clock that is set back.
+    /// How long the end of a consent is remembered when no user is left: longer than a sign-in that began before it can
+    /// take. An attempt lives at most 600 s, its identity may wait as long for the person's answer and as long again in
+    /// a link; the rest covers the exchange, the pause of the daily job and a clock that is set back.
     package static let consentEnds: Int64 = 3_600
 
     /// `retention.events`: entries of the journal.
     package var events: Int64
-    /// `retention.notifications`: the payloads of recorded notifications. That one came is remembered as long, and never
-    /// shorter than `notificationIdentifiers`.
+    /// `retention.notifications`: payloads of recorded notifications. Their receipt is remembered equally long, and at
+    /// least `notificationIdentifiers`.
     package var notifications: Int64
 
     /// `retention.audit`: lines of the audit log.
@@ -37,7 +38,7 @@ package struct RetentionPolicy: Hashable, Sendable {
         self.audit = audit
     }
 
-    /// Rows older than these moments may go.
+    /// Rows older than these times may be deleted.
     package func cutoffs(at now: Timestamp) -> Cutoffs {
         Cutoffs(
             firstConsent: now.adding(seconds: -Self.firstConsent),
@@ -68,7 +69,7 @@ package struct MaintenanceReport: Hashable, Sendable {
     package var exchanges = 0
     package var firstConsents = 0
     package var notifications = 0
-    /// Of notifications that are remembered without it.
+    /// Payloads of notifications that are remembered without them.
     package var payloads = 0
     package var events = 0
     package var revocations = 0
@@ -80,9 +81,9 @@ package struct MaintenanceReport: Hashable, Sendable {
     package init() {}
 }
 
-/// `apple.onAccountDeleted`: what becomes of a user whose Apple Account was deleted.
+/// `apple.onAccountDeleted`: what happens to a user whose Apple Account was deleted.
 package enum AccountDeletionPolicy: String, Sendable, CaseIterable {
-    /// The user and everything kept about them is deleted; the journal keeps ids only.
+    /// The user and all their data are deleted; the journal keeps only ids.
     case erase
     /// The user stays, disabled and signed out.
     case disable

@@ -17,27 +17,27 @@ package enum APIScope: String, Sendable, CaseIterable {
     case usersWrite = "users:write"
     case usersDelete = "users:delete"
     case eventsRead = "events:read"
-    /// Where events go, and how that goes.
+    /// Endpoints and the state of their deliveries.
     case webhooksRead = "webhooks:read"
-    /// Sending again, and test events.
+    /// Retries and test events.
     case webhooksWrite = "webhooks:write"
-    /// Tying Apple identities to the application's accounts.
+    /// Linking Apple identities to the application's accounts.
     case links
-    /// The same, also when somebody else has the account.
+    /// The same, even if the account is linked to another identity.
     case linksReplace = "links:replace"
 }
 
-/// An application's key to the API, without its secret.
+/// An application's key for the API, without its secret.
 package struct APIKey: Hashable, Sendable {
     package var id: APIKeyID
-    /// What the operator calls it.
+    /// The operator's name for it.
     package var name: String
     package var scopes: [APIScope]
     package var createdAt: Timestamp
-    /// To the minute, or nil when never used.
+    /// To the minute; nil when never used.
     package var lastUsedAt: Timestamp?
     package var revokedAt: Timestamp?
-    /// The moment from which it is refused; nil for a key that lives until it is revoked.
+    /// When it expires; nil for a key that is valid until revoked.
     package var expiresAt: Timestamp?
 
     package init(
@@ -56,16 +56,16 @@ package struct APIKey: Hashable, Sendable {
     package func isExpired(at now: Timestamp) -> Bool { expiresAt.map { $0 <= now } ?? false }
 }
 
-/// API keys. Looked up in the database every time: a revoked one is refused by the next request of any process.
+/// API keys. Read from the database for each request, so that the next request of any process refuses a revoked one.
 package protocol APIKeyStore: Sendable {
     func createAPIKey(_ key: APIKey, hash: Digest256) async throws(StoreError)
-    /// All of them, revoked ones included, oldest first.
+    /// All keys, revoked ones included, oldest first.
     func apiKeys() async throws(StoreError) -> [APIKey]
-    /// The key with this hash, unless it is unknown or revoked. One whose time is over is found: its holder is told.
+    /// The key with this hash; nil when unknown or revoked. An expired key is returned, so that its holder can be told.
     func apiKey(hash: Digest256) async throws(StoreError) -> APIKey?
-    /// Ends the key, and the links it began that are not committed: nobody else can complete them. False when unknown or
-    /// revoked before.
+    /// Revokes the key and ends the links it began that are not committed, which nobody else could complete. False when
+    /// it is unknown or already revoked.
     func revokeAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError) -> Bool
-    /// Writes `lastUsedAt`; callers send at most one per key and minute.
+    /// Writes `lastUsedAt`; callers call it at most once per key and minute.
     func touchAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError)
 }

@@ -1,17 +1,17 @@
 package import Coding
 package import Crypto
 
-/// Shows that whoever sends a request holds this server's sealing key: `bramley doctor`, which asks through the public
+/// Proves that the sender of a request holds this server's sealing key: `bramley doctor` asks through the public
 /// address how its own requests arrive.
 ///
-/// Nothing is stored, and a pass opens nothing else. Whoever copies one learns for its few minutes how their own
+/// Nothing is stored, and a pass grants nothing else. Somebody who copies one learns for a few minutes how their own
 /// requests arrive.
 package enum InspectionPass {
-    /// Either way of the moment it was made, in seconds: two machines may differ.
+    /// Valid this long before and after its time, in seconds, since two machines' clocks may differ.
     package static let lifetime: Int64 = 300
 
     private static let purpose = SealingPurpose.other("inspection")
-    /// The moment in milliseconds, 8 bytes.
+    /// The time in milliseconds, 8 bytes.
     private static let contentCount = 8
     private static let length = (SealingKeyring.overhead + contentCount + 2) / 3 * 4
 
@@ -20,7 +20,7 @@ package enum InspectionPass {
     }
 
     package static func isValid(_ text: String, with keyring: SealingKeyring, at now: Timestamp) -> Bool {
-        // The length first: a stranger's field costs no cryptography.
+        // Check the length first: a stranger's field then costs no cryptography.
         guard text.utf8.count <= length, let sealed = Base64URL.decode(text),
             let bytes = try? keyring.open(sealed, purpose: purpose), bytes.count == contentCount
         else { return false }
@@ -32,13 +32,13 @@ package enum InspectionPass {
 
     private static let answerPurpose = SealingPurpose.other("inspection answer")
 
-    /// Shows whoever made `pass` that this server holds the key too; nil for a pass that is not valid.
+    /// Proves to the maker of `pass` that this server holds the key too; nil for an invalid pass.
     package static func answer(to pass: String, with keyring: SealingKeyring, at now: Timestamp) -> String? {
         guard isValid(pass, with: keyring, at: now) else { return nil }
         return Base64URL.encode(keyring.seal(SHA256.hash(utf8: pass).bytes, purpose: answerPurpose))
     }
 
-    /// Whether `text` is an answer to this very pass, of somebody who holds the key.
+    /// Whether `text` answers this very pass, made by a holder of the key.
     package static func isAnswer(_ text: String, to pass: String, with keyring: SealingKeyring) -> Bool {
         guard text.utf8.count <= 256, let sealed = Base64URL.decode(text),
             let bytes = try? keyring.open(sealed, purpose: answerPurpose)

@@ -1,14 +1,14 @@
 package import Coding
 package import Crypto
 
-/// Seals again under the current key what older keys have sealed: refresh tokens, those that wait to be revoked or for a
-/// link, and the keys that sign assertions. Beside a running server, in small transactions; a second run goes on where the first was
-/// stopped, because what is done needs no more doing.
+/// Seals again under the current key what older keys have sealed: refresh tokens, including those waiting for
+/// revocation or a link, and the private keys for assertions. Works in small transactions while the server runs. A
+/// second run continues where the first stopped, because finished items need no more work.
 package struct Resealing: Sendable {
-    /// Tokens of one transaction: other writers wait for it.
+    /// Tokens in one transaction; other writers wait for it.
     package static let batch = 200
 
-    /// How far it is.
+    /// Progress so far.
     package struct Progress: Hashable, Sendable {
         package var looked = 0
         package var total = 0
@@ -16,7 +16,7 @@ package struct Resealing: Sendable {
 
     /// Why nothing was begun.
     package enum Refusal: StoreFailure, Hashable, Sendable {
-        /// The server seals with `server`, not with `ours`: what is sealed with ours it might not open.
+        /// The server seals with `server`, not with `ours`, and might be unable to open what ours seals.
         case otherKey(ours: String, server: String?)
         case store(StoreError)
 
@@ -35,8 +35,8 @@ package struct Resealing: Sendable {
         self.clock = clock
     }
 
-    /// - Parameter progress: told before the first batch and after each.
-    /// - Returns: what was done; cut short, and `isComplete` false, when the task is cancelled.
+    /// - Parameter progress: called before the first batch and after each.
+    /// - Returns: what was done; `isComplete` is false when the task was cancelled.
     package func run(progress: (Progress) -> Void = { _ in }) async throws(Refusal) -> ResealReport {
         let found = try await Refusal.mapping(await store.sealingKeyStamp())
         guard let stamp = found, stamp.keyID.isExactly(keyring.currentKeyID) else {
@@ -80,7 +80,7 @@ package struct Resealing: Sendable {
             if !changes.isEmpty {
                 let replaced = try await store.replaceSealedTokens(changes)
                 report.tokens += replaced
-                // What changed since it was read was sealed by a running server: with the current key.
+                // Tokens that changed since they were read were sealed by a running server, with the current key.
                 report.current += changes.count - replaced
             }
             place = last.place
@@ -112,17 +112,17 @@ package struct Resealing: Sendable {
         let after = try await store.changeSigningKeys { keys in keys.map(sealer.resealed) }
         for record in outdated {
             let sealed = after.first { $0.keyID.isExactly(record.keyID) }?.sealedPrivateKey
-            // Gone meanwhile: it was erased on its day.
+            // Erased on schedule since it was listed.
             guard let sealed else { continue }
             if keyring.isOutdated(sealed) { report.countUnreadable(sealed) } else { report.signingKeys += 1 }
         }
     }
 
-    /// How long a browser may bring what was sealed for it, in seconds: a sign-in in progress, or a name it keeps.
+    /// How long a browser may return what was sealed for it, in seconds: a sign-in in progress, or a kept name.
     package static let browserTime = max(SignInConfiguration.maximumAttemptLifetime, KeptName.lifetime)
 
-    /// Until when older keys find or open something that is not sealed again: what browsers bring, and by their hashes
-    /// the people who were deleted.
+    /// Until when older keys are still needed for what is not sealed again: what browsers return, and the hashes of
+    /// deleted people.
     private func previousKeysUntil(_ stamp: SealingKeyStamp) async throws(StoreError) -> Timestamp {
         let browsers = (stamp.since ?? clock.now()).adding(seconds: Self.browserTime)
         guard let deletion = try await store.lastDeletion(before: stamp.since) else { return browsers }
@@ -130,20 +130,20 @@ package struct Resealing: Sendable {
     }
 }
 
-/// What a run of `Resealing` did.
+/// The result of `Resealing`.
 package struct ResealReport: Hashable, Sendable {
-    /// The key that seals.
+    /// The key that now seals.
     package var keyID: String
-    /// Sealed again: refresh tokens, the queue's among them.
+    /// Resealed refresh tokens, including queued ones.
     package var tokens = 0
     package var signingKeys = 0
-    /// Refresh tokens that were under this key already.
+    /// Refresh tokens that already were under this key.
     package var current = 0
-    /// Tokens and keys that did not open, by the id of the key that sealed them. They stay as they are.
+    /// Tokens and keys that could not be opened, by the ID of the key that sealed them. They are left as they are.
     package var unreadable: [String: Int] = [:]
-    /// False when it was interrupted.
+    /// False when interrupted.
     package var isComplete = false
-    /// Until then the previous keys must stay listed; nil when none is listed.
+    /// Keep the previous keys listed until then; nil when none is listed.
     package var previousKeysUntil: Timestamp?
 
     package init(keyID: String) {

@@ -1,9 +1,9 @@
 package import Coding
 package import Crypto
 
-/// Who assertions are for, and how they are signed for them.
+/// An audience of assertions, and the algorithm that signs them.
 package struct AssertionAudience: Hashable, Sendable {
-    /// `aud`, and the name they are asked for by.
+    /// `aud`, and the name by which clients ask for it.
     package var name: String
     package var algorithm: SigningAlgorithm
 
@@ -13,24 +13,24 @@ package struct AssertionAudience: Hashable, Sendable {
     }
 }
 
-/// A key that signs assertions, as the store keeps it. Its whole life follows from `signsFrom` and that of its
-/// successor of the same algorithm: see `SigningKeySchedule`.
+/// A stored key that signs assertions. Its whole life follows from its `signsFrom` and that of its successor of the
+/// same algorithm: see `SigningKeySchedule`.
 package struct SigningKeyRecord: Hashable, Sendable {
-    /// What everybody may know; big-endian bytes.
+    /// The public key; big-endian bytes.
     package enum PublicHalf: Hashable, Sendable {
         /// Both coordinates, 32 bytes each.
         case p256(x: [UInt8], y: [UInt8])
         case rsa(modulus: [UInt8], exponent: [UInt8])
     }
 
-    /// The RFC 7638 thumbprint of the public half: the `kid`.
+    /// The RFC 7638 thumbprint of the public key: the `kid`.
     package var keyID: String
     package var publicHalf: PublicHalf
-    /// The private half, sealed to `keyID`; nil once another key signs.
+    /// The private key, sealed to `keyID`; nil once another key signs.
     package var sealedPrivateKey: [UInt8]?
-    /// From here on it is published.
+    /// Published from then on.
     package var createdAt: Timestamp
-    /// From here on it signs, until another key's moment has come.
+    /// Signs from then on, until its successor does.
     package var signsFrom: Timestamp
 
     package var algorithm: SigningAlgorithm {
@@ -50,7 +50,7 @@ package struct SigningKeyRecord: Hashable, Sendable {
         self.signsFrom = signsFrom
     }
 
-    /// As backends read it (RFC 7517 §4).
+    /// Writes the key as a JWK (RFC 7517 §4).
     func write(to writer: inout JSONWriter) {
         writer.beginObject()
         switch publicHalf {
@@ -71,24 +71,24 @@ package struct SigningKeyRecord: Hashable, Sendable {
     }
 }
 
-/// Where the keys that sign assertions are kept, for every process of one database.
+/// Stores the keys that sign assertions, for all processes of one database.
 package protocol SigningKeyStore: Sendable {
-    /// All of them, by `signsFrom`.
+    /// All keys, ordered by `signsFrom`.
     func signingKeys() async throws(StoreError) -> [SigningKeyRecord]
 
-    /// One transaction that no other process's comes between: reads the keys, asks `change` what they shall be, and
-    /// writes that. `change` may run twice, so it does nothing but answer.
+    /// One isolated transaction: reads the keys, asks `change` for the new list, and writes that. `change` may run
+    /// twice, so it must have no effects.
     /// - Returns: the keys as they are now.
     func changeSigningKeys(
         _ change: @escaping @Sendable ([SigningKeyRecord]) -> [SigningKeyRecord]
     ) async throws(StoreError) -> [SigningKeyRecord]
 }
 
-/// Makes keys, seals their private halves and opens them again.
+/// Makes keys, seals their private keys and opens them again.
 struct SigningKeySealer: Sendable {
     let keyring: SealingKeyring
 
-    /// A fresh key; when it signs is the caller's to say. RSA takes a tenth of a second.
+    /// Makes a key; the caller decides when it signs. RSA takes a tenth of a second.
     func make(_ algorithm: SigningAlgorithm, at now: Timestamp) throws(KeyError) -> SigningKeyRecord {
         let key: JWTSigningKey
         let publicHalf: SigningKeyRecord.PublicHalf
@@ -111,7 +111,7 @@ struct SigningKeySealer: Sendable {
             signsFrom: now)
     }
 
-    /// The private half; nil when it is gone, does not open, or is not that of `keyID`.
+    /// The private key; nil when it is gone, cannot be opened, or does not belong to `keyID`.
     func open(_ record: SigningKeyRecord) -> JWTSigningKey? {
         guard let sealed = record.sealedPrivateKey, var plain = opened(sealed, record.keyID) else { return nil }
         let der = SecretBytes(consuming: &plain)
@@ -124,7 +124,7 @@ struct SigningKeySealer: Sendable {
         return key
     }
 
-    /// The same with the private half under the current sealing key.
+    /// The record with its private key sealed under the current sealing key.
     func resealed(_ record: SigningKeyRecord) -> SigningKeyRecord {
         guard let sealed = record.sealedPrivateKey, keyring.isOutdated(sealed),
             let plain = opened(sealed, record.keyID)

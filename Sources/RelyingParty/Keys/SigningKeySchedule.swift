@@ -1,28 +1,28 @@
 package import Coding
 
-/// When each key is published, when it signs, and when it goes: pure arithmetic, so that every process that reads the
-/// same keys by the same clock says the same.
+/// When each key is published, when it signs, and when it is dropped: pure arithmetic, so that processes with the same
+/// keys and clock agree.
 ///
 /// A key is **next** (published, not yet signing) from its creation to `signsFrom`, **current** until its successor's
-/// `signsFrom`, then **previous** (still published) for `retention`. All keys given here are of one algorithm: those of
-/// another have a life of their own.
+/// `signsFrom`, then **previous** (still published) for `retention`. All keys passed in have one algorithm; those of
+/// another have their own schedule.
 package struct SigningKeySchedule: Hashable, Sendable {
-    /// Seconds an assertion is good for, at most.
+    /// The longest validity of an assertion, in seconds.
     package static let assertionLifetime: Int64 = 300
-    /// Seconds a fetched key set may be kept: `max-age`.
+    /// How long a fetched key set may be cached, in seconds: `max-age`.
     package static let cacheLifetime: Int64 = 300
-    /// Seconds after its successor began within which a key's private half is still kept, for a process that is a
-    /// moment behind.
+    /// How long a private key is kept after its successor began to sign, in seconds, for a process that is slightly
+    /// behind.
     static let handover: Int64 = 60
 
-    /// Seconds one key signs.
+    /// How long one key signs, in seconds.
     package var period: Int64
-    /// Seconds a key is published before it signs: whatever cached the key set has fetched it anew by then.
+    /// How long a key is published before it signs, in seconds: every cache has fetched the set again by then.
     package var publishAhead: Int64
-    /// Seconds a key stays published after it signed for the last time: longer than its last assertion is good for, a
+    /// How long a key stays published after it last signed, in seconds: longer than an assertion's validity, a
     /// verifier's tolerance and a cache's age together.
     package var retention: Int64
-    /// The same as `publishAhead` when the operator wants to change keys now: longer than a cache's age.
+    /// Replaces `publishAhead` when the operator rotates keys now; longer than a cache's age.
     package var hurriedAhead: Int64
 
     package init(
@@ -34,19 +34,19 @@ package struct SigningKeySchedule: Hashable, Sendable {
         self.hurriedAhead = hurriedAhead
     }
 
-    /// When the key is published no longer; nil while no other has taken its place or is about to.
+    /// When the key is no longer published; nil while it has no successor.
     func publishedUntil(_ key: SigningKeyRecord, among keys: [SigningKeyRecord]) -> Timestamp? {
         successor(of: key, among: keys)?.signsFrom.adding(seconds: retention)
     }
 
-    /// What the key set holds at `now`, oldest first.
+    /// The key set at `now`, oldest first.
     package func published(_ keys: [SigningKeyRecord], at now: Timestamp) -> [SigningKeyRecord] {
         ordered(keys).filter { key in publishedUntil(key, among: keys).map { now < $0 } ?? true }
     }
 
-    /// The key that signs at `now`: the latest whose moment has come. Where that one cannot be used, the one before, as
-    /// long as verifiers keep it; else the nearest to come, which they have already.
-    /// - Parameter usable: ids of keys whose private half is at hand.
+    /// The key that signs at `now`: the latest whose `signsFrom` has passed. If that one is unusable, an earlier one
+    /// that is still published, otherwise the nearest future one, which verifiers already have.
+    /// - Parameter usable: IDs of keys whose private key is available.
     package func signer(
         _ keys: [SigningKeyRecord], usable: Set<String>, at now: Timestamp
     ) -> SigningKeyRecord? {
@@ -57,10 +57,10 @@ package struct SigningKeySchedule: Hashable, Sendable {
         return candidates.last { $0.signsFrom <= now } ?? candidates.first
     }
 
-    /// What the keys shall be at `now`: expired ones gone, private halves that sign no more erased, the next one made in
-    /// time, and one that signs at once where there is none.
+    /// The keys there should be at `now`: without expired ones and without private keys that no longer sign, with the
+    /// next one made in time, and one that signs at once where there is none.
     /// - Parameters:
-    ///   - spare: a fresh key, taken if one is needed; nil makes none.
+    ///   - spare: a new key, used if one is needed; with nil none is added.
     package func renewed(
         _ keys: [SigningKeyRecord], usable: Set<String>, spare: SigningKeyRecord?, at now: Timestamp
     ) -> [SigningKeyRecord] {
@@ -79,7 +79,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
         return kept + [spare]
     }
 
-    /// From when a key signs that has to be made at `now`; nil when none has.
+    /// When a key that must be made at `now` begins to sign; nil when none is needed.
     package func missing(_ keys: [SigningKeyRecord], usable: Set<String>, at now: Timestamp) -> Timestamp? {
         let kept = published(keys, at: now)
         guard let latest = ordered(kept).last(where: { usable.contains($0.keyID) }),
@@ -89,8 +89,8 @@ package struct SigningKeySchedule: Hashable, Sendable {
         return now >= due.adding(seconds: -publishAhead) ? max(due, now.adding(seconds: publishAhead)) : nil
     }
 
-    /// What becomes of keys of an algorithm that nobody asks for any more: they get no successor, and each goes when it
-    /// would have been followed by one.
+    /// What happens to keys of an algorithm that no audience uses any more: they get no successor, and each is dropped
+    /// when its successor would have replaced it.
     package func runOut(_ keys: [SigningKeyRecord], at now: Timestamp) -> [SigningKeyRecord] {
         published(keys, at: now).compactMap { key in
             var key = key
@@ -101,7 +101,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
         }
     }
 
-    /// The operator wants another key: the next one, or a fresh one, as soon as every cache has it.
+    /// Rotates at the operator's request: the next key, or a new one, signs as soon as every cache has it.
     package func hurried(
         _ keys: [SigningKeyRecord], spare: SigningKeyRecord, at now: Timestamp
     ) -> [SigningKeyRecord] {
@@ -117,7 +117,7 @@ package struct SigningKeySchedule: Hashable, Sendable {
         return keys + [spare]
     }
 
-    /// A key leaked: none of those there is good for anything any more.
+    /// Revokes all present keys, because one leaked.
     package func revoked(spare: SigningKeyRecord, at now: Timestamp) -> [SigningKeyRecord] {
         var spare = spare
         spare.createdAt = now

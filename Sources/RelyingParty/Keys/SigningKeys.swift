@@ -3,10 +3,11 @@ package import Crypto
 package import Logging
 import Synchronization
 
-/// The keys of this process that sign assertions: opened once, looked at again many times a second, so that a key
-/// another process made or revoked is known here within one.
+/// This process's keys for assertions: opened once and refreshed several times a second, so that a key that another
+/// process made or revoked is known here within one second.
 ///
-/// What is not looked at for a second is not believed: then the store is asked, and without its answer nobody signs.
+/// Keys that were not refreshed for a second are not trusted: then the store is asked, and without its answer nothing
+/// is signed.
 package final class SigningKeys: Sendable {
     /// A key that may sign now.
     package struct Signer: Sendable {
@@ -14,15 +15,14 @@ package final class SigningKeys: Sendable {
         package let key: JWTSigningKey
     }
 
-    /// Milliseconds one look at the store is good for, in either direction of a clock that was set.
+    /// How long one refresh is trusted, in milliseconds, in either direction of a clock that was set.
     package static let trustLifetime: Int64 = 1_000
 
     private struct State {
         var records: [SigningKeyRecord] = []
         var opened: [String: JWTSigningKey] = [:]
         var lookedAt: Timestamp?
-        /// Looks begun, and the last of them that was taken: of two that overlap the later one stays, whatever the clock
-        /// does meanwhile.
+        /// Refreshes begun, and the last one adopted: of two that overlap the later wins, whatever the clock does.
         var looksBegun: UInt64 = 0
         var lookTaken: UInt64 = 0
 
@@ -39,7 +39,7 @@ package final class SigningKeys: Sendable {
     }
 
     package let schedule: SigningKeySchedule
-    /// Those that somebody asks for: each has keys of its own.
+    /// The algorithms that audiences use; each has its own keys.
     package let algorithms: [SigningAlgorithm]
     private let store: any SigningKeyStore
     private let sealer: SigningKeySealer
@@ -61,12 +61,12 @@ package final class SigningKeys: Sendable {
 
     // MARK: Asking
 
-    /// The key that signs at `now`, if that is known without asking the store.
+    /// The key that signs at `now`, if it is known without asking the store.
     package func knownSigner(_ algorithm: SigningAlgorithm = .es256, at now: Timestamp) -> Signer? {
         state.withLock { state in state.isTrusted(at: now) ? signer(algorithm, state, at: now) : nil }
     }
 
-    /// The key that signs at `now`. The very first one is made here if nobody was quicker.
+    /// The key that signs at `now`. Makes the very first key unless another process did.
     package func signer(
         _ algorithm: SigningAlgorithm = .es256, at now: Timestamp
     ) async throws(StoreError) -> Signer {
@@ -105,14 +105,14 @@ package final class SigningKeys: Sendable {
 
     // MARK: Keeping
 
-    /// Reads what the store has now. Cheap; called a few times a second.
+    /// Reads the store's keys. Cheap; called a few times a second.
     package func refresh() async throws(StoreError) {
         let look = beginLook()
         adopt(try await store.signingKeys(), look)
     }
 
-    /// Makes, retires and erases what is due. Called at start and every minute, by every process: the store's
-    /// transaction decides who does it.
+    /// Makes, retires and erases keys that are due. Every process calls it at start and every minute; the store's
+    /// transaction decides which one acts.
     package func maintain() async throws(StoreError) {
         let reading = beginLook()
         let found = try await store.signingKeys()
@@ -139,9 +139,10 @@ package final class SigningKeys: Sendable {
         }
     }
 
-    /// Changes keys at the operator's word.
-    /// - Parameter revoking: every key there is goes at once, and with it every assertion; otherwise nobody notices.
-    /// - Returns: the key that signs next, for each algorithm.
+    /// Rotates keys at the operator's request.
+    /// - Parameter revoking: drops every present key at once, and with them every assertion; otherwise clients notice
+    ///   nothing.
+    /// - Returns: for each algorithm, the key that signs next.
     package func rotate(revoking: Bool) async throws(StoreError) -> [SigningKeyRecord] {
         let look = beginLook()
         let (schedule, now) = (schedule, look.time)
@@ -183,7 +184,7 @@ package final class SigningKeys: Sendable {
         }
     }
 
-    /// As a store gives them.
+    /// In the store's order.
     private static func ordered(_ keys: [SigningKeyRecord]) -> [SigningKeyRecord] {
         keys.sorted { ($0.signsFrom, $0.keyID) < ($1.signsFrom, $1.keyID) }
     }
@@ -192,7 +193,7 @@ package final class SigningKeys: Sendable {
         _ algorithm: SigningAlgorithm, at now: Timestamp
     ) async throws(StoreError) -> SigningKeyRecord {
         let sealer = sealer
-        // The search for primes would hold up an event loop.
+        // The search for primes would block an event loop.
         let made = await withTaskExecutorPreference(globalConcurrentExecutor) {
             () -> Result<SigningKeyRecord, KeyError> in
             do throws(KeyError) {
@@ -207,8 +208,8 @@ package final class SigningKeys: Sendable {
         }
     }
 
-    /// One look at the store: its place among the others, and the moment before it. What is written after that moment may
-    /// be missing in its answer.
+    /// One read of the store: its number, and the time before it began. The result may lack anything written after that
+    /// time.
     private struct Look {
         var number: UInt64
         var time: Timestamp
@@ -222,7 +223,7 @@ package final class SigningKeys: Sendable {
         }
     }
 
-    /// Replaces what is known; opens what is new, forgets what is gone.
+    /// Adopts the records: opens new keys, forgets dropped ones.
     private func adopt(_ records: [SigningKeyRecord], _ look: Look) {
         let known = state.withLock { $0.records == records ? nil : $0.opened }
         var opened: [String: JWTSigningKey]?
@@ -237,7 +238,7 @@ package final class SigningKeys: Sendable {
         }
         state.withLock { state in
             guard look.number > state.lookTaken else { return }
-            // The same keys as before, and another look has changed them since: the next one will tell.
+            // These are the same keys as before, but another refresh has changed them since; the next one will tell.
             if opened == nil, state.records != records { return }
             state.lookTaken = look.number
             state.lookedAt = look.time

@@ -1,20 +1,20 @@
-/// The application that has the passwords: the one party that knows whether one is right, and that drops it.
+/// The application that stores the passwords: the only party that can check one, and that removes it.
 package protocol AccountVerifier: Sendable {
-    /// Whether this is the account's password. The password is not kept beyond the call.
+    /// Checks an account's password. The password is not kept after the call.
     func verify(username: String, password: Password) async throws(VerifierFailure) -> VerifierAnswer
     /// - Parameters:
-    ///   - challenge: as `.twoFactorAuthRequired` gave it.
+    ///   - challenge: from `.twoFactorAuthRequired`.
     ///   - code: what the person typed.
     func secondFactor(challenge: String, code: String) async throws(VerifierFailure) -> VerifierAnswer
-    /// Drops the password of an account that is tied to an Apple identity now. Idempotent: sent again with the same
-    /// `attemptID` until it is answered.
+    /// Removes the password of an account that is now linked to an Apple identity. Idempotent: repeated with the same
+    /// `attemptID` until answered.
     func convert(_ conversion: Conversion) async throws(VerifierFailure) -> ConversionAnswer
 }
 
 package enum VerifierAnswer: Hashable, Sendable {
     /// `UserLimits` accepts the external ID.
     case success(externalID: String)
-    /// `methods` are names the application gives them, for the client to show.
+    /// `methods` are the application's names for them, for the client to show.
     case twoFactorAuthRequired(challenge: String, methods: [String])
     /// Wrong, unknown, locked: the verifier tells no difference.
     case failure
@@ -27,8 +27,8 @@ package enum ConversionAnswer: Hashable, Sendable {
     case refused
 }
 
-/// The verifier gave no answer that counts: down, slow, a redirect, nonsense. The text is for the operator and holds
-/// nothing of what was sent.
+/// The verifier gave no valid answer: it is down, slow, redirects or answers nonsense. The text is for the operator and
+/// contains nothing that was sent.
 package enum VerifierFailure: Error, Hashable, Sendable {
     case unavailable(String)
 
@@ -41,7 +41,7 @@ package enum VerifierFailure: Error, Hashable, Sendable {
 
 /// What the application is asked to convert.
 package struct Conversion: Hashable, Sendable {
-    /// The same for every try of one link.
+    /// The same for every attempt of one link.
     package var attemptID: LinkKey
     package var kind: LinkKind
     package var externalID: String

@@ -1,25 +1,25 @@
 import Coding
 
-/// Whether the application may be asked to drop a password: only while Apple opens the account in its place. For every
-/// store; looked at in the transaction in which the question begins.
+/// Whether the application may be asked to remove a password: only while the account can be opened with Apple. Every
+/// store evaluates it in the transaction that begins the request.
 package enum ConversionRule {
-    /// Why it is not asked. The texts are what the link keeps of it.
+    /// Why the application is not asked. The link stores these texts.
     package enum Obstacle: String, Hashable, Sendable, CaseIterable {
-        /// The user has another external ID now, or none: this link is about them no more. Ends it.
+        /// The user now has another external ID, or none, so the link no longer concerns them. Ends the link.
         case accountChanged = "account_changed"
         case userDisabled = "user_disabled"
         case userPending = "user_pending"
-        /// Apple no longer vouches for the person: until they consent anew.
+        /// The person's consent is withdrawn; wait until they consent again.
         case consentRevoked = "consent_revoked"
-        /// The Apple Account of the link is gone.
+        /// The link's Apple Account was deleted.
         case accountDeleted = "account_deleted"
-        /// The identity went to another team, and nobody has it there yet.
+        /// The identity moved to another team, where nobody has it yet.
         case transferred
     }
 
     /// - Parameters:
     ///   - user: of the link.
-    ///   - hasIdentity: whether the link's identity, or what it is since a transfer, is theirs.
+    ///   - hasIdentity: whether the user has the link's identity, or the one it became in a transfer.
     /// - Returns: nil when the application may be asked.
     package static func obstacle(to link: Link, user: User, hasIdentity: Bool) -> Obstacle? {
         guard isAccount(of: user, link) else { return .accountChanged }
@@ -44,14 +44,14 @@ package enum ConversionRule {
     }
 }
 
-/// What became of a conversion that was about to begin.
+/// The result of trying to begin a conversion.
 package enum ConversionStart: Hashable, Sendable {
-    /// The application is asked, by nobody else until the deadline. The link is as it was before.
+    /// Ask the application; nobody else does until the deadline. The link is unchanged.
     case ask(Link)
     /// Not now; retry after this many seconds.
     case putOff(ConversionRule.Obstacle, retryAfter: Int64)
-    /// Never again: the link is over.
+    /// Never: the link has ended.
     case over(ConversionRule.Obstacle)
-    /// There is nothing to ask, or somebody else does.
+    /// There is nothing to ask, or another process is asking.
     case nothing
 }

@@ -3,14 +3,14 @@ package import Crypto
 package import Logging
 import Synchronization
 
-/// Asks the application again about conversions it has not answered: after a crash, a time-out, a night of it being down.
-/// Until it answers, the password works, and Apple does too.
+/// Repeats conversions that the application has not answered, because of a crash, a timeout or an outage. Until it
+/// answers, both the password and Apple work.
 package final class Conversions: LeasedQueue {
     /// Pauses between attempts, in seconds; the last one repeats.
     package static let pauses: [Int64] = [5, 20, 80, 320, 1_280, 5_120, 21_600]
-    /// How long the lease is held without a word, in seconds.
+    /// How long the lease lasts without being extended, in seconds.
     static let leaseTime: Int64 = 60
-    /// The most of one round.
+    /// The most conversions in one round.
     static let batch = 50
 
     private let linking: Linking
@@ -42,7 +42,7 @@ package final class Conversions: LeasedQueue {
         }
     }
 
-    /// Once: without a verifier none is added.
+    /// Warns once: without a verifier no more are added.
     private func warn() async throws(StoreError) {
         guard !hasWarned.withLock({ $0 }) else { return }
         let waiting = try await linking.links.dueConversions(at: Timestamp(milliseconds: .max), limit: 1)
@@ -55,11 +55,11 @@ package final class Conversions: LeasedQueue {
 
     static func pause(after attempts: Int) -> Int64 { pauses[min(max(0, attempts), pauses.count - 1)] }
 
-    /// When a conversion is due again of which nothing has come. The pauses grow by what the job asks. A request may come
-    /// again as often as its client likes: it does not put the job off, and is told to come again soon.
+    /// When an unanswered conversion is due again. Only the job's attempts lengthen the pause. A request may repeat as
+    /// often as its client likes: it does not delay the job, and is told to come back soon.
     /// - Parameters:
-    ///   - link: as it was before it was asked about.
-    ///   - counts: whether the job has asked.
+    ///   - link: as it was before the attempt.
+    ///   - counts: whether the job made the attempt.
     package static func next(
         for link: Link, at now: Timestamp, counts: Bool
     ) -> (due: Timestamp, retryAfter: Int64) {

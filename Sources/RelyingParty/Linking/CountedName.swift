@@ -1,19 +1,19 @@
-/// A username as its tries are counted: spellings that some verifier takes for one name are one. For counting only; the
-/// verifier is asked about the name as it was typed.
+/// A username as its tries are counted: spellings that some verifier treats as one name are counted as one. Only for
+/// counting; the verifier gets the name as it was typed.
 ///
-/// Verifiers fold names in many ways: by case, by NFC or NFKC, by dropping what cannot be seen, by a collation of their
-/// database that knows no accents. Whoever could reach one account under many spellings would have its tries anew with
-/// each. Here too much is folded rather than too little: that costs somebody with a similar name a wait, at worst.
+/// Verifiers fold names by case, by NFC or NFKC, by dropping invisible characters, or by a database collation that
+/// ignores accents. Otherwise an attacker could reach one account under many spellings and have fresh tries with each.
+/// This folds too much rather than too little: at worst somebody with a similar name waits.
 enum CountedName: Hashable {
-    /// The letters and digits that are left.
+    /// The remaining letters and digits.
     case folded(String)
-    /// In compatibility forms, or taken apart (NFD) where it need not be: hardly anybody's name is typed so, and the ways
-    /// to write one name are many. All of these count as one.
+    /// Compatibility forms, or unnecessary decomposition (NFD). Hardly anybody types a name that way, and there are
+    /// many ways to do it, so all such names count as one.
     case odd
 
     init(_ name: String) {
         var folded = String.UnicodeScalarView()
-        // Upper case first: it takes apart what lower case leaves (ſ and s, ß and ss, ﬁ and fi).
+        // Upper case first: it splits what lower case leaves (ſ and s, ß and ss, ﬁ and fi).
         for scalar in name.uppercased().lowercased().unicodeScalars {
             if scalar.isASCII {
                 if !scalar.properties.isWhitespace { folded.append(scalar) }
@@ -27,7 +27,7 @@ enum CountedName: Hashable {
             }
             switch properties.generalCategory {
             case .nonspacingMark, .enclosingMark:
-                // An accent on a letter that may have been one with it.
+                // An accent on a letter that may have been composed with it.
                 if Self.isDiacritic(scalar), folded.last.map({ !$0.isASCII }) ?? false {
                     self = .odd
                     return
@@ -38,7 +38,7 @@ enum CountedName: Hashable {
         self = .folded(String(folded))
     }
 
-    /// What the keyed hash is made of.
+    /// The input of the keyed hash.
     var bytes: [UInt8] {
         switch self {
         case .folded(let text): [0] + Array(text.utf8)
@@ -46,7 +46,7 @@ enum CountedName: Hashable {
         }
     }
 
-    /// The letter below the accents, by the scalar's name: `LATIN SMALL LETTER E WITH ACUTE` is an e.
+    /// The letter without accents, by the scalar's name: `LATIN SMALL LETTER E WITH ACUTE` is an e.
     private static func latinBase(of properties: Unicode.Scalar.Properties) -> Unicode.Scalar? {
         guard let words = properties.name?.split(separator: " "), words.count >= 4, words[0] == "LATIN",
             words[2] == "LETTER", words[3].utf8.count == 1
@@ -56,7 +56,7 @@ enum CountedName: Hashable {
 
     private static func isDiacritic(_ scalar: Unicode.Scalar) -> Bool { (0x0300...0x036F).contains(scalar.value) }
 
-    /// The vowel am of Thai and Lao, which everybody types so.
+    /// The vowel am of Thai and Lao, which everybody types this way.
     private static func isTyped(_ scalar: Unicode.Scalar) -> Bool { scalar == "\u{0E33}" || scalar == "\u{0EB3}" }
 
     /// The parts of Korean syllables, which are typed as syllables.

@@ -1,18 +1,18 @@
 import Coding
 import Crypto
 
-/// Somebody nobody knows, who is asked whether they have an account: what the page shows and sends back.
+/// An unknown person who is asked whether they have an account: what the page shows and sends back.
 package struct WaitingPerson: Hashable, Sendable {
     package var id: WaitingID
-    /// Given at this consent.
+    /// Given with this consent.
     package var name: PersonName?
     package var email: EmailAddress?
 }
 
 package enum ExistingAccountChoice: String, Sendable, CaseIterable {
-    /// To `login.passwordURL`, with a ticket.
+    /// Go to `login.passwordURL`, with a ticket.
     case connect
-    /// A new user.
+    /// Create a new user.
     case new
 }
 
@@ -21,9 +21,10 @@ package enum ExistingAccountAnswer: Sendable {
     case signIn(SignInOutcome)
 }
 
-// Point of the question: no second account by accident. The identity waits sealed, for its browser alone.
+// Prevents a second account by accident. The identity waits, sealed, for its browser only.
 extension Linking {
-    /// Lets the identity of a browser's sign-in wait when nobody has it; nil when it is known, or nobody asks.
+    /// Keeps the identity of a browser's sign-in waiting when it has no user; nil when it has one, or the question is
+    /// not configured.
     func keepWaiting(
         _ identity: VerifiedIdentity, name: PersonName?, attempt: SignInAttempt, _ opened: OpenedState,
         _ browser: BrowserBinding, _ device: Device
@@ -44,7 +45,7 @@ extension Linking {
         return kept.flatMap(person)
     }
 
-    /// Who waits from an earlier post of this attempt.
+    /// The person waiting since an earlier post of this attempt.
     func waitingPerson(of opened: OpenedState) async throws(SignInFailure) -> WaitingPerson? {
         guard configuration.asksExisting else { return nil }
         let now = clock.now()
@@ -59,14 +60,14 @@ extension Linking {
         return WaitingPerson(id: waiting.id, name: linked.name, email: linked.identity.claims.email)
     }
 
-    /// The identity that waits in this browser for this link; nil in every other browser, and when there is none.
+    /// The identity that waits in this browser for this link; nil in any other browser, and when there is none.
     package func waitingPerson(
         for link: Link, binding: BindingCookie
     ) async throws(LinkFailure) -> WaitingPerson? {
         guard let id = link.waiting else { return nil }
         do throws(LinkFailure) {
             let waiting = try await waiting(id, binding: binding)
-            // Another link has it, even if that one came to nothing: Apple's button leads on.
+            // Another link has taken it, even if that one failed: Apple's button is the way on.
             guard waiting.link == nil || waiting.link == link.key else { return nil }
             if case .value(let browser) = binding { try requireOpened(link, in: browser) }
             return person(waiting)
@@ -77,7 +78,7 @@ extension Linking {
         }
     }
 
-    /// Authorizes a link with the identity that waits in this browser, without a second trip to Apple.
+    /// Authorizes a link with the identity that waits in this browser, without a second visit to Apple.
     /// - Returns: where the browser goes with the code.
     /// - Throws: `.unknown` in a browser in which nothing waits for this link.
     package func connectWaiting(_ id: LinkID, binding: BindingCookie) async throws(LinkFailure) -> String {
@@ -101,17 +102,17 @@ extension Linking {
         let found = try await LinkFailure.mapping(await links.waiting(id, at: now))
         guard let found else { throw .expired }
         guard constantTimeEquals(found.bindingHash, browser.hash) else { throw .unknown }
-        // Of the team before a restart: Apple has another subject for the person here.
+        // From the team before a restart: Apple uses another subject for the person here.
         guard found.team == provider.team else { throw .expired }
         return found
     }
 
-    /// The binding is the secret of it, which the browser alone has.
+    /// Its secret is the binding, which only the browser has.
     private func waitingContent(_ id: WaitingID, in browser: BrowserBinding) -> RequestContent {
         RequestContent([id.rawValue, browser.cookieValue])
     }
 
-    /// Derived, so that who asks twice is given the same one.
+    /// Derived, so that asking twice gives the same ticket.
     func tickets(of id: WaitingID, in browser: BrowserBinding) -> [LinkTicket] {
         waitingContent(id, in: browser).tokens(
             for: SHA256.hash(utf8: id.rawValue), purpose: "waiting-ticket", with: keyring)
@@ -119,8 +120,8 @@ extension Linking {
 }
 
 extension SignIn {
-    /// What the person answered. Only in the browser that brought the identity.
-    /// - Throws: `.unknown` in another one, `.expired` when too late.
+    /// Applies the person's answer. Only in the browser that brought the identity.
+    /// - Throws: `.unknown` in another browser, `.expired` when too late.
     package func answerExisting(
         _ id: WaitingID, _ choice: ExistingAccountChoice, binding: BindingCookie, device: Device
     ) async throws(LinkFailure) -> ExistingAccountAnswer {
@@ -141,7 +142,7 @@ extension SignIn {
             var (outcome, isRemembered) = await answers.answer(for: key) {
                 await self.finishNew(linked, opened, device)
             }
-            // The session may have ended since: then its cookie is not handed out again.
+            // The session may have ended since; then its cookie is not issued again.
             if isRemembered, case .signedIn = outcome { outcome = await stillSignedIn(outcome, opened) }
             log(outcome)
             return .signIn(outcome)

@@ -1,33 +1,33 @@
 package import Coding
 package import Crypto
 
-/// Who signed the person in to the application: the application by itself, or its verifier, asked by Bramley.
+/// Who signed the person in to the application: the application itself, or its verifier at Bramley's request.
 package enum LinkStyle: String, Sendable, CaseIterable {
     case ticket, password
 }
 
-/// Whether Apple is added to an account, or replaces its password: then the application's `convert` is called.
+/// Whether Apple is added to an account, or replaces its password; then the application's `convert` is called.
 package enum LinkKind: String, Sendable, CaseIterable {
     case link, upgrade
 }
 
-/// How far a link is. Expiry ends it in each of the first three.
+/// A link's progress. The first three states expire.
 package enum LinkState: String, Sendable, CaseIterable {
-    /// Password style: the second factor is outstanding.
+    /// Password style: waits for the second factor.
     case challenged
     /// Waits for Apple's answer. The nonce is unused.
     case open
-    /// A verified identity waits, sealed, for the link's completion.
+    /// A verified identity waits, sealed, for the link to be completed.
     case authorized
-    /// Upgrades: the user has the external ID, and the application has not said yet that it dropped the password. Never
-    /// expires: it is asked until it answers.
+    /// Upgrades: the user has the external ID, and the application has not yet confirmed that it removed the password.
+    /// Never expires: the application is asked until it answers.
     case converting
     case done
     /// Refused, or removed.
     case failed
 }
 
-/// One try to tie an Apple identity to an application's own account, as it is stored.
+/// A stored attempt to link an Apple identity to an application's account.
 package struct Link: Hashable, Sendable {
     package var key: LinkKey
     package var style: LinkStyle
@@ -37,15 +37,15 @@ package struct Link: Hashable, Sendable {
     package var tokenHash: Digest256
     /// Of the token in the address; nil for an upgrade.
     package var addressHash: Digest256?
-    /// The application's account. Nil while the second factor is outstanding, and once the link has ended.
+    /// The application's account. Nil while the second factor is outstanding, and after the link has ended.
     package var externalID: String?
-    /// What the application calls the account, for the page.
+    /// The application's name of the account, for the page.
     package var displayName: String?
-    /// Where the browser goes with the code; `ReturnTarget.location`, validated again when used.
+    /// Where the browser goes with the code; a `ReturnTarget.location`, validated again when used.
     package var returnTo: String?
-    /// An external ID that another user has may be taken from them.
+    /// Whether the external ID may be taken from another user.
     package var mayReplace: Bool
-    /// For an app; browsers use their attempt's.
+    /// For an app; browsers use that of their attempt.
     package var nonce: String
     package var createdAt: Timestamp
     package var expiresAt: Timestamp
@@ -59,23 +59,24 @@ package struct Link: Hashable, Sendable {
     package var codeHash: Digest256?
     /// `LinkedIdentity`, while the link is authorized or converting.
     package var sealedIdentity: [UInt8]?
-    /// The browser that opened it first, by its binding.
+    /// The browser that opened the link first, by its binding.
     package var browser: Digest256?
-    /// Of that identity: whose sign-in it was.
+    /// Of that identity: the team it signed in with.
     package var team: TeamID?
     package var subject: AppleSubject?
-    /// The identity that waits with the browser that asked to be connected.
+    /// The identity waiting in the browser that asked to connect.
     package var waiting: WaitingID?
-    /// Who began it by ticket, and alone may complete it. Nil for upgrades, and for what a release began that did not note it.
+    /// The key that began it by ticket; only that key may complete it. Nil for upgrades and for links from releases
+    /// that did not record it.
     package var apiKey: APIKeyID?
-    /// From the commit on.
+    /// Set at the commit.
     package var user: UserID?
-    /// Made at `done`, in the password style.
+    /// Set at `done`, in the password style.
     package var session: SessionID?
-    /// Calls of `convert` by the job without an answer.
+    /// Unanswered calls of `convert` by the job.
     package var attempts: Int
     package var nextAttemptAt: Timestamp?
-    /// Why the last call of `convert` had no answer; of a failed link, why.
+    /// Why the last call of `convert` had no answer, or why the link failed.
     package var failure: String?
     package var endedAt: Timestamp?
 
@@ -106,7 +107,7 @@ package struct Link: Hashable, Sendable {
         attempts = 0
     }
 
-    /// Whether its time is over, by a clock that may have been set back by a minute.
+    /// Whether the link has expired, by a clock that may have been set back by a minute.
     package func isOver(at now: Timestamp) -> Bool { now >= expiresAt || now.adding(seconds: 60) < createdAt }
 
     /// What the application is asked to convert; nil unless the link is committed.

@@ -1,11 +1,11 @@
-// Apple's answer to a browser's attempt that carries a link.
+// Apple's answer to a browser's attempt for a link.
 extension Linking {
     func complete(
         _ key: LinkKey, form: CallbackForm, opened: OpenedState, device: Device, keptName: String?
     ) async -> SignInOutcome {
         do throws(LinkFailure) {
             let link = try await found(key)
-            // The state says so as well; but whoever has the sealing key makes states.
+            // The state says the same, but anybody with the sealing key can make a state.
             guard link.browser == opened.attempt.bindingHash else { throw .signIn(.wrongBrowser) }
             let content = RequestContent([form.state, form.code, form.identityToken])
             let after: Link

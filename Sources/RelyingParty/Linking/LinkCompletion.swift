@@ -2,23 +2,23 @@ import Coding
 import Crypto
 import Logging
 
-/// What became of a conversion.
+/// The result of a conversion.
 enum ConversionOutcome: Sendable {
     case done(Link)
-    /// The application refused, or is not asked any more, and the link is removed.
+    /// The application refused, or is no longer asked, and the link is removed.
     case refused
-    /// No answer yet, or not asked yet; seconds until the next try.
+    /// No answer yet, or not asked yet; seconds until the next attempt.
     case waiting(retryAfter: Int64)
-    /// The user, and with them the link, was deleted.
+    /// The user was deleted, and the link with them.
     case gone
 }
 
-// From the identity that waits to the link that stands: commit, convert, done.
+// From the waiting identity to the finished link: commit, convert, done.
 extension Linking {
-    /// How long one call of `convert` may be under way, in seconds: longer than the HTTP client lets it.
+    /// How long one call of `convert` may take, in seconds: longer than the HTTP client allows.
     static var conversionFlightTime: Int64 { 30 }
 
-    /// The committed link; at once when it was committed before.
+    /// Commits the link; returns it at once when it is committed already.
     func commit(_ link: Link) async throws(LinkFailure) -> Link {
         switch link.state {
         case .converting, .done: return link
@@ -28,12 +28,12 @@ extension Linking {
         }
         let now = clock.now()
         if link.isOver(at: now) { throw .expired }
-        // Nobody would ask the application.
+        // Nobody could ask the application.
         if link.kind == .upgrade, passwords == nil { throw .notConfigured }
-        // Apple calls the person something else for every team: under this one they would be somebody new.
+        // Apple uses another subject for the person in every team: under this one they would be a new user.
         guard link.team == provider.team else { throw try await fail(link, "team_changed", at: now) }
         guard let identity = LinkedIdentity.open(link.sealedIdentity, for: link.key, with: keyring) else {
-            // Sealed by a key that is not in the ring any more.
+            // Sealed by a key that is no longer in the ring.
             throw try await fail(link, "unreadable", at: now)
         }
         let commit = LinkCommit(
@@ -54,14 +54,14 @@ extension Linking {
         }
     }
 
-    /// Ends a link that cannot be committed by this configuration.
+    /// Ends a link that this configuration cannot commit.
     private func fail(_ link: Link, _ reason: String, at now: Timestamp) async throws(LinkFailure) -> LinkFailure {
         try await LinkFailure.mapping(await links.failLink(link.key, reason: reason, at: now))
         logger.notice("link refused", metadata: ["link": "\(link.key)", "reason": "\(reason)"])
         return .ended
     }
 
-    /// The link when it is `done`, after the application was asked if need be.
+    /// The link once it is `done`, asking the application if necessary.
     func settle(_ link: Link) async throws(LinkFailure) -> Link {
         guard link.state == .converting else { return link }
         let outcome = try await LinkFailure.mapping(await convert(link.key, onlyIfDue: false))
@@ -73,7 +73,7 @@ extension Linking {
         }
     }
 
-    /// Asks the application to convert, and does what its answer asks for. The job calls it too.
+    /// Asks the application to convert, and acts on its answer. The job calls it too.
     func convert(_ key: LinkKey, onlyIfDue: Bool) async throws(StoreError) -> ConversionOutcome {
         guard let passwords else { return .waiting(retryAfter: Conversions.pauses[0]) }
         let now = clock.now()
@@ -147,23 +147,23 @@ extension Linking {
             makesSession: identity?.session != nil && !link.isOver(at: now), now: now)
     }
 
-    /// As a sign-in of this identity would be stored. The application vouches for its user.
+    /// The record that a sign-in of this identity would store. The application vouches for its user.
     private func record(of linked: LinkedIdentity, _ link: Link, at now: Timestamp) -> SignInRecord {
         record(
             of: linked.identity, attempt: linked.attempt, kind: linked.kind,
-            // Of a link that makes no session: nobody's token.
+            // For a link that makes no session: a token nobody holds.
             token: linked.session ?? SessionToken.make(random: random).hash, device: linked.device,
             team: link.team ?? provider.team, policy: .open, at: now)
     }
 
     // MARK: The session of an upgrade
 
-    /// The session that an upgrade has made, for whoever sent the request that authorized it.
+    /// The session that an upgrade made, for the sender of the request that authorized it.
     func session(
         of link: Link, _ content: RequestContent
     ) async throws(LinkFailure) -> (SessionToken, SignedIn) {
         let now = clock.now()
-        // After it the token is given to nobody again.
+        // After that, the token is given to nobody again.
         if link.isOver(at: now) { throw .completed }
         guard let session = link.session else {
             let user = try await LinkFailure.mapping(await links.user(of: link.key))
@@ -171,7 +171,7 @@ extension Linking {
             case nil: throw .unknown
             case .disabled: throw .userDisabled
             case .pending: throw .userPending
-            // Apple ended the consent while the application converted.
+            // Apple ended the consent during the conversion.
             case .active: throw .signIn(.revoked)
             }
         }
@@ -182,7 +182,7 @@ extension Linking {
         throw .ended
     }
 
-    /// The token of the session an upgrade makes: derived from the request, so that a retry is given the very token whose
+    /// The token of the session that an upgrade makes, derived from the request, so that a retry gets the token whose
     /// SHA-256 the database holds.
     func sessionTokens(of key: LinkKey, _ content: RequestContent) -> [SessionToken] {
         content.tokens(for: SHA256.hash(utf8: key.rawValue), purpose: "upgrade-session", with: keyring)

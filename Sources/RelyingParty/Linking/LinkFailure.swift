@@ -1,37 +1,37 @@
-/// Why a step of a link did not succeed. `reason` is the code of the answer and of the operator's log line.
+/// Why a step of a link failed. `reason` is the code in the answer and in the operator's log.
 package enum LinkFailure: StoreFailure, Hashable, Sendable {
-    /// What the application or the app sent cannot be; the text is for its developer.
+    /// The application or app sent something invalid; the text is for its developer.
     case invalid(String)
     /// No such link, or not this ticket's: one answer for both.
     case unknown
-    /// Its time is over.
+    /// The link has expired.
     case expired
     /// Refused, removed, or past that step.
     case ended
-    /// An upgrade that stands, whose session can be had no more: its person signs in with Apple.
+    /// A completed upgrade whose session can no longer be obtained: the person signs in with Apple.
     case completed
-    /// Not the code of this link. Five of them end it.
+    /// Not this link's code. The fifth wrong code ends the link.
     case codeInvalid
     /// The second factor is outstanding.
     case secondFactorRequired
-    /// The tries at the second factor are used up.
+    /// All second-factor tries are used.
     case upgradeEnded
     /// The Apple identity's user has another external ID.
     case identityLinkedElsewhere
     /// Another user has this external ID, or is about to.
     case accountAlreadyLinked
-    /// The application refused (`retryAfter` is nil; the link is removed), or has not answered: it is asked on, and the
-    /// same request may be sent again after this many seconds.
+    /// The application refused (`retryAfter` is nil; the link is removed), or has not answered yet: it is asked again,
+    /// and the same request may be sent again after this many seconds.
     case conversionFailed(retryAfter: Int64?)
-    /// The verifier did not answer, or nonsense; the text is for the operator.
+    /// The verifier did not answer, or not usefully; the text is for the operator.
     case verifierUnavailable(String)
     /// No verifier is configured.
     case notConfigured
-    /// Too many tries at one account; seconds until the next one.
+    /// Too many tries for one account; seconds until the next one.
     case tooMany(retryAfter: Int64)
     case userPending
     case userDisabled
-    /// Apple's part failed, as it does at a sign-in.
+    /// Apple's part failed, as at a sign-in.
     case signIn(SignInFailure)
     case storage(String)
 
@@ -62,7 +62,7 @@ package enum LinkFailure: StoreFailure, Hashable, Sendable {
         }
     }
 
-    /// What only the operator reads.
+    /// For the operator only.
     package var detail: String? {
         switch self {
         case .invalid(let text), .verifierUnavailable(let text), .storage(let text): text
@@ -81,14 +81,14 @@ package enum LinkFailure: StoreFailure, Hashable, Sendable {
         }
     }
 
-    /// As a failed link keeps it. Whoever asks again is answered as the first time.
+    /// The failure as a failed link stores it, so that repeated requests get the first answer.
     package var stored: String {
         if case .conversionFailed(.some) = self { Self.conversionPending } else { reason }
     }
 
     private static let conversionPending = "conversion_pending"
 
-    /// What a failed link answers to whoever asks again: why it failed, as it is stored.
+    /// The stored failure of a link, for repeated requests.
     package init(stored reason: String?) {
         let known: [LinkFailure] = [
             .identityLinkedElsewhere, .accountAlreadyLinked, .conversionFailed(retryAfter: nil), .userPending,

@@ -1,6 +1,6 @@
 import Coding
 
-/// Who wins when an Apple identity and an application's account meet: the one place that decides it, for every store.
+/// Decides what happens when an Apple identity meets an application's account. Every store uses it.
 package enum LinkRule {
     /// The user who has the identity.
     package struct Holder: Hashable, Sendable {
@@ -16,19 +16,19 @@ package enum LinkRule {
     }
 
     package enum Decision: Hashable, Sendable {
-        /// Nobody has the identity: a user is made, with the external ID.
-        /// - Parameter from: who has it now, and loses it.
+        /// Nobody has the identity: create a user with the external ID.
+        /// - Parameter from: its present owner, who loses it.
         case create(takenFrom: UserID?)
         /// The identity's user gets the external ID.
         case set(UserID, takenFrom: UserID?)
-        /// They have it.
+        /// They already have it.
         case present(UserID)
         case refused(Refusal)
     }
 
     package enum Refusal: String, Hashable, Sendable, CaseIterable {
         case identityLinkedElsewhere, accountAlreadyLinked, userPending, userDisabled
-        /// An earlier link of the same two is committed, and waits for the application.
+        /// An earlier link of the same two is committed and waits for the application.
         case conversionPending
 
         package var failure: LinkFailure {
@@ -44,10 +44,10 @@ package enum LinkRule {
 
     /// - Parameters:
     ///   - holder: nil when the identity is unknown.
-    ///   - owner: who has the external ID.
-    ///   - convertingFor: whose another link is that has committed this external ID, and the application has not answered:
-    ///     whether it stays is not known.
-    ///   - mayReplace: the external ID may be taken from its owner.
+    ///   - owner: the user who has the external ID.
+    ///   - convertingFor: the user of another link that has committed this external ID without an answer from the
+    ///     application yet.
+    ///   - mayReplace: whether the external ID may be taken from its owner.
     package static func decide(
         holder: Holder?, owner: UserID?, externalID: String, convertingFor: UserID?, mayReplace: Bool
     ) -> Decision {

@@ -1,7 +1,7 @@
 package import Coding
 package import Crypto
 
-/// An identity with which a link is authorized.
+/// An identity that authorizes a link.
 package struct LinkAuthorization: Sendable {
     package var key: LinkKey
     package var request: Digest256
@@ -10,42 +10,42 @@ package struct LinkAuthorization: Sendable {
     package var sealedIdentity: [UInt8]
     package var team: TeamID
     package var subject: AppleSubject
-    /// Where the identity waited: from now on it waits for this link alone.
+    /// Where the identity waited: from now on only this link may use it.
     package var waiting: WaitingID?
     package var now: Timestamp
 }
 
 package enum LinkCodeResult: Hashable, Sendable {
     case right(Link)
-    /// Also when it was one too many and ended the link.
+    /// Also when it was the last try and ended the link.
     case wrong
     case unknown
 }
 
-/// What the committing transaction needs.
+/// The input of the committing transaction.
 package struct LinkCommit: Sendable {
     package var key: LinkKey
-    /// As a sign-in of this identity would be stored; its session is not made.
+    /// As a sign-in of this identity would be stored; its session is not created.
     package var record: SignInRecord
-    /// When the job may take the conversion over.
+    /// When the job may take over the conversion.
     package var conversionDueAt: Timestamp
 }
 
 package enum LinkCommitResult: Hashable, Sendable {
-    /// The user has the external ID; the link is `converting`, or with kind `link` `done`.
+    /// The user has the external ID; the link is `converting`, or, with kind `link`, `done`.
     case committed(Link)
-    /// The rule refused, or Apple ended the consent: the link is over, and nothing else changed.
+    /// The rule refused, or Apple ended the consent: the link has ended, and nothing else changed.
     case refused(LinkFailure)
-    /// It is not `authorized` (any more).
+    /// The link is not, or no longer, `authorized`.
     case other(Link)
     case unknown
 }
 
-/// What the finishing transaction needs.
+/// The input of the finishing transaction.
 package struct LinkFinish: Sendable {
     package var key: LinkKey
-    /// The identity that waited, with the session planned; nil when it cannot be opened any more. What it says of its
-    /// user they were given at the commit, and much may have changed since.
+    /// The identity that waited, with the planned session; nil when it can no longer be opened. The user got its data
+    /// at the commit, and much may have changed since.
     package var record: SignInRecord?
     package var makesSession: Bool
     package var now: Timestamp
@@ -67,10 +67,10 @@ package struct WaitingIdentity: Hashable, Sendable {
     package var sealedIdentity: [UInt8]
     package var team: TeamID
     package var subject: AppleSubject
-    /// What the sending team calls them, after a transfer.
+    /// The subject that the sending team uses, after a transfer.
     package var transferSubject: String?
     package var expiresAt: Timestamp
-    /// The link that has taken it, and no other may.
+    /// The only link that may use it.
     package var link: LinkKey?
 
     package init(
@@ -97,57 +97,58 @@ package protocol LinkStore: Sendable {
     func user(of key: LinkKey) async throws(StoreError) -> User?
 
     /// Ties an open link to the browser that opens it.
-    /// - Parameter takesOver: also when it is another browser's; else the first one stays.
-    /// - Returns: false when it is another browser's, or not open.
+    /// - Parameter takesOver: replaces another browser; otherwise the first one keeps the link.
+    /// - Returns: false when the link belongs to another browser, or is not open.
     func claimLink(_ key: LinkKey, for browser: Digest256, takesOver: Bool) async throws(StoreError) -> Bool
 
-    /// Counts a try at the second factor before it is made.
-    /// - Returns: the link; nil when it is not `challenged`, or when the tries are used up: then it is over.
+    /// Counts a second-factor try before it is made.
+    /// - Returns: the link; nil when it is not `challenged`, or when no tries are left, which ends it.
     func consumeSecondFactorTry(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link?
-    /// Takes a try back about which nobody has said anything.
+    /// Restores a try that nobody has judged.
     func restoreSecondFactorTry(_ key: LinkKey) async throws(StoreError)
-    /// From `challenged` to `open`; or, with a new challenge, on to the next factor. False when it was not `challenged`.
+    /// From `challenged` to `open`, or, with a new challenge, to the next factor. False when the link was not
+    /// `challenged`.
     func passSecondFactor(_ key: LinkKey, externalID: String, at now: Timestamp) async throws(StoreError) -> Bool
     func renewChallenge(
         _ key: LinkKey, sealedChallenge: [UInt8], methods: [String]
     ) async throws(StoreError) -> Bool
 
-    /// From `open` to `authorized`, unless its time is over.
-    /// - Returns: the link as it is then, whoever authorized it; nil when there is none.
+    /// From `open` to `authorized`, unless expired.
+    /// - Returns: the link afterwards, whoever authorized it; nil when there is none.
     func authorizeLink(_ authorization: LinkAuthorization) async throws(StoreError) -> Link?
-    /// Whether this is the link's code. A wrong one is counted while it waits, and the fifth ends it.
+    /// Whether this is the link's code. Counts a wrong one while the link waits; the fifth ends it.
     func tryCode(_ hash: Digest256, of key: LinkKey, at now: Timestamp) async throws(StoreError) -> LinkCodeResult
-    /// Applies `LinkRule`, sets the external ID, makes the user where there is none, and gives them what the identity
-    /// brings, as a sign-in would.
+    /// Applies `LinkRule`, sets the external ID, creates the user if necessary, and stores what the identity brings, as
+    /// a sign-in would.
     func commitLink(_ commit: LinkCommit) async throws(StoreError) -> LinkCommitResult
     /// Ends a link that is not committed.
     func failLink(_ key: LinkKey, reason: String, at now: Timestamp) async throws(StoreError)
 
-    /// The application is about to be asked, until `deadline` by nobody else: if `ConversionRule` lets it be.
-    /// - Parameter onlyIfDue: as the job asks; false, for a request, also before its time, unless somebody asks already.
+    /// Reserves the request to the application until `deadline`, if `ConversionRule` allows it.
+    /// - Parameter onlyIfDue: true for the job; with false, for a request, also before it is due, unless somebody is
+    ///   asking already.
     func beginConversion(
         _ key: LinkKey, at now: Timestamp, until deadline: Timestamp, onlyIfDue: Bool
     ) async throws(StoreError) -> ConversionStart
-    /// - Parameter counts: the next pause is longer.
+    /// - Parameter counts: whether the next pause is longer.
     func postponeConversion(
         _ key: LinkKey, until next: Timestamp, failure: String, counts: Bool
     ) async throws(StoreError)
-    /// The application converted: `done`, with the session and the event; `failed` when the account is no longer the
-    /// user's.
-    /// - Returns: the link as it is then; nil when the user was deleted meanwhile.
+    /// Finishes a converted link: `done`, with session and event; `failed` when the account is no longer the user's.
+    /// - Returns: the link afterwards; nil when the user was deleted in the meantime.
     func finishLink(_ finish: LinkFinish) async throws(StoreError) -> Link?
-    /// The application refused: the external ID is where it was before, and the user a commit made is gone. What Apple said
-    /// of a user who was there before stays.
-    /// - Returns: the link as it is then; nil when the user was deleted meanwhile.
+    /// Undoes a link that the application refused: the external ID returns to where it was, and a user created by the
+    /// commit is deleted. What Apple said about an earlier user stays.
+    /// - Returns: the link afterwards; nil when the user was deleted in the meantime.
     func undoLink(_ key: LinkKey, at now: Timestamp) async throws(StoreError) -> Link?
     /// At most `limit` conversions that are due, oldest first.
     func dueConversions(at now: Timestamp, limit: Int) async throws(StoreError) -> [Link]
 
-    /// Lets an identity wait that no user has.
-    /// - Returns: what waits for this attempt, also when it did before; nil when the identity has a user, or its attempt
+    /// Keeps an identity without a user waiting.
+    /// - Returns: what waits for this attempt, now or since earlier; nil when the identity has a user, or its attempt
     ///   is used.
     func keepWaiting(_ identity: WaitingIdentity, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?
-    /// Nil when its time is over.
+    /// Nil when expired.
     func waiting(_ id: WaitingID, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?
     func waiting(ticket: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?
     func waiting(attempt: Digest256, at now: Timestamp) async throws(StoreError) -> WaitingIdentity?

@@ -1,7 +1,7 @@
 import Coding
 package import Crypto
 
-/// How the identity of a link is sealed: for that link alone.
+/// How a link's identity is sealed: for that link only.
 package enum LinkSealing {
     package static let purpose = SealingPurpose.other("linked-identity")
 
@@ -10,22 +10,22 @@ package enum LinkSealing {
     static func context(of id: String) -> [UInt8] { Array(id.utf8) }
 }
 
-/// A verified identity that waits, sealed: for a link's completion, or for its person's word on an existing account.
+/// A verified identity that waits, sealed, for a link to complete or for the person's answer about an existing account.
 struct LinkedIdentity: Sendable {
     var identity: VerifiedIdentity
-    /// Given at this consent; for a page.
+    /// Given with this consent; for a page.
     var name: PersonName?
-    /// What a session made of it would use up and replace.
+    /// What a session made from it would use up and replace.
     var attempt: SignInAttempt
     var kind: SessionKind
     var device: Device
-    /// Of a waiting identity: where the sign-in leads.
+    /// For a waiting identity: where the sign-in leads.
     var returnTo: String?
-    /// The hash of the token that an upgrade's session will have. The token is derived from the request that brought the
-    /// identity; the job that may make the session does not have that.
+    /// The hash of the token of an upgrade's session. The token is derived from the request that brought the identity,
+    /// which the job that may create the session does not have.
     var session: Digest256?
 
-    /// Sealed for one link alone.
+    /// Seals it for one link.
     func seal(for key: LinkKey, with keyring: SealingKeyring) -> [UInt8] {
         keyring.seal(encoded, purpose: LinkSealing.purpose, context: LinkSealing.context(of: key.rawValue))
     }

@@ -2,7 +2,7 @@ package import Coding
 import Crypto
 import Logging
 
-/// What an app brings from Apple to a link: parsed and bounded, nothing of it trusted. The nonce is the link's.
+/// What an app brings from Apple for a link: parsed and bounded, not yet trusted. The nonce is the link's.
 package struct LinkRequest: Sendable {
     package var identityToken: String
     package var authorizationCode: String
@@ -25,7 +25,7 @@ package struct LinkRequest: Sendable {
     }
 }
 
-/// A link just begun, with the secret that is shown once.
+/// A new link, with the secrets that are shown once.
 package struct NewLink: Sendable {
     package var id: LinkID
     package var ticket: LinkTicket
@@ -35,16 +35,16 @@ package struct NewLink: Sendable {
     package var expiresAt: Timestamp
 }
 
-/// Tying an Apple identity to an account that the application has signed its user in to. The application begins a link,
+/// Links an Apple identity to an account that the application has signed its user in to. The application begins a link,
 /// Apple's answer authorizes it, and the application's backend completes it with the code that its own user brought.
 package struct Linking: SignInSteps {
     package let parts: SignInParts
     let links: any LinkStore
     let answers: CallbackAnswers<LinkAnswer>
-    /// nil unless `upgrade.verifierURL` is set.
+    /// Nil unless `upgrade.verifierURL` is set.
     let passwords: Passwords?
 
-    /// The application that has the passwords, and how often somebody may be wrong about one account there.
+    /// The application that stores the passwords, and the limit on wrong tries for one account.
     struct Passwords: Sendable {
         let verifier: any AccountVerifier
         let limit: UsernameLimit
@@ -65,9 +65,9 @@ package struct Linking: SignInSteps {
     /// Begins a link.
     /// - Parameters:
     ///   - returnTo: nil means the default target.
-    ///   - mayReplace: the caller may take the external ID from another user.
-    ///   - waiting: the ticket `login.passwordURL` was given; without effect when it is none of ours or too old.
-    ///   - apiKey: who begins it: nobody else can complete it.
+    ///   - mayReplace: whether the external ID may be taken from another user.
+    ///   - waiting: the ticket given to `login.passwordURL`; ignored when it is not ours or too old.
+    ///   - apiKey: the only key that may complete the link.
     package func createLink(
         externalID: String, kind: LinkKind, displayName: String, returnTo: String?, mayReplace: Bool,
         waiting: LinkTicket? = nil, apiKey: APIKeyID
@@ -95,9 +95,10 @@ package struct Linking: SignInSteps {
             id: id, ticket: ticket, addressToken: addressToken, nonce: link.nonce, expiresAt: link.expiresAt)
     }
 
-    /// Opens a link's address: from now on the link is for this browser, and its id leads there.
-    /// - Parameter claims: false for a request that only looks: the link stays free for the next visitor.
-    /// - Throws: `.unknown` for a token that is not this link's, `.signIn(.wrongBrowser)` when another browser was first.
+    /// Opens a link's address: from now on the link belongs to this browser.
+    /// - Parameter claims: false for a request that only reads: the link stays free for the next visitor.
+    /// - Throws: `.unknown` for a token that is not this link's, `.signIn(.wrongBrowser)` when another browser was
+    ///   first.
     package func openLink(
         _ id: LinkID, token: LinkAddressToken, binding: BrowserBinding, claims: Bool = true
     ) async throws(LinkFailure) {
@@ -111,16 +112,16 @@ package struct Linking: SignInSteps {
     }
 
     /// The link for its page, while it waits for Apple's answer.
-    /// - Throws: `.expired`, `.ended` and what else there is to say of a link that does not.
+    /// - Throws: `.expired`, `.ended`, or whatever else describes a link that does not wait.
     package func link(_ id: LinkID) async throws(LinkFailure) -> Link {
         let link = try await found(id)
         try checkOpen(link)
         return link
     }
 
-    /// A fresh attempt for the page of a link: Apple's answer to it authorizes the link, in this browser alone.
-    /// - Parameter isOpened: who asks has shown the link's address, for a binding that no browser is given: the attempt opens
-    ///   nothing.
+    /// A new attempt for a link's page: Apple's answer to it authorizes the link, in this browser only.
+    /// - Parameter isOpened: the caller has proven the link's address but the binding goes to no browser, so the
+    ///   attempt opens nothing.
     /// - Throws: `.signIn(.wrongBrowser)` in a browser that has not opened the link's address.
     package func beginLink(
         _ id: LinkID, binding: BrowserBinding, language: String? = nil, isOpened: Bool = false
@@ -131,7 +132,7 @@ package struct Linking: SignInSteps {
             binding: binding, returnTo: target(of: link), replacing: nil, language: language, link: link.key)
     }
 
-    /// Authorizes a link from an app. An identical request is given the same code.
+    /// Authorizes a link from an app. An identical request gets the same code.
     package func authorizeLink(
         _ id: LinkID, ticket: LinkTicket, _ request: LinkRequest, device: Device
     ) async throws(LinkFailure) -> LinkCode {
@@ -148,9 +149,10 @@ package struct Linking: SignInSteps {
         return code
     }
 
-    /// Completes a link with the code that the application's user brought: its backend has seen that it is still that
-    /// user. A second time with the right code answers the same.
-    /// - Parameter apiKey: whose link it must be. Another's is as unknown as one that is not there, and no try is counted.
+    /// Completes a link with the code that the application's user brought; the backend has verified that it is still
+    /// that user. Repeating it with the right code gives the same answer.
+    /// - Parameter apiKey: the key that began the link. Another key gets the answer for an unknown link, and no try is
+    ///   counted.
     package func completeLink(
         _ id: LinkID, code: String, apiKey: APIKeyID
     ) async throws(LinkFailure) -> User {
@@ -181,25 +183,25 @@ package struct Linking: SignInSteps {
         }
     }
 
-    /// The id alone opens nothing: it is logged, and is in the address the application's page gets.
+    /// The id alone opens nothing: it is logged, and appears in the address that the application's page gets.
     func requireOpened(_ link: Link, in browser: BrowserBinding) throws(LinkFailure) {
         guard let first = link.browser, constantTimeEquals(first, browser.hash) else {
             throw .signIn(.wrongBrowser)
         }
     }
 
-    /// A link is for the browser that opens it first: whoever has got hold of its address alone cannot put an Apple Account
-    /// of their own into it, and have the application's user bring the code.
+    /// A link belongs to the browser that opens it first. Otherwise somebody who got hold of its address could put
+    /// their own Apple Account into it and have the application's user bring the code.
     private func claim(_ link: Link, for browser: BrowserBinding) async throws(LinkFailure) {
         if let first = link.browser {
-            // Looked at again by the browser that opened it: nothing is written.
+            // The same browser opens it again: nothing is written.
             if constantTimeEquals(first, browser.hash) { return }
         } else {
             let isOurs = try await LinkFailure.mapping(
                 await links.claimLink(link.key, for: browser.hash, takesOver: false))
             if isOurs { return }
         }
-        // Authorized a moment ago, or another's.
+        // Authorized a moment ago, or another browser's.
         try checkOpen(try await found(link.key))
         throw .signIn(.wrongBrowser)
     }
@@ -210,7 +212,7 @@ package struct Linking: SignInSteps {
     func authorize(
         _ link: Link, _ request: NativeSignInRequest, device: Device
     ) async throws(LinkFailure) -> Link {
-        // Read again: an identical request may have ended since the caller read it.
+        // Read it again: an identical request may have ended since the caller read the link.
         guard let link = try await LinkFailure.mapping(await links.link(link.key)) else { throw .unknown }
         if let before = try authorized(link, by: request.digest) { return before }
         let callback = ValidatedCallback(
@@ -222,7 +224,7 @@ package struct Linking: SignInSteps {
             link, callback, content: request.content, attempt: attempt, kind: .native, device: device, kept: nil)
     }
 
-    /// - Parameter kept: a name the browser kept, to be trusted for this person only.
+    /// - Parameter kept: a name the browser kept, valid only for this person.
     func authorize(
         _ link: Link, _ callback: consuming ValidatedCallback, content: RequestContent, attempt: SignInAttempt,
         kind: SessionKind, device: Device, kept: String?
@@ -268,7 +270,7 @@ package struct Linking: SignInSteps {
         return ours
     }
 
-    /// The link when this very request has authorized it before; nil while it waits for one.
+    /// The link when this very request authorized it before; nil while it waits.
     func authorized(_ link: Link, by request: Digest256) throws(LinkFailure) -> Link? {
         switch link.state {
         case .failed: throw LinkFailure(stored: link.failure)
@@ -295,7 +297,7 @@ package struct Linking: SignInSteps {
 
     // MARK: Codes and look-ups
 
-    /// What the link is completed with: derived, so that an identical request is given it again, after a restart too.
+    /// The code that completes the link: derived, so that an identical request gets it again, even after a restart.
     func code(of link: Link, _ content: RequestContent) throws(LinkFailure) -> LinkCode {
         guard let hash = link.codeHash, let code = codes(of: link.key, content).first(where: { $0.hash == hash })
         else { throw .ended }
@@ -306,7 +308,7 @@ package struct Linking: SignInSteps {
         content.tokens(for: SHA256.hash(utf8: key.rawValue), purpose: "link-code", with: keyring)
     }
 
-    /// `returnTo?link=…&code=…`, its own query and fragment kept.
+    /// `returnTo?link=…&code=…`, keeping its own query and fragment.
     func location(of link: Link, _ content: RequestContent) throws(LinkFailure) -> String {
         AddressQuery.append(
             "link=\(link.key)&code=\(try code(of: link, content).reveal())", to: target(of: link).location)
@@ -323,14 +325,14 @@ package struct Linking: SignInSteps {
         return link
     }
 
-    /// A link begun by ticket. What is said of it must not depend on who asks: its id is public.
+    /// A link begun by ticket. The answer must not depend on who asks: its id is public.
     func found(_ id: LinkID) async throws(LinkFailure) -> Link {
         let link = try await found(LinkKey(id))
         guard link.style == .ticket else { throw .unknown }
         return link
     }
 
-    /// - Throws: `.unknown` also for another upgrade's token: nobody learns which ids there are.
+    /// - Throws: `.unknown` also for another upgrade's token, so that nobody learns which ids exist.
     func found(_ id: UpgradeID, token: UpgradeToken) async throws(LinkFailure) -> Link {
         let link = try await found(LinkKey(id))
         guard link.style == .password, constantTimeEquals(link.tokenHash, token.hash) else { throw .unknown }
@@ -346,7 +348,8 @@ package struct Linking: SignInSteps {
     func makeNonce() -> String { Base64URL.encode(random.bytes(32)) }
 }
 
-/// What identical requests about one link share while the first is under way. Nothing is kept: the store knows.
+/// What identical requests about one link share while the first is running. Nothing is kept: the store knows the
+/// result.
 enum LinkAnswer: SharedAnswer {
     case code(LinkCode)
     case user(User)
@@ -355,7 +358,7 @@ enum LinkAnswer: SharedAnswer {
 
     var isKept: Bool { false }
 
-    /// Of an answer that is not what was asked for.
+    /// The failure of an answer that is not the expected one.
     var failure: LinkFailure {
         if case .failed(let failure) = self { failure } else { .ended }
     }

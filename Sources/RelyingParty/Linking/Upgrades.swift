@@ -2,7 +2,7 @@ package import Coding
 import Crypto
 import Logging
 
-/// An upgrade as whoever proved the password is told of it.
+/// An upgrade, as told to whoever proved the password.
 package struct UpgradeStart: Sendable {
     package var id: UpgradeID
     package var token: UpgradeToken
@@ -18,20 +18,20 @@ package struct UpgradeStart: Sendable {
 }
 
 package enum UpgradeAnswer: Sendable {
-    /// On to Apple.
+    /// Continue at Apple.
     case success(UpgradeStart)
     /// `methods` as the application names them.
     case twoFactorAuthRequired(UpgradeStart, methods: [String])
-    /// The verifier says no; it says nothing else.
+    /// The verifier refused, without a reason.
     case failure
 }
 
-// Replacing the password of an account that the application's verifier knows.
+// Replaces the password of an account that the application's verifier knows.
 extension Linking {
-    /// Whether there is a verifier to ask.
+    /// Whether a verifier is configured.
     package var offersUpgrades: Bool { passwords != nil }
 
-    /// Asks the verifier for the account of a password. The same for accounts there are and accounts there are not.
+    /// Asks the verifier which account a password belongs to. Existing and unknown accounts are treated alike.
     package func startUpgrade(username: String, password: Password) async throws(LinkFailure) -> UpgradeAnswer {
         guard let passwords else { throw .notConfigured }
         guard LinkLimits.accepts(username: username) else { throw .invalid("username") }
@@ -42,7 +42,7 @@ extension Linking {
         }
         switch answer {
         case .failure:
-            // The name may be somebody's: it is not written down.
+            // Do not log the name: it may be somebody's.
             logger.info("upgrade refused: wrong password")
             return .failure
         case .success(let externalID):
@@ -60,7 +60,7 @@ extension Linking {
         }
     }
 
-    /// Asks the verifier about the second factor. After a success the same answer again, while Apple has not answered.
+    /// Asks the verifier about the second factor. After a success, repeats the answer while Apple has not answered.
     package func secondFactor(
         _ id: UpgradeID, token: UpgradeToken, code: String
     ) async throws(LinkFailure) -> UpgradeAnswer {
@@ -97,7 +97,7 @@ extension Linking {
             let after = clock.now()
             let isOpen = try await LinkFailure.mapping(
                 await links.passSecondFactor(link.key, externalID: externalID, at: after))
-            // An identical request was first, or the last try ended it meanwhile.
+            // An identical request was first, or the last try ended it in the meantime.
             if !isOpen { try checkOpen(try await found(link.key)) }
             return .success(start)
         case .twoFactorAuthRequired(let next, let methods):
@@ -112,7 +112,7 @@ extension Linking {
         }
     }
 
-    /// What of an upgrade a page shows on its way: the methods of the second factor, or that Apple is next.
+    /// What a page shows of an upgrade in progress: the second factor's methods, or that Apple is next.
     package func upgrade(_ id: UpgradeID, token: UpgradeToken) async throws(LinkFailure) -> Link {
         let link = try await found(id, token: token)
         if link.state != .challenged { try checkOpen(link) }
@@ -120,8 +120,8 @@ extension Linking {
         return link
     }
 
-    /// A fresh attempt for the page of an upgrade: Apple's answer to it completes the upgrade, in this browser alone.
-    /// - Parameter replacing: the session the browser has now; ended when this attempt completes.
+    /// A new attempt for an upgrade's page: Apple's answer to it completes the upgrade, in this browser only.
+    /// - Parameter replacing: the browser's present session, which ends when this attempt completes.
     package func beginUpgrade(
         _ id: UpgradeID, token: UpgradeToken, binding: BrowserBinding, returnTo: ReturnTarget,
         replacing: SessionID?, language: String? = nil
@@ -138,7 +138,7 @@ extension Linking {
             binding: binding, returnTo: returnTo, replacing: replacing, language: language, link: link.key)
     }
 
-    /// Completes an upgrade from an app. An identical request is given the same session with the same token.
+    /// Completes an upgrade from an app. An identical request gets the same session with the same token.
     package func completeUpgrade(
         _ id: UpgradeID, token: UpgradeToken, _ request: LinkRequest, device: Device
     ) async throws(LinkFailure) -> (SessionToken, SignedIn) {
@@ -173,7 +173,7 @@ extension Linking {
         return UpgradeStart(id: id, token: token, nonce: link.nonce, expiresAt: link.expiresAt)
     }
 
-    /// What the verifier wants back with the code, and the name whose tries the codes are.
+    /// What the verifier wants back with the code, and the name for which its tries count.
     private struct Challenge {
         var text: String
         var name: UsernameLimit.Key
@@ -199,8 +199,8 @@ extension Linking {
 }
 
 extension Linking.Passwords {
-    /// Asks the verifier, with a try counted at the name before. A wrong password or code uses it up; nothing else does,
-    /// and an answer that never came tells nobody anything.
+    /// Asks the verifier, counting a try for the name first. A wrong password or code uses it up; nothing else does,
+    /// and a missing answer tells nobody anything.
     func ask(
         about name: UsernameLimit.Key, at moment: Timestamp,
         _ question: () async throws(VerifierFailure) -> VerifierAnswer

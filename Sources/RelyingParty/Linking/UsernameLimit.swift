@@ -2,15 +2,15 @@ import Coding
 import Crypto
 import Synchronization
 
-/// How often somebody may be wrong about one account, with its password or a code, whether there is such an account or
-/// not. In memory, by a keyed hash of the name: names are nowhere.
+/// Limits wrong passwords and codes for one account, whether or not the account exists. In memory, by a keyed hash of
+/// the name: no name is stored.
 final class UsernameLimit: Sendable {
     /// A name, as it is counted.
     struct Key: Hashable, Sendable {
         static let length = 32
         let bytes: [UInt8]
 
-        /// Of a key that was kept.
+        /// The key from its stored bytes.
         init?(kept bytes: ArraySlice<UInt8>) {
             guard bytes.count == Self.length else { return nil }
             self.bytes = Array(bytes)
@@ -19,17 +19,17 @@ final class UsernameLimit: Sendable {
         fileprivate init(_ bytes: [UInt8]) { self.bytes = bytes }
     }
 
-    /// The time a try counts, in seconds.
+    /// How long a try counts, in seconds.
     static let window: Int64 = 900
-    /// Names remembered one by one.
+    /// Names remembered individually.
     static let capacity = 10_000
-    /// Counters that all further names share, by their hash. To fill them takes more tries than any number of addresses
-    /// is given that a limit by address leaves to an attacker, so that nobody is held up by what others are asked.
+    /// Counters that all further names share, by their hash. Filling them takes more tries than the limit by address
+    /// leaves any attacker, so that nobody is blocked by tries for other names.
     static let sharedCounters = 65_536
 
     private struct State {
         var tries: [Key: [Timestamp]] = [:]
-        /// When the names were looked through last for those that count no more.
+        /// When expired names were last removed.
         var sweptAt: Timestamp?
         var shared: [UInt16] = []
         /// When the shared counters were last all zero.
@@ -50,7 +50,7 @@ final class UsernameLimit: Sendable {
     }
 
     /// Counts a try before it is made.
-    /// - Returns: nil when it may be made, else the seconds until one may.
+    /// - Returns: nil when it may be made, otherwise the seconds until one may.
     func consume(_ key: Key, at now: Timestamp) -> Int64? {
         state.withLock { state in
             let counted = state.tries[key, default: []].filter { Self.counts($0, at: now) }
@@ -67,7 +67,7 @@ final class UsernameLimit: Sendable {
         }
     }
 
-    /// Takes a try back that was not wrong, or that nobody has answered.
+    /// Restores a try that was not wrong, or that nobody answered.
     /// - Parameter moment: when it was counted.
     func restore(_ key: Key, of moment: Timestamp) {
         state.withLock { state in
@@ -100,7 +100,7 @@ final class UsernameLimit: Sendable {
         max(1, (end.milliseconds - now.milliseconds + 999) / 1_000)
     }
 
-    /// Not what is from ahead of a clock that was set back.
+    /// Does not count tries from the future of a clock that was set back.
     private static func counts(_ moment: Timestamp, at now: Timestamp) -> Bool {
         moment <= now && now < moment.adding(seconds: window)
     }

@@ -1,12 +1,12 @@
 import Coding
 import Crypto
 
-/// What an app sends to delete an account for which no refresh token may be stored: what Apple has just given it.
+/// What Apple has just given an app, sent to delete an account for which no refresh token may be stored.
 package struct FreshAuthorization: Sendable {
     package var authorizationCode: String
-    /// Verified as at a sign-in when given; then `nonce` is needed.
+    /// Verified as at a sign-in, if given; then `nonce` is required.
     package var identityToken: String?
-    /// Of a challenge of ours; when given, what Apple echoes must fit.
+    /// Of a challenge of ours; if given, Apple's token must match it.
     package var nonce: String?
 
     package init(authorizationCode: String, identityToken: String? = nil, nonce: String? = nil) {
@@ -17,10 +17,11 @@ package struct FreshAuthorization: Sendable {
 }
 
 extension SignIn {
-    /// Redeems a code that Apple has just given the app this person is signed in with, and stores the refresh token, so
-    /// that the deletion which follows can revoke it (Apple, TN3194). That the person was there is proven by it.
+    /// Redeems a code that Apple has just given the app that this person is signed in with, and stores the refresh
+    /// token, so that the following deletion can revoke it (Apple, TN3194). This also proves that the person was
+    /// present.
     ///
-    /// The code must be the same person's, of the same app; it is sent once.
+    /// The code must belong to the same person and app; it is sent once.
     package func redeem(_ fresh: FreshAuthorization, of signedIn: SignedIn) async throws(SignInFailure) {
         let (session, user) = (signedIn.session, signedIn.user)
         guard session.kind == .native, provider.bundleIDs.contains(session.clientID) else {

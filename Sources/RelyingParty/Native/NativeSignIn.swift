@@ -3,11 +3,11 @@ import Crypto
 import Instruments
 import Logging
 
-/// What an app sends to sign somebody in, parsed and bounded, nothing of it trusted.
+/// What an app sends to sign somebody in: parsed and bounded, not yet trusted.
 package struct NativeSignInRequest: Sendable {
     package var identityToken: String
     package var authorizationCode: String
-    /// As the challenge gave it, whatever of it the app told Apple.
+    /// As in the challenge, in whatever form the app passed it to Apple.
     package var nonce: String
     package var givenName: String?
     package var familyName: String?
@@ -32,24 +32,24 @@ package struct NativeSignInRequest: Sendable {
     var digest: Digest256 { content.digest }
 }
 
-/// What became of an app's sign-in.
+/// The result of an app's sign-in.
 package enum NativeSignInOutcome: SharedAnswer {
     /// Also for an identical request within the nonce's life: the same session and the same token.
     case signedIn(token: SessionToken, signedIn: SignedIn)
     case pending(UserID)
     case disabled(UserID)
     case closed
-    /// What the identical request before was told; it used the code up.
+    /// The answer to an earlier identical request, which used up the code.
     case refusedBefore(SignInRefusal)
     case failed(SignInFailure)
 
-    /// Never: the store knows what became of a challenge, for every process and after a restart.
+    /// Never: the store knows the result of a challenge, for every process and after a restart.
     package var isKept: Bool { false }
 }
 
-// Signing in from an app on Apple's platforms. What a browser and an app do alike is in CallbackCompletion.
+// Sign-in from an app on Apple's platforms. What browsers and apps have in common is in CallbackCompletion.
 extension SignIn {
-    /// A fresh challenge. Nothing is stored; many may be open at once.
+    /// A new challenge. Nothing is stored; many may be open at once.
     package func beginNative() -> NativeChallenge {
         let now = clock.now()
         let sealed = SealedChallenge(issuedAt: now, random: random.bytes(SealedChallenge.randomByteCount))
@@ -57,7 +57,7 @@ extension SignIn {
             nonce: sealed.seal(with: keyring), expiresAt: now.adding(seconds: configuration.attemptLifetime))
     }
 
-    /// Answers one request of an app. Identical ones that come meanwhile join it.
+    /// Answers one request of an app. Identical requests in the meantime share its answer.
     package func completeNative(_ request: NativeSignInRequest, device: Device) async -> NativeSignInOutcome {
         let outcome: NativeSignInOutcome
         do throws(SignInFailure) {
@@ -73,7 +73,7 @@ extension SignIn {
         return outcome
     }
 
-    /// - Throws: `.invalidState` for what is no challenge of ours, `.staleState` for one that is too old.
+    /// - Throws: `.invalidState` for a challenge that is not ours, `.staleState` for one that is too old.
     func openChallenge(_ nonce: String) throws(SignInFailure) -> SignInAttempt {
         guard let sealed = SealedChallenge.open(nonce, with: keyring) else { throw .invalidState }
         guard !isStale(issuedAt: sealed.issuedAt) else { throw .staleState }
@@ -84,7 +84,7 @@ extension SignIn {
         _ request: NativeSignInRequest, challenge: SignInAttempt, device: Device
     ) async -> NativeSignInOutcome {
         do throws(SignInFailure) {
-            // Cheap, and what a retry mostly finds: no signature is checked for it.
+            // Cheap, and what most retries find: no signature is verified for it.
             if let renewed = try await renewed(request, challenge) { return renewed }
             let callback = ValidatedCallback(
                 request, nonceClaim: configuration.nativeNonce.claim(for: request.nonce), clients: provider.bundleIDs,
@@ -92,7 +92,7 @@ extension SignIn {
             let claims = try await verify(callback)
             let consent = consent(of: callback, claims)
             guard try await claimCode(request.digest, challenge, consent: consent) else {
-                // Another process had it: perhaps it is through by now.
+                // Another process had it, and may have finished by now.
                 if let renewed = try await renewed(request, challenge) { return renewed }
                 throw .providerUnavailable("the code is being exchanged, or was when a process ended")
             }
@@ -122,7 +122,7 @@ extension SignIn {
         }
     }
 
-    /// What an identical request has made, or why it made nothing; nil when the challenge is unused.
+    /// The result of an earlier identical request; nil when the challenge is unused.
     /// - Throws: `.replayed` when another request used it, or when its session has ended.
     private func renewed(
         _ request: NativeSignInRequest, _ challenge: SignInAttempt
@@ -142,12 +142,12 @@ extension SignIn {
             case .disabled: return .disabled(found.user.id)
             }
         }
-        // Sealed by a key that is not in the ring any more.
+        // Sealed by a key that is no longer in the ring.
         throw .replayed
     }
 
-    /// The token of the session that this request makes: derived from its content, so that a retry is given the very
-    /// token whose SHA-256 the database holds.
+    /// The token of the session that this request makes, derived from its content, so that a retry gets the token whose
+    /// SHA-256 the database holds.
     private func nativeTokens(_ request: NativeSignInRequest, _ challenge: SignInAttempt) -> [SessionToken] {
         request.content.tokens(for: challenge.id, purpose: "native-session", with: keyring)
     }
@@ -165,15 +165,15 @@ extension SignIn {
         case .disabled(let user): log(.disabled(user) as SignInOutcome)
         case .closed: log(.closed as SignInOutcome)
         case .refusedBefore, .failed:
-            // Whoever answers the app writes this line.
+            // The code that answers the app logs this.
             break
         }
     }
 }
 
 extension SignInFailure {
-    /// Whether Apple has certainly not redeemed the code, so that the same one may be sent again: it was never sent, or
-    /// Apple answered that it did nothing.
+    /// Whether Apple has certainly not redeemed the code, so that it may be sent again: it was never sent, or Apple
+    /// answered that it did nothing.
     var leavesCodeUnused: Bool {
         switch self {
         case .providerUnavailable, .clientRefused: true

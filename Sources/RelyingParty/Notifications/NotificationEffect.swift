@@ -1,27 +1,27 @@
 package import Coding
 
-/// What a verified notification about a known person changes: the same rules for every store.
+/// What a verified notification changes for a known person: the same rules for every store.
 package enum NotificationEffect: Hashable, Sendable {
     /// Ends sessions and refresh tokens of sign-ins with `iat` ≤ the event's time, ties included. When no sign-in is
-    /// later, the person's authorization itself is gone and `loss` says what that means.
+    /// later, the authorization itself is gone, and `loss` says what that means.
     case end(SessionEndCause, loss: AuthorizationLoss?)
     case emailForwarding(Bool)
-    /// An e-mail event older than the last one applied, or about an address from before.
+    /// An email event older than the last one applied, or about a former address.
     case stale
     case unknownType
 
-    /// What becomes of the person when the event is newer than every sign-in.
+    /// What happens to the person when the event is newer than every sign-in.
     package enum AuthorizationLoss: Hashable, Sendable {
-        /// The user stays; the next sign-in is a first one again.
+        /// The user stays; the next sign-in counts as a first one.
         case revoked
         case erased
         case disabled
     }
 
     /// - Parameters:
-    ///   - lastSignIn: the latest `iat` of this identity's sign-ins, Apple's clock.
-    ///   - told: when Apple spoke last of the person's address, and of forwarding.
-    ///   - address: theirs.
+    ///   - lastSignIn: the latest `iat` of this identity's sign-ins, by Apple's clock.
+    ///   - told: when Apple last reported the person's address, and forwarding.
+    ///   - address: the person's address.
     package init(
         of notification: AppleNotification, lastSignIn: Timestamp, told: LastTold, address: EmailAddress?,
         onAccountDeleted: AccountDeletionPolicy
@@ -48,7 +48,7 @@ package enum NotificationEffect: Hashable, Sendable {
 }
 
 extension AppleNotification {
-    /// Whether it names an address, and another one.
+    /// Whether it names a different address.
     package func isAboutOther(than address: EmailAddress?) -> Bool {
         guard let email else { return false }
         return address.map { !$0.address.isExactly(email.address) } ?? true

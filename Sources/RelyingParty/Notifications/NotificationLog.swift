@@ -1,30 +1,30 @@
 package import Coding
 
 extension AppleNotification.Kind {
-    /// - Parameter type: `type` of the event, as Apple wrote it.
+    /// - Parameter type: the event's `type`, as Apple wrote it.
     package init(type: String) {
         switch type {
         case "email-disabled": self = .emailDisabled
         case "email-enabled": self = .emailEnabled
         case "consent-revoked": self = .consentRevoked
-        // Older documents and the field say -delete, current documents -deleted.
+        // Older documents and real notifications say -delete, current documents say -deleted.
         case "account-delete", "account-deleted": self = .accountDeleted
         default: self = .unknown(type)
         }
     }
 }
 
-/// A verified notification as it was recorded.
+/// A recorded notification; it was verified.
 package struct RecordedNotification: Hashable, Sendable {
     /// `jti`.
     package var id: String
     package var type: String
     package var clientID: ClientID
-    /// Nil when Apple named nobody, or once the person was deleted here.
+    /// Nil when Apple named nobody, or after the person was deleted here.
     package var subject: AppleSubject?
     package var eventTime: Timestamp
     package var receivedAt: Timestamp
-    /// The verified claims as compact JSON; nil once erased, with the person they were about.
+    /// The verified claims as compact JSON; nil once erased with the person.
     package var payload: String?
     package var outcome: NotificationOutcome
 
@@ -54,10 +54,10 @@ package struct NotificationCursor: Hashable, Sendable {
     }
 }
 
-/// Some notifications, newest first, and where the older ones begin.
+/// A page of notifications, newest first, and where the next page begins.
 package struct NotificationPage: Hashable, Sendable {
     package var items: [RecordedNotification]
-    /// Nil when these are the last.
+    /// Nil when there are no more.
     package var next: NotificationCursor?
 
     package init(items: [RecordedNotification], next: NotificationCursor?) {
@@ -66,12 +66,12 @@ package struct NotificationPage: Hashable, Sendable {
     }
 }
 
-/// What came of applying a recorded notification again.
+/// The result of applying a recorded notification again.
 package enum NotificationReplay: Hashable, Sendable {
     case unknown
-    /// The payload was erased with the person it was about.
+    /// The payload was erased with its person.
     case erased
-    /// It was applied before; nothing was done. What has changed since was changed by somebody who knew of it.
+    /// It was applied before; nothing was done. Later changes were made with knowledge of it.
     case appliedBefore
     /// Applied now, or tried again without effect; the outcome is recorded.
     case replayed(NotificationOutcome)

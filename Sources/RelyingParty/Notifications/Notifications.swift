@@ -3,20 +3,20 @@ internal import Instruments
 package import Logging
 internal import Synchronization
 
-/// Receives Apple's server-to-server notifications: verified, then recorded and applied in one durable transaction.
-/// Only what verified is stored.
+/// Receives Apple's server-to-server notifications: verifies each, then records and applies it in one durable
+/// transaction. Only verified ones are stored.
 package final class Notifications: Sendable {
     private let provider: any IdentityProvider
     private let store: any NotificationStore
     private let clock: any WallClock
     private let logger: Logger
-    /// The operator is told of the first at once, then at most once a minute.
+    /// The first is logged at once, then at most one a minute.
     private let throttle = LogThrottle(interval: 60_000)
     private let unlisted = Mutex(UnlistedAudiences())
-    /// What became of posts.
+    /// Counts results of posts.
     package let metrics = NotificationMetrics()
 
-    /// The apps that Apple's notifications were refused for during the last day, since the start.
+    /// Apps for which notifications were refused during the last day, since the start.
     package func unlistedAudiences() -> [UnlistedAudience] {
         let now = clock.now()
         return unlisted.withLock { $0.recent(at: now) }
@@ -32,7 +32,7 @@ package final class Notifications: Sendable {
     }
 
     /// - Parameter body: the body of `POST /apple/notifications`, bounded by the caller.
-    /// - Returns: what the notification changed; sessions it ended are refused by the next check.
+    /// - Returns: what the notification changed; the next check refuses sessions it ended.
     package func receive(_ body: [UInt8]) async throws(NotificationFailure) -> NotificationOutcome {
         let notification: AppleNotification
         do {
@@ -56,7 +56,7 @@ package final class Notifications: Sendable {
         }
     }
 
-    /// By Apple, whoever carried it here.
+    /// The actor is Apple, whoever delivered the notification.
     private func apply(_ notification: AppleNotification) async throws(StoreError) -> NotificationOutcome {
         let result = await AuditActor.$current.withValue(.apple) { () -> Result<NotificationOutcome, StoreError> in
             do throws(StoreError) {
@@ -86,7 +86,7 @@ package final class Notifications: Sendable {
             metadata["count"] = "\(count)"
             logger.warning("notification refused for an unlisted app", metadata: metadata)
         case .keysUnavailable(let detail):
-            // Anyone can make up a kid, which is told from a new one only by the next fetch.
+            // Anyone can make up a kid; only the next fetch tells it from a new one.
             guard let count = throttle.count("keys", at: clock.now().milliseconds) else { break }
             var metadata = metadata(.keysUnavailable, detail)
             metadata["count"] = "\(count)"
@@ -103,14 +103,15 @@ package final class Notifications: Sendable {
 
 /// An app whose notifications were refused because `apple.bundleIDs` does not list it.
 package struct UnlistedAudience: Hashable, Sendable {
-    /// The bundle ID: printable ASCII, at most 255 bytes. Anybody with an app at Apple can have one sent here.
+    /// The bundle ID: printable ASCII, at most 255 bytes. Anybody with an app at Apple can cause such a notification.
     package var audience: String
     package var count: Int
-    /// When the last one came.
+    /// When the last one arrived.
     package var at: Timestamp
 }
 
-/// The first apps of a day. No later one displaces them: the owner of another app can repeat its notifications at will.
+/// The first such apps of a day. Later ones do not displace them: the owner of another app can repeat notifications at
+/// will.
 package struct UnlistedAudiences: Sendable {
     package static let maximumCount = 8
     /// Seconds after its last notification until an app is forgotten.
@@ -143,7 +144,7 @@ package struct UnlistedAudiences: Sendable {
 extension StoreError: CustomStringConvertible {
     package var description: String { text }
 
-    /// The case's name and what the store said, for the operator's log.
+    /// The case's name and the store's text, for the operator's log.
     package var text: String {
         switch self {
         case .unavailable(let detail): "unavailable: \(detail)"
@@ -158,16 +159,16 @@ extension StoreError: CustomStringConvertible {
 package enum NotificationFailure: Error, Hashable, Sendable {
     /// Not Apple's, or not a notification: 400.
     case refused(String)
-    /// Apple's, and addressed to an app that is not configured: 400. At most 255 printable ASCII characters.
+    /// Apple's, for an app that is not configured: 400. At most 255 printable ASCII characters.
     case otherAudience(String)
-    /// The key set is unavailable, or the kid is unknown within the cool-down: 503, so that Apple may retry.
+    /// The key set is unavailable, or the kid is unknown within the cool-down: 503, so that Apple retries.
     case keysUnavailable(String)
     /// The durable write failed: 503.
     case storage(String)
 }
 
 package protocol NotificationStore: Sendable {
-    /// Records and applies in one transaction; a jti seen within 30 days is `.duplicate`, without effect.
+    /// Records and applies it in one transaction; a jti seen within 30 days is `.duplicate`, without effect.
     func apply(_ notification: AppleNotification, team: TeamID, at now: Timestamp) async throws(StoreError)
         -> NotificationOutcome
 }
@@ -175,7 +176,7 @@ package protocol NotificationStore: Sendable {
 /// Recorded by its case's name.
 package enum NotificationOutcome: String, Sendable, CaseIterable {
     case applied, duplicate
-    /// An older e-mail event than the last one applied: recorded only.
+    /// An email event older than the last one applied: only recorded.
     case stale
     case unknownSubject, unknownType
 }

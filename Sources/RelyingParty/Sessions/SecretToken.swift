@@ -1,8 +1,8 @@
 import Coding
 package import Crypto
 
-/// A secret that its holder presents to be known by: a prefix that says what it is, and 256 random bits in unpadded
-/// base64url. The database has only its SHA-256, which is as good as a slow hash here: nobody guesses 256 bits.
+/// A secret that identifies its holder: a prefix that names its kind, and 256 random bits in unpadded base64url. The
+/// database stores only its SHA-256, which is as good as a slow hash here: nobody guesses 256 bits.
 package protocol SecretToken: Redacted {
     static var prefix: String { get }
     var text: String { get }
@@ -17,7 +17,7 @@ extension SecretToken {
         Self(unchecked: prefix + Base64URL.encode(random.bytes(32)))
     }
 
-    /// A token as a request carries it: the prefix and 43 characters of the base64url alphabet; nil for anything else.
+    /// Parses a token from a request: the prefix and 43 characters of the base64url alphabet; nil for anything else.
     package init?(parsing text: String) {
         let (bytes, prefix) = (text.utf8, Self.prefix.utf8)
         guard bytes.count == prefix.count + Self.characterCount, bytes.starts(with: prefix),
@@ -26,14 +26,14 @@ extension SecretToken {
         self.init(unchecked: text)
     }
 
-    /// SHA-256 of the whole text, prefix included: what it is found by.
+    /// SHA-256 of the whole text, including the prefix; the database is searched by it.
     package var hash: Digest256 { SHA256.hash(utf8: text) }
 
-    /// The text itself, for whoever it was made for. Every call is a place to look at in review.
+    /// The text itself, for its intended holder. Review every call.
     package func reveal() -> String { text }
 }
 
-/// A session's secret, `brs_…`. The browser or app holds it: `reveal()` is for `Set-Cookie` and for the answer to an
+/// A session's secret, `brs_…`, held by the browser or app: `reveal()` is for `Set-Cookie` and for the answer to an
 /// app.
 package struct SessionToken: SecretToken {
     package static var prefix: String { "brs_" }
@@ -41,8 +41,7 @@ package struct SessionToken: SecretToken {
     package init(unchecked text: String) { self.text = text }
 }
 
-/// The secret of an API key, `brk_…`. The application holds it: `reveal()` is for the one time it is shown to whoever
-/// made it.
+/// An API key's secret, `brk_…`, held by the application: `reveal()` is for the one time it is shown to its creator.
 package struct APIKeyToken: SecretToken {
     package static var prefix: String { "brk_" }
     package let text: String

@@ -1,16 +1,16 @@
 package import Coding
 package import Crypto
 
-/// How a session presents its token: a browser only by cookie, an app only as Bearer.
+/// How a session presents its token: browsers only by cookie, apps only as Bearer.
 package enum SessionKind: String, Sendable, CaseIterable {
     case browser, native
 }
 
-/// Where a session was made, as shown to its owner.
+/// Where a session was created, as shown to its owner.
 package struct Device: Hashable, Sendable {
     /// The `User-Agent` field, at most 256 bytes of printable text.
     package var userAgent: String
-    /// The client's address after trusted proxies, as text.
+    /// The client's address, as seen through trusted proxies.
     package var address: String
 
     package init(userAgent: String, address: String) {
@@ -27,11 +27,11 @@ package struct Session: Hashable, Sendable {
     package var user: UserID
     package var clientID: ClientID
     package var device: Device
-    /// `iat` of the identity token of the sign-in that made it: Apple's clock, what notifications compare with.
+    /// `iat` of the identity token of the sign-in that created it, by Apple's clock; notifications compare with it.
     package var issuedAt: Timestamp
     package var createdAt: Timestamp
     package var lastSeenAt: Timestamp
-    /// The absolute end. The idle limit is computed from `lastSeenAt`.
+    /// The absolute end. The idle end is computed from `lastSeenAt`.
     package var expiresAt: Timestamp
 
     package init(
@@ -51,7 +51,7 @@ package struct Session: Hashable, Sendable {
     }
 }
 
-/// What a request is allowed to know of its session: read together, in one look-up.
+/// A session and its user, read together in one look-up.
 package struct SignedIn: Hashable, Sendable {
     package var session: Session
     package var user: User
@@ -72,13 +72,13 @@ package struct SessionLimits: Hashable, Sendable {
         self.idleTimeout = idleTimeout
     }
 
-    /// How old `lastSeenAt` may become while a session is used, in milliseconds: a minute, and with a short idle limit
-    /// a quarter of that, since a session seen less often than it may be idle would end in use.
+    /// How old `lastSeenAt` may become while a session is used, in milliseconds: a minute, or a quarter of a short idle
+    /// limit, because a session touched less often than its idle limit would end while in use.
     package var touchInterval: Int64 {
         min(60_000, max(1, Timestamp(seconds: idleTimeout).milliseconds / 4))
     }
 
-    /// The moment after which this session is refused: the absolute end or the idle end, whichever is sooner.
+    /// When this session ends: the absolute end or the idle end, whichever is earlier.
     package func end(of session: Session) -> Timestamp {
         min(session.expiresAt, session.lastSeenAt.adding(seconds: idleTimeout))
     }

@@ -6,8 +6,8 @@ package import Crypto
 package struct SessionLookUp<Value> {
     /// What `prepare` made of the session and its user.
     package var value: Value
-    /// The session whose `lastSeenAt` is due to be written; set at most once a minute per session and loop. The
-    /// caller sends it to `SessionStore.touch` without waiting.
+    /// The session whose `lastSeenAt` should be written; set at most once a minute per session and loop. The caller
+    /// passes it to `SessionStore.touch` without waiting.
     package var touchDue: SessionID?
 
     @inlinable
@@ -17,12 +17,11 @@ package struct SessionLookUp<Value> {
     }
 }
 
-/// One event loop's cache from token hash to whatever its caller prepared of the session, such as ready-made fields.
+/// One event loop's cache from token hash to what its caller prepared from the session, such as ready-made fields.
 ///
-/// Bounded; the least recently used of a few go first (second chance). Not Sendable: it belongs to its loop. On every
-/// hit the generation of `SessionInvalidations` is compared first, and a fill is kept only if the generation has not
-/// moved since before its read: so what a write invalidated before it was acknowledged is never answered after.
-/// Negative answers are not kept: a stranger's tokens cannot push out anyone's.
+/// Bounded; evicts by second chance. Not Sendable: it belongs to its loop. Every hit first compares the generation of
+/// `SessionInvalidations`, and a fill is kept only if the generation has not moved since before its read, so that
+/// nothing is answered after a write invalidated it. Negative answers are not kept: a stranger's tokens evict nobody.
 package final class SessionCache<Value> {
     /// The shortest time between two writes of one session's `lastSeenAt`, in seconds.
     package static var touchInterval: Int64 { 60 }
@@ -66,7 +65,7 @@ package final class SessionCache<Value> {
         self.limits = limits
         self.capacity = max(1, capacity)
         self.idleTimeout = Timestamp(seconds: limits.idleTimeout).milliseconds
-        // With a very short idle limit a minute would be too seldom.
+        // With a very short idle limit a minute would be too rare.
         self.touchAfter = min(Timestamp(seconds: Self.touchInterval).milliseconds, max(1, idleTimeout / 4))
         self.seen = invalidations.generation
     }
@@ -74,10 +73,8 @@ package final class SessionCache<Value> {
     /// The number of sessions kept.
     package var count: Int { index.count }
 
-    /// The live session of `token`, nil when there is none. Reads the database on a miss, on this thread.
-    /// - Parameter prepare: what to keep of a session; it decides about users that are not active.
-    // The compiler calls this unspecialized from other modules, `@inlinable` or not: asking for its generic types at run
-    // time was a twelfth of the instructions of a `/auth/verify`.
+    /// The live session of `token`; nil when there is none. On a miss, reads the database on this thread.
+    /// - Parameter prepare: makes the value to keep from a session; it also decides about users that are not active.
     @_specialize(where Value == [UInt8])
     @inlinable
     package func lookUp(
@@ -93,7 +90,7 @@ package final class SessionCache<Value> {
     @inlinable
     func hit(_ slot: Int, now: Int64) -> SessionLookUp<Value>? {
         guard let entry = slots[slot], now < entry.expiresAt, now &- entry.lastSeenAt < idleTimeout else {
-            // Past its end as far as this loop knows; another may have seen it since, so the database decides.
+            // Past its end as far as this loop knows; another loop may have touched it since, so ask the database.
             evict(slot)
             return nil
         }
@@ -121,7 +118,7 @@ package final class SessionCache<Value> {
         return found
     }
 
-    /// Keeps a fill unless something was invalidated since before it was read; tells whether a touch is due.
+    /// Keeps a fill unless something was invalidated since before its read; returns whether a touch is due.
     @usableFromInline
     func store(_ value: Value, of found: SignedIn, now: Timestamp) -> SessionID? {
         let session = found.session
@@ -138,7 +135,7 @@ package final class SessionCache<Value> {
     }
 }
 
-// Bookkeeping: slots are reused, the index finds them by token and, for invalidation, by user.
+// Bookkeeping: slots are reused; the index finds them by token and, for invalidation, by user.
 extension SessionCache {
     @usableFromInline
     func applyInvalidations() {
@@ -182,7 +179,7 @@ extension SessionCache {
             slots.append(nil)
             return slots.count - 1
         }
-        // Second chance: whoever was used since the hand last passed is spared once. At most one whole turn.
+        // Second chance: an entry used since the hand last passed is spared once. At most one full turn.
         while slots[hand]?.wasUsed == true {
             slots[hand]?.wasUsed = false
             hand = (hand + 1) % capacity

@@ -2,17 +2,17 @@ package import Coding
 package import Crypto
 import Synchronization
 
-/// The list by which a write tells every loop's cache what it may no longer answer.
+/// The list through which writes tell every loop's cache what is no longer valid.
 ///
 /// A writer calls `append` after COMMIT and before it answers anyone. A loop compares `generation` on every hit (one
-/// atomic load) and, when it has moved, drains what it has not seen. A fill is stored only if the generation has not
-/// moved since before its read. So a revoked session is refused by the very next check in this process.
+/// atomic load) and, when it has moved, applies the new entries. A fill is stored only if the generation has not moved
+/// since before its read. So the very next check in this process refuses a revoked session.
 package final class SessionInvalidations: Sendable {
     /// What became invalid.
     package enum Entry: Hashable, Sendable {
         case token(Digest256)
         case user(UserID)
-        /// Everything: what changed is not known.
+        /// Everything: what changed is unknown.
         case all
     }
 
@@ -21,10 +21,10 @@ package final class SessionInvalidations: Sendable {
         var entries: [Entry] = []
     }
 
-    /// How long one look at what other processes wrote is good for, in milliseconds.
+    /// How long one poll of other processes' writes is trusted, in milliseconds.
     package static let trustLifetime: Int64 = 1_000
 
-    /// Where `lastLook` stands when there are no other processes to look at.
+    /// The value of `lastLook` when there are no other processes.
     private static let always = Int64.max
 
     private let counter = Atomic<UInt64>(0)
@@ -32,19 +32,19 @@ package final class SessionInvalidations: Sendable {
     private let journal = Mutex(Journal())
     private let capacity: Int
 
-    /// - Parameter capacity: entries kept; a loop further behind than this drops its whole cache.
+    /// - Parameter capacity: entries kept; a loop that is further behind drops its whole cache.
     package init(capacity: Int = 4096) {
         self.capacity = capacity
     }
 
-    /// Records that at `now` everything other processes had written was in the list. A store that shares its database
-    /// calls it at least every second; one that never does is trusted always.
+    /// Records that at `now` the list contained everything other processes had written. A store that shares its
+    /// database calls it at least every second; without any call, the caches are always trusted.
     package func trust(at now: Timestamp) {
         lastLook.store(now.milliseconds, ordering: .releasing)
     }
 
-    /// Whether a cache may answer at `now`: some look at other processes' writes succeeded within a second. A clock
-    /// that was set, in either direction, ends the trust until the next look.
+    /// Whether a cache may answer at `now`: a poll of other processes' writes succeeded within a second. A clock that
+    /// was set, in either direction, ends the trust until the next poll.
     package func isTrusted(at now: Timestamp) -> Bool {
         let look = lastLook.load(ordering: .acquiring)
         if look == Self.always { return true }

@@ -1,15 +1,15 @@
 package import Coding
 package import Crypto
 
-/// Sessions as pages and the API see them.
+/// Sessions, as pages and the API use them.
 package protocol SessionStore: Sendable {
-    /// The live session of this token with its user (any state), nil when unknown, ended or expired.
+    /// The live session of this token with its user (in any state); nil when unknown, ended or expired.
     func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn?
     /// The user's live sessions, newest first.
     func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session]
-    /// Ends one session; false when it was not there. After return every look-up in this process refuses it.
+    /// Ends one session; false when it did not exist. Afterwards every look-up in this process refuses it.
     func endSession(_ id: SessionID, cause: SessionEndCause, at now: Timestamp) async throws(StoreError) -> Bool
-    /// Writes `lastSeenAt`, lazily: callers send at most one per session and minute.
+    /// Writes `lastSeenAt`, lazily: callers call it at most once per session and minute.
     func touch(_ id: SessionID, at now: Timestamp) async throws(StoreError)
 }
 
@@ -19,13 +19,13 @@ package protocol SessionReader: AnyObject {
     func signedIn(token: Digest256, at now: Timestamp) throws(StoreError) -> SignedIn?
 }
 
-/// Makes `SessionReader`s, and tells them when what they read before no longer holds.
+/// Makes `SessionReader`s, and tells them when what they read is no longer valid.
 package protocol SessionDirectory: Sendable {
     func makeReader() throws(StoreError) -> any SessionReader
     var invalidations: SessionInvalidations { get }
 }
 
-/// `session.ended`'s cause, in events and logs; and that of an `account.deleted` that only takes a link back.
+/// The cause of `session.ended`, in events and logs; and of an `account.deleted` that only undoes a link.
 package enum SessionEndCause: String, Sendable, CaseIterable {
     case signOut = "sign_out"
     case replaced
@@ -36,7 +36,7 @@ package enum SessionEndCause: String, Sendable, CaseIterable {
     case userDisabled = "user_disabled"
     case expired
     case tokenDead = "token_dead"
-    /// Of `account.deleted`: the user was a link's, and the application refused it. No session ends for it.
+    /// Of `account.deleted`: the user was created by a link that the application refused. No session ends.
     case linkRemoved = "link_removed"
 }
 
@@ -51,10 +51,10 @@ package struct SessionCursor: Hashable, Sendable {
     }
 }
 
-/// Some sessions, newest first, and where the older ones begin.
+/// A page of sessions, newest first, and where the next page begins.
 package struct SessionPage: Hashable, Sendable {
     package var items: [Session]
-    /// Nil when these are the last.
+    /// Nil when there are no more.
     package var next: SessionCursor?
 
     package init(items: [Session], next: SessionCursor?) {

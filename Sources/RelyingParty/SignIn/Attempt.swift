@@ -1,52 +1,52 @@
 package import Coding
 import Crypto
 
-/// One try at signing in, as the login page carries it: nothing of it is stored until it is used.
+/// One attempt to sign in, as the login page carries it. Nothing is stored until it is used.
 package struct Attempt: Sendable {
     /// `state`: base64url of the sealed attempt. Opaque to everyone else.
     package var state: String
     /// `nonce`: 256 random bits in base64url.
     package var nonce: String
-    /// The moment from which the callback refuses it.
+    /// When the callback begins to refuse it.
     package var expiresAt: Timestamp
-    /// Seconds after which the page asks for a fresh one: before this one is half as old as it may be.
+    /// Seconds after which the page asks for a new one: before half of its life is over.
     package var renewAfter: Int64
 }
 
-/// What `state` seals: everything the callback needs to know of the page that began it.
+/// What `state` seals: everything the callback needs to know about the page that began it.
 struct SealedAttempt: Hashable, Sendable {
     var nonce: [UInt8]
     var issuedAt: Timestamp
     var bindingHash: Digest256
     /// `ReturnTarget.location`; validated again when opened.
     var returnTo: String
-    /// The session the browser had, to be ended by the one that replaces it.
+    /// The browser's present session, to be ended when a new one replaces it.
     var replacing: SessionID?
-    /// The language chosen for the page that began it, when that is not simply the browser's; for words alone.
+    /// The language chosen for the page, when it is not simply the browser's; only for texts.
     var language: String?
     /// The link that Apple's answer is for, instead of a sign-in.
     var link: LinkKey?
-    /// `ReturnTarget.location` of where a sign-in that is cancelled at Apple leads; validated again when opened.
+    /// `ReturnTarget.location` for a sign-in that is cancelled at Apple; validated again when opened.
     var errorReturn: String?
 
     static let nonceByteCount = 32
-    /// The longest `state` worth opening, in characters: the largest return targets and session id, sealed.
+    /// The longest `state` that is opened, in characters: the largest return targets and session id, sealed.
     static let maximumStateLength = 4_416
 
-    /// Seals under the key of the hour of issue: `state`.
+    /// Seals it, under the key of the hour of issue, into `state`.
     func seal(with keyring: SealingKeyring) -> String {
         keyring.sealText(encoded(), issuedAt: issuedAt, purpose: SealingPurpose.attempt)
     }
 
-    /// Opens `state`; nil when it is not ours, altered, or sealed by a key we no longer have. Says nothing of age.
+    /// Opens `state`; nil when it is not ours, altered, or sealed by a key we no longer have. Does not check its age.
     static func open(_ state: String, with keyring: SealingKeyring) -> SealedAttempt? {
         keyring.openText(state, maximumLength: maximumStateLength, purpose: SealingPurpose.attempt)
             .flatMap { SealedAttempt(decoding: $0) }
     }
 
-    /// The attempt's identity once used: the milliseconds it was issued at, in 48 bits, and 208 bits of SHA-256 of the whole
-    /// `state`. Those used in one moment thus stand side by side in an index, where whole digests would touch, and SQLite
-    /// write, a page each.
+    /// The identifier of a used attempt: its issue time in milliseconds, 48 bits, and 208 bits of SHA-256 of the whole
+    /// `state`. Attempts used at the same time are thus neighbours in an index, where whole digests would each touch,
+    /// and make SQLite write, another page.
     static func identifier(of state: String, issuedAt: Timestamp) -> Digest256 {
         let digest = SHA256.hash(utf8: state).words
         let time = min(UInt64(clamping: issuedAt.milliseconds), 1 << 48 - 1)
@@ -55,9 +55,9 @@ struct SealedAttempt: Hashable, Sendable {
 }
 
 // The plaintext: version · issuedAt (8) · nonce (32) · binding hash (32) · session id, length (1) · return target,
-// length (2) · from version 2 on the language, length (1) · from version 3 on the link, length (1) · in version 4 where a cancelled
-// sign-in leads, length (2). Integers are big-endian.
-// The lowest version that holds it all is written, so that a process of the release before opens what it can.
+// length (2) · from version 2 the language, length (1) · from version 3 the link, length (1) · in version 4 the target
+// of a cancelled sign-in, length (2). Integers are big-endian. The lowest version that can hold it is written, so that
+// a process of the previous release opens what it can.
 extension SealedAttempt {
     private func encoded() -> [UInt8] {
         let version: UInt8 = errorReturn != nil ? 4 : link != nil ? 3 : language != nil ? 2 : 1

@@ -7,7 +7,7 @@ package struct BrowserBinding: Redacted {
     /// Characters of the cookie's value: 32 bytes in unpadded base64url.
     package static let characterCount = 43
 
-    /// What the cookie carries. For `Set-Cookie` only.
+    /// The cookie's content. Only for `Set-Cookie`.
     package let cookieValue: String
     /// SHA-256 of the cookie's value.
     package let hash: Digest256
@@ -16,7 +16,7 @@ package struct BrowserBinding: Redacted {
         BrowserBinding(trusted: Base64URL.encode(random.bytes(32)))
     }
 
-    /// The binding in a cookie's value; nil unless it is exactly what `make` could have written.
+    /// Parses a cookie's value; nil unless it is exactly what `make` could have written.
     package init?(cookie: String) {
         guard cookie.utf8.count == Self.characterCount, Base64URL.decode(cookie) != nil else { return nil }
         self.init(trusted: cookie)
@@ -30,7 +30,7 @@ package struct BrowserBinding: Redacted {
 
 /// What a request's cookies say about the binding.
 package enum BindingCookie: Sendable {
-    /// No cookie of that name came.
+    /// There is no cookie of that name.
     case absent
     case value(BrowserBinding)
     /// One that we never wrote, or several of that name.

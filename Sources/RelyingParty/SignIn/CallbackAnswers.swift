@@ -4,24 +4,24 @@ import Synchronization
 
 /// An outcome that identical posts may share.
 package protocol SharedAnswer: Sendable {
-    /// Whether it is kept in memory for those who come after it; else they begin anew.
+    /// Whether it is kept in memory for later posts; otherwise they begin anew.
     var isKept: Bool { get }
 }
 
 /// Lets identical posts of one callback share one piece of work and, for a while, its answer.
 ///
-/// The first post of a key does the work in its own task. Those that come meanwhile wait for it; those that come
-/// within `lifetime` after it get the same answer from memory. Waiting has no influence on the work: a waiter that is
-/// cancelled still waits, and the work has its own deadlines.
+/// The first post of a key does the work in its own task. Posts that arrive in the meantime wait for it; posts within
+/// `lifetime` afterwards get the same answer from memory. Waiting does not affect the work: a cancelled waiter still
+/// waits, and the work has its own deadlines.
 package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
     /// How long an answer is kept, in milliseconds.
     package static var lifetime: Int64 { 30_000 }
 
     /// What a post finds at its key.
     private enum Place: Sendable {
-        /// Nobody is at it: do the work, then call `finish`.
+        /// Nothing yet: do the work, then call `finish`.
         case owner
-        /// Do the work, tell nobody: the memory is full. The store's single use still holds.
+        /// Do the work without sharing it: the memory is full. The store still enforces single use.
         case alone
         case answered(Outcome)
     }
@@ -33,12 +33,12 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
 
     private struct State {
         var entries: [Digest256: Entry] = [:]
-        /// Keys of answered entries, oldest first, from `oldest` on.
+        /// Keys of answered entries, oldest first, beginning at `oldest`.
         var answered: [Digest256] = []
         var oldest = 0
 
-        /// Forgets the oldest answer. What is in front of it goes when it is half of the list: removing each at once
-        /// would move all the others each time.
+        /// Forgets the oldest answer. Entries before it are removed when they are half of the list: removing each at
+        /// once would move all others each time.
         mutating func dropOldest() {
             entries[answered[oldest]] = nil
             oldest += 1
