@@ -73,19 +73,19 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
         }
     }
 
-    /// Forgets what is too old. Posts do it by the way; where none come, the last answers, sessions among them, would
-    /// stay in memory.
+    /// Forgets expired answers. Posts also do this; without posts, the last answers, sessions among them, would stay in
+    /// memory.
     package func dropExpired() {
         let now = clock.now()
         state.withLock { Self.expire(&$0, now: now) }
     }
 
-    /// The answer for `key`: from memory, from the work in flight, or from `work`.
-    /// - Returns: the answer, and whether it is another post's.
+    /// The answer for `key`: from memory, from work in progress, or from `work`.
+    /// - Returns: the answer, and whether another post produced it.
     package func answer(
         for key: Digest256, work: () async -> Outcome
     ) async -> (outcome: Outcome, isRemembered: Bool) {
-        // The place is found and the waiter enlisted under one lock, so no answer can slip between the two.
+        // The place is found and the waiter registered under one lock, so no answer can slip between the two.
         let place = await withCheckedContinuation { continuation in
             let now = clock.now()
             let immediate = state.withLock { state in
@@ -142,7 +142,7 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
         for waiter in waiters { waiter.resume(returning: .answered(outcome)) }
     }
 
-    /// Drops what is too old, and everything from the future of a clock that was set back.
+    /// Drops what has expired, and everything from the future of a clock that was set back.
     private static func expire(_ state: inout State, now: Timestamp) {
         while state.oldest < state.answered.count {
             guard case .answered(_, let moment) = state.entries[state.answered[state.oldest]] else { break }
@@ -153,7 +153,7 @@ package final class CallbackAnswers<Outcome: SharedAnswer>: Sendable {
 }
 
 extension SignInOutcome: SharedAnswer {
-    /// Whether a reload gets this answer again. After a failure that may pass, it tries again instead.
+    /// Whether a reload gets this answer again. After a temporary failure it tries again instead.
     package var isKept: Bool {
         switch self {
         case .failed(let failure, _): !failure.isTemporary

@@ -1,6 +1,6 @@
 import Crypto
 
-// The part of a sign-in that is done once for all its duplicates.
+// The part of a sign-in that is done once for all duplicates of a post.
 extension SignIn {
     func work(
         form: CallbackForm, opened: OpenedState, browser: BrowserBinding, device: Device, keptName: String?
@@ -14,7 +14,7 @@ extension SignIn {
             let claims = try await verify(callback)
             let kept = callback.name == nil ? name(keptAs: keptName, for: claims.subject) : nil
             if let consent = consent(of: callback, claims, kept: kept) {
-                // Apple sends the name once, ever. Committed before Apple is asked, it survives a failing exchange.
+                // Apple sends the name only once. Committed before Apple is asked, it survives a failing exchange.
                 try await SignInFailure.mapping(
                     await store.saveFirstConsent(
                         team: consent.team, subject: consent.subject, name: consent.name, at: clock.now()))
@@ -33,7 +33,7 @@ extension SignIn {
             let result = try await complete(identity, attempt: attempt, kind: .browser, token: token, device: device)
             return try outcome(of: result, token: token, opened: opened)
         } catch {
-            // A duplicate that another process was given, as during a hand-over, may have had the code first.
+            // Another process may have received a duplicate and sent the code first, as during a hand-over.
             if case .codeRefused = error, let used = try? await store.usedAttempt(opened.id, at: clock.now()) {
                 return outcome(of: used, opened: opened)
             }

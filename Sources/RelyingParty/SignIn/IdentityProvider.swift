@@ -1,25 +1,25 @@
 package import Coding
 import Crypto
 
-/// What the domain asks of Apple. `AppleID` implements it; nothing in here knows HTTP or JOSE.
+/// What the domain asks of Apple. `AppleID` implements it; this module knows neither HTTP nor JOSE.
 ///
-/// The order of calls is held by the types: `CallbackForm` (parsed, untrusted) → `ValidatedCallback` (state opened,
-/// browser matched, only `SignIn` makes one) → `IdentityClaims` (front channel verified) → `VerifiedIdentity`
-/// (code exchanged, both tokens agree).
+/// The types enforce the order of calls: `CallbackForm` (parsed, untrusted) → `ValidatedCallback` (state opened,
+/// browser matched; only `SignIn` makes one) → `IdentityClaims` (front channel verified) → `VerifiedIdentity` (code
+/// exchanged, both tokens agree).
 package protocol IdentityProvider: Sendable {
-    /// The Services ID: client of the web flow.
+    /// The Services ID: the client of the web flow.
     var servicesID: ClientID { get }
-    /// The bundle IDs: clients of the apps.
+    /// The bundle IDs: the clients of the apps.
     var bundleIDs: [ClientID] { get }
     var team: TeamID { get }
 
-    /// Apple's authorize endpoint with every parameter, percent-encoded, for a 303.
+    /// Apple's authorize endpoint with all parameters, percent-encoded, for a 303.
     func authorizeURL(state: String, nonce: String) -> String
 
-    /// Parses the body of `POST /apple/callback`. Duplicate or oversized fields are refused.
+    /// Parses the body of `POST /apple/callback`. Refuses duplicate or oversized fields.
     func parseCallback(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm
 
-    /// Whom an identity token names, by its own unverified word; nil when it names nobody.
+    /// The subject that an unverified identity token names; nil when it names none.
     func claimedSubject(of identityToken: String) -> AppleSubject?
 
     /// A name as an app sent it, made safe for display; empty when nothing of it is usable.
@@ -31,14 +31,14 @@ package protocol IdentityProvider: Sendable {
         identityToken: String, authorizationCode: String, nonce: String, clientIDs: [ClientID]
     ) async throws(SignInFailure) -> IdentityClaims
 
-    /// Redeems the code and holds the returned token against `claims`: same issuer, audience and sub, nonce and
+    /// Redeems the code and compares the returned token with `claims`: same issuer, audience and sub; nonce and
     /// `at_hash` right when present. Sent once; never retried.
     func exchange(
         authorizationCode: String, nonce: String, claims: IdentityClaims
     ) async throws(SignInFailure) -> VerifiedIdentity
 
-    /// Redeems a code of an app without an identity token beside it: the returned one is verified alone, its `nonce`
-    /// compared when one is given. For somebody who is signed in already. Sent once; never retried.
+    /// Redeems an app's code that came without an identity token: verifies the returned one by itself, and compares its
+    /// `nonce` when one is given. For somebody who is already signed in. Sent once; never retried.
     func redeem(
         authorizationCode: String, nonce: String?, clientID: ClientID
     ) async throws(SignInFailure) -> VerifiedIdentity
@@ -57,14 +57,14 @@ extension IdentityProvider {
     }
 }
 
-/// The fields of Apple's form_post, parsed and bounded, nothing of them trusted.
+/// The fields of Apple's form_post: parsed and bounded, not yet trusted.
 package struct CallbackForm: Sendable {
     package var state: String?
     package var code: String?
     package var identityToken: String?
     /// The name in `user`, made safe for display; nil when absent or unusable. Never the address.
     package var name: PersonName?
-    /// The raw `user` field, kept only to be posted again by the re-post page.
+    /// The raw `user` field, kept only for the re-post page.
     package var rawUser: String?
     /// `error`, such as `user_cancelled_authorize`.
     package var error: String?
@@ -109,7 +109,7 @@ package struct IdentityClaims: Hashable, Sendable {
     }
 }
 
-/// A person whom Apple vouches for on both channels, with the refresh token of this sign-in.
+/// A person whom Apple verified on both channels, with the refresh token of this sign-in.
 package struct VerifiedIdentity: Sendable {
     package var claims: IdentityClaims
     package var refreshToken: RefreshToken?
@@ -120,7 +120,7 @@ package struct VerifiedIdentity: Sendable {
     }
 }
 
-/// Apple's refresh token in the clear. Lives between the exchange and its sealing; prints `<redacted>`.
+/// Apple's refresh token in plaintext. Exists between the exchange and its sealing; prints `<redacted>`.
 package struct RefreshToken: Redacted {
     package let value: String
     package init(_ value: String) { self.value = value }
@@ -134,7 +134,7 @@ package struct AppleNotification: Hashable, Sendable {
         case unknown(String)
     }
 
-    /// `jti`: what makes a delivery unique.
+    /// `jti`, unique for each delivery.
     package var id: String
     package var kind: Kind
     /// `type` as Apple wrote it.
@@ -142,7 +142,7 @@ package struct AppleNotification: Hashable, Sendable {
     package var clientID: ClientID
     package var subject: AppleSubject?
     package var eventTime: Timestamp
-    /// For the e-mail events.
+    /// For email events.
     package var email: EmailAddress?
     /// The verified claims as compact JSON, stored until erased.
     package var payload: String

@@ -1,24 +1,24 @@
 import Coding
 import Crypto
 
-/// The name of a first consent whose callback failed before it could be made safe, for the browser to keep.
+/// The name of a first consent whose callback failed before the name could be stored, kept by the browser.
 ///
-/// Apple sends the name once, ever, and a callback that Apple's token does not vouch for writes nothing. So the browser
-/// that brought the name gets it back, sealed, and brings it along when the same person signs in again there. It is worth
-/// what it was worth in Apple's form: display text out of a browser, for the person that browser signs in.
+/// Apple sends the name only once, and a callback without a valid token writes nothing. So the browser that brought the
+/// name gets it back, sealed, and sends it when the same person signs in there again. It is worth as much as in Apple's
+/// form: display text from a browser, for the person that this browser signs in.
 struct KeptName: Hashable, Sendable {
     var subject: AppleSubject
     var name: PersonName
     var keptAt: Timestamp
 
-    /// How long it is worth keeping, in seconds: a week, for a person who comes back when the trouble is over.
+    /// How long it is kept, in seconds: a week, for a person who comes back when the problem is solved.
     static let lifetime: Int64 = 7 * 86_400
-    /// Characters a browser's cookie certainly has room for (RFC 6265 §6.1: 4096 bytes with name and attributes).
+    /// The length that every browser accepts for a cookie's value (RFC 6265 §6.1: 4096 bytes with name and attributes).
     static let maximumLength = 3_800
 
     private static let purpose = SealingPurpose.other("kept-name")
 
-    /// The text for the cookie; nil when the name is too long for one.
+    /// The cookie's text; nil when the name is too long.
     func seal(with keyring: SealingKeyring) -> String? {
         var writer = JSONWriter()
         writer.beginObject()
@@ -31,7 +31,7 @@ struct KeptName: Hashable, Sendable {
         return text.utf8.count <= Self.maximumLength ? text : nil
     }
 
-    /// nil unless this server sealed it, within its lifetime.
+    /// Nil unless this server sealed it, within its lifetime.
     static func open(_ text: String, with keyring: SealingKeyring, at now: Timestamp) -> KeptName? {
         guard text.utf8.count <= maximumLength, let sealed = Base64URL.decode(text),
             let plaintext = try? keyring.open(sealed, purpose: purpose),
@@ -49,14 +49,14 @@ struct KeptName: Hashable, Sendable {
 }
 
 extension SignIn {
-    /// Seconds the browser is asked to keep what `nameToKeep` makes.
+    /// How long the browser keeps what `nameToKeep` makes, in seconds.
     package static var keptNameLifetime: Int64 { KeptName.lifetime }
 
-    /// What the browser keeps of a callback that failed with `failure`; nil when there is no name in it, when it is safe
-    /// already, or when nobody vouches for it.
+    /// What the browser keeps from a callback that failed with `failure`; nil when it has no name, when the name is
+    /// already stored, or when nothing proves where it came from.
     ///
-    /// Vouching is the binding cookie's: the browser that began the attempt brought the name. That cookie ends with the
-    /// attempt; for a callback that came too late, Apple's token does it instead.
+    /// The proof is the binding cookie: the browser that began the attempt brought the name. That cookie ends with the
+    /// attempt; for a callback that came too late, Apple's token is the proof.
     package func nameToKeep(of callback: ReceivedCallback, after failure: SignInFailure) async -> String? {
         guard failure.mayLoseTheName else { return nil }
         guard case .absent = callback.binding, callback.opened?.isStale == true else {
@@ -66,8 +66,7 @@ extension SignIn {
         return seal(name, of: subject)
     }
 
-    /// What the browser keeps of a callback that came too often and is not completed. Costs no look-up and no
-    /// verification.
+    /// What the browser keeps from a callback that was refused by the rate limit. Costs no look-up and no verification.
     package func nameToKeep(ofTurnedAway callback: ReceivedCallback) -> String? {
         guard callback.isOfItsBrowser, let name = callback.name, let token = try? callback.form.get().identityToken,
             let subject = provider.claimedSubject(of: token)
@@ -91,7 +90,7 @@ extension SignIn {
 }
 
 extension SignInFailure {
-    /// Whether a callback can fail so before `first_consent` holds its name, and Apple may still have sent one.
+    /// Whether a callback can fail this way before `first_consent` holds its name, and Apple may still have sent one.
     fileprivate var mayLoseTheName: Bool {
         switch self {
         case .staleState, .identityToken, .clock, .keysUnavailable, .storage: true

@@ -1,5 +1,5 @@
-/// Why a sign-in, a notification, a request of a proxy or one of the API was refused: stable words, the same in log lines,
-/// problem documents, the audit log and below `errors` in the pages' strings. docs/reason-codes.md explains each.
+/// Why a sign-in, a notification, a proxy's request or an API request was refused: stable words, the same in log lines,
+/// problem documents, the audit log and under `errors` in the pages' strings. docs/reason-codes.md explains each.
 package enum ReasonCode: String, Sendable, CaseIterable {
     // Sign-ins.
     case malformedCallback = "malformed_callback"
@@ -24,7 +24,7 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     case signUpClosed = "sign_up_closed"
     case returnToRefused = "return_to_refused"
 
-    // Sign-ins of apps, where they differ.
+    // Only sign-ins of apps.
     case invalidNonce = "invalid_nonce"
     case nonceExpired = "nonce_expired"
     case nonceUsed = "nonce_used"
@@ -33,7 +33,7 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     // Notifications.
     case notificationRefused = "notification_refused"
 
-    // What a proxy asks.
+    // Requests of proxies.
     case notAllowed = "not_allowed"
     case originalRequest = "original_request"
     case assertionNotConfigured = "assertion_not_configured"
@@ -61,7 +61,7 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     case unsupportedMediaType = "unsupported_media_type"
     case tooManyRequests = "too_many_requests"
 
-    // Links and upgrades. The three with hyphens are named by Apple's extension's guide of ours.
+    // Links and upgrades. The three with hyphens follow Apple's guide for account authentication extensions.
     case linkUnknown = "link_unknown"
     case linkExpired = "link_expired"
     case linkEnded = "link_ended"

@@ -1,25 +1,24 @@
 import Crypto
 
-/// One post to the callback, from the gate to the answer: the form is parsed once, and its state opened once. Only
-/// `SignIn.receive` makes one.
+/// One post to the callback: its form is parsed once, and its state opened once. Only `SignIn.receive` makes one.
 package struct ReceivedCallback: Sendable {
     let form: Result<CallbackForm, SignInFailure>
-    /// nil when the state is not ours.
+    /// Nil when the state is not ours.
     let opened: OpenedState?
-    /// What the cookies of the browser that brought it say.
+    /// What the browser's cookies say.
     package let binding: BindingCookie
 
     /// Where the sign-in leads; nil when the state is not ours.
     package var returnTo: ReturnTarget? { opened?.returnTo }
-    /// Where it leads when it is cancelled.
+    /// Where it leads when cancelled.
     package var errorReturn: ReturnTarget? { opened?.errorReturn }
-    /// The language chosen where the attempt began; nil when none was, or the state is not ours. For the words of a page:
-    /// nothing else about the callback has been checked.
+    /// The language chosen where the attempt began; nil when none was chosen, or the state is not ours. Only for a
+    /// page's texts: nothing else about the callback has been checked.
     package var language: String? { opened?.attempt.language }
     /// The link that Apple's answer is for, instead of a sign-in.
     package var link: LinkKey? { opened?.attempt.link }
 
-    /// What Apple calls the person; nil when it is not in the form.
+    /// The person's name; nil when it is not in the form.
     var name: PersonName? {
         guard let name = try? form.get().name, !name.isEmpty else { return nil }
         return name
@@ -43,20 +42,20 @@ package struct ReceivedCallback: Sendable {
     }
 }
 
-/// The state of a callback, opened: authentic, its age known, its return target validated again.
+/// The opened state of a callback: authentic, its age known, its return target validated again.
 struct OpenedState: Sendable {
     var id: Digest256
     var attempt: SealedAttempt
     var isStale: Bool
     var returnTo: ReturnTarget
-    /// Where it leads when it is cancelled.
+    /// Where it leads when cancelled.
     var errorReturn: ReturnTarget?
 }
 
 extension SignIn {
     /// Reads one post to the callback. Costs no look-up and no verification.
     /// - Parameters:
-    ///   - body: the form as it came, bounded by the caller.
+    ///   - body: the form, bounded by the caller.
     ///   - binding: what the browser's cookies say.
     package func receive(_ body: [UInt8], binding: BindingCookie) -> ReceivedCallback {
         do throws(SignInFailure) {

@@ -1,12 +1,12 @@
 import Coding
 import Crypto
 
-/// What a request brought that is given a token or a code for it: each member as it came, told apart from its neighbours
-/// and from none. At least one must be a secret of 128 bits or more that is neither stored nor logged: Apple's code and
-/// token, a nonce, the browser's binding.
+/// The members of a request that gets a token or code: each as it came, distinct from its neighbours and from absence.
+/// At least one must be a secret of 128 bits or more that is neither stored nor logged: Apple's code and token, a
+/// nonce, the browser's binding.
 ///
-/// Tokens are derived from this, so that an identical request is given the very same one, after a restart and in another
-/// process too. The database has the digest alone, from which none can be computed, with the sealing key neither.
+/// Tokens are derived from this, so that an identical request gets the same one, even after a restart and in another
+/// process. The database has only the digest, from which no token can be computed, not even with the sealing key.
 struct RequestContent: Redacted {
     private let bytes: [UInt8]
     /// Two requests are identical when this is equal.
@@ -25,10 +25,10 @@ struct RequestContent: Redacted {
         digest = SHA256.hash(bytes)
     }
 
-    /// The token made for this request: a keyed hash (HMAC-SHA-256) of what it belongs to and the content. Under the
-    /// current key first, which new ones are made with, then under each older one.
+    /// The token made for this request: HMAC-SHA-256 over its owner and the content. First under the current key, which
+    /// makes new ones, then under each older key.
     /// - Parameters:
-    ///   - owner: what the token belongs to: the challenge, the link.
+    ///   - owner: what the token belongs to: the challenge or the link.
     ///   - purpose: what the token is for.
     func tokens<Token: SecretToken>(for owner: Digest256, purpose: String, with keyring: SealingKeyring) -> [Token] {
         keyring.keyedHashes(of: owner.bytes + bytes, purpose: .other(purpose)).map {

@@ -2,7 +2,8 @@ import Coding
 
 /// Where a browser goes after signing in. Only `ReturnTargets` makes one, so a `Location` is never an open redirect.
 package struct ReturnTarget: Hashable, Sendable {
-    /// What a 303 carries: a path of our origin, or an absolute URL on an allowed origin; ASCII without controls.
+    /// The value for a 303: a path of our origin, or an absolute URL on an allowed origin; ASCII without control
+    /// characters.
     package let location: String
 
     fileprivate init(location: String) {
@@ -11,28 +12,28 @@ package struct ReturnTarget: Hashable, Sendable {
 }
 
 extension ReturnTarget {
-    /// The target with the word that the sign-in was cancelled (RFC 6749 §4.1.2.1, with Apple's code): all that an
-    /// application is told, behind its own query and before its fragment.
+    /// The target with a note that the sign-in was cancelled (RFC 6749 §4.1.2.1, with Apple's code), after its own
+    /// query and before its fragment. The application is told nothing else.
     package var cancelled: String { AddressQuery.append("error=user_cancelled_authorize", to: location) }
 }
 
-/// The targets `return_to` may name: a path of ours, or an absolute URL on publicURL's origin or on exactly one of
-/// `login.allowedReturnOrigins` (ASVS 3.7.2). Asked when an attempt is sealed and again when it is opened.
+/// The targets that `return_to` may name: a path of ours, or an absolute URL on publicURL's origin or on exactly one of
+/// `login.allowedReturnOrigins` (ASVS 3.7.2). Checked when an attempt is sealed and again when it is opened.
 package struct ReturnTargets: Sendable {
     /// The longest `return_to`, in bytes.
     package static let maximumLength = 2_000
 
-    /// The longest `error_return`, in bytes: sealed with `return_to`, and both go to Apple in one address.
+    /// The longest `error_return`, in bytes: it is sealed with `return_to`, and both go to Apple in one address.
     package static let maximumErrorReturnLength = 1_000
 
     private let origins: Set<String>
-    /// Where to go when nothing was asked: `login.defaultReturnTo`.
+    /// The target when none is given: `login.defaultReturnTo`.
     package let defaultTarget: ReturnTarget
 
     /// - Parameters:
     ///   - publicURL: origin and base path, without a trailing slash.
-    ///   - allowedOrigins: exact origins besides publicURL's; what is no origin allows nothing.
-    ///   - defaultTarget: from configuration, so it is not held against the allowed origins.
+    ///   - allowedOrigins: exact origins besides publicURL's; an invalid one allows nothing.
+    ///   - defaultTarget: from the configuration, so it need not be on an allowed origin.
     package init(publicURL: String, allowedOrigins: [String], defaultTarget: String) {
         var origins: Set<String> = []
         if let own = URLParts(publicURL) { origins.insert(own.origin) }
@@ -44,7 +45,7 @@ package struct ReturnTargets: Sendable {
     }
 
     /// - Parameter returnTo: the decoded value of `return_to`; nil or empty means the default.
-    /// - Returns: nil when it names nothing of ours.
+    /// - Returns: nil when it is not allowed.
     package func validate(_ returnTo: String?) -> ReturnTarget? {
         guard let returnTo, !returnTo.isEmpty else { return defaultTarget }
         if returnTo == defaultTarget.location { return defaultTarget }
@@ -66,10 +67,10 @@ package struct ReturnTargets: Sendable {
         return target
     }
 
-    /// A path with optional query and fragment that every URL parser reads as a path, non-ASCII percent-encoded.
+    /// A path with optional query and fragment that every URL parser reads as a path, with non-ASCII percent-encoded.
     ///
-    /// Browsers drop tabs and newlines, read `\` as `/`, and proxies decode `%2f`: so none of them may stand where it
-    /// could turn the path into an authority, and controls stand nowhere.
+    /// Browsers drop tabs and newlines and read `\` as `/`, and proxies decode `%2f`: none of them may appear where it
+    /// could turn the path into an authority, and control characters nowhere.
     private static func safePath(_ text: String) -> String? {
         var encoded: [UInt8] = []
         for byte in text.utf8 {
@@ -80,9 +81,9 @@ package struct ReturnTargets: Sendable {
             }
         }
         let path = encoded.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
-        // As it will be sealed and sent: escaping triples what is not ASCII, and a longer state would never open.
+        // Measured as it will be sealed and sent: escaping triples non-ASCII, and a longer state would never open.
         guard encoded.count <= maximumLength, isWellFormed(encoded, path: path) else { return nil }
-        // What a decoder on the way would see: no second slash in front, no dot segment, no control.
+        // As a decoder on the way would see it: no second slash in front, no dot segment, no control character.
         guard let decoded = PercentEncoding.decode(Array(path)), decoded.first == UInt8(ascii: "/") else { return nil }
         if decoded.count > 1, decoded[1] == UInt8(ascii: "/") || decoded[1] == UInt8(ascii: "\\") { return nil }
         let segments = decoded.split(omittingEmptySubsequences: false) {
@@ -93,7 +94,7 @@ package struct ReturnTargets: Sendable {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Every `%` of the path begins an escape, and no escape anywhere is a control (RFC 3986 §2.1).
+    /// Every `%` of the path begins an escape, and no escape is a control character (RFC 3986 §2.1).
     private static func isWellFormed(_ bytes: [UInt8], path: ArraySlice<UInt8>) -> Bool {
         for (index, byte) in bytes.enumerated() where byte == UInt8(ascii: "%") {
             if let value = PercentEncoding.escapedByte(in: bytes.span, at: index) {
@@ -106,7 +107,7 @@ package struct ReturnTargets: Sendable {
     }
 }
 
-/// An absolute `http` or `https` URL split into its origin, in one canonical spelling, and the rest.
+/// An absolute `http` or `https` URL, split into its origin, in canonical spelling, and the rest.
 private struct URLParts {
     /// `scheme://host[:port]`: lower case, without a default port.
     var origin: String
@@ -121,7 +122,7 @@ private struct URLParts {
         rest = String(url.rest)
         origin = url.scheme + "://" + host.lowercased()
         guard let portText else { return }
-        // Digits only, and no leading zero: some parsers read that as octal.
+        // Only digits, and no leading zero: some parsers read that as octal.
         guard let port = UInt16(portText), port > 0, String(port) == portText else { return nil }
         if port != url.defaultPort { origin += ":\(port)" }
     }

@@ -1,18 +1,17 @@
 import Crypto
 package import Instruments
 
-/// Signing in, from the login page to the session: seals attempts, and turns a post to the callback into an outcome.
+/// Sign-in, from the login page to the session: seals attempts, and turns a post to the callback into an outcome.
 ///
-/// The order of checks is the security of it: parse → state opens → young enough → this browser's → never used →
-/// identity token → first-consent data made safe → code exchanged → one transaction. An unauthenticated request
-/// writes nothing.
+/// Its security is the order of checks: parse → state opens → young enough → this browser's → never used → identity
+/// token → first-consent data stored → code exchanged → one transaction. An unauthenticated request writes nothing.
 package final class SignIn: SignInSteps {
     package let parts: SignInParts
-    /// Without it nobody is linked to anything.
+    /// Nil when links are not configured.
     package let linking: Linking?
     let answers: CallbackAnswers<SignInOutcome>
     let nativeAnswers: CallbackAnswers<NativeSignInOutcome>
-    /// How sign-ins ended.
+    /// Counts how sign-ins ended.
     package let metrics = CounterGrid<SignInFlow, SignInEnd>()
 
     package init(_ parts: SignInParts, linking: Linking? = nil) {
@@ -22,12 +21,12 @@ package final class SignIn: SignInSteps {
         nativeAnswers = CallbackAnswers(clock: parts.clock)
     }
 
-    /// A fresh attempt for one login page or one tap. Nothing is stored; many may be open at once.
+    /// A new attempt for one login page or one tap. Nothing is stored; many may be open at once.
     /// - Parameters:
-    ///   - binding: the browser's binding, just made or kept.
-    ///   - replacing: the session the browser has now; ended when this attempt completes.
-    ///   - language: of the page, when it was chosen for this sign-in; at most 35 bytes of a tag. Pages after Apple
-    ///     speak it too.
+    ///   - binding: the browser's binding, new or kept.
+    ///   - replacing: the browser's present session, which ends when this attempt completes.
+    ///   - language: of the page, when it was chosen for this sign-in; a tag of at most 35 bytes. Later pages use it
+    ///     too.
     ///   - errorReturn: where the browser goes when its visitor cancels at Apple; nil shows a page of ours.
     package func begin(
         binding: BrowserBinding, returnTo: ReturnTarget, replacing: SessionID?, language: String? = nil,
@@ -47,12 +46,12 @@ package final class SignIn: SignInSteps {
 
     /// Answers one post to the callback.
     ///
-    /// Identical posts of one browser join: they share the work in flight and for 30 s its answer. The work runs in
-    /// the task of the first of them.
+    /// Identical posts of one browser share the work in progress and, for 30 s, its answer. The work runs in the task
+    /// of the first of them.
     /// - Parameters:
-    ///   - sameOrigin: the request comes from a page of ours (`Sec-Fetch-Site`, else `Origin`). Only a post with the
-    ///     re-post flag needs it.
-    ///   - keptName: what `nameToKeep` gave this browser after an earlier try, as the browser sent it back.
+    ///   - sameOrigin: the request comes from a page of ours (`Sec-Fetch-Site`, otherwise `Origin`). Only a post with
+    ///     the re-post flag needs it.
+    ///   - keptName: what `nameToKeep` gave this browser after an earlier attempt, as the browser sent it back.
     package func complete(
         _ callback: ReceivedCallback, sameOrigin: Bool, device: Device, keptName: String? = nil
     ) async -> SignInOutcome {
@@ -62,7 +61,7 @@ package final class SignIn: SignInSteps {
         return outcome
     }
 
-    /// A failure of an attempt whose state opened.
+    /// A failure after the state opened.
     private func failed(_ failure: SignInFailure, _ opened: OpenedState) -> SignInOutcome {
         guard let link = opened.attempt.link else { return .failed(failure, retry: opened.returnTo) }
         return .linkFailed(.signIn(failure), link: link, returnTo: opened.returnTo)
@@ -87,11 +86,11 @@ package final class SignIn: SignInSteps {
         case .value, .invalid: return failed(opened.isStale ? .staleState : .wrongBrowser, opened)
         }
         if opened.isStale {
-            // A completed callback reloaded late is still its browser's own.
+            // A late reload of a completed callback, by the same browser.
             return await replayOutcome(opened, otherwise: .staleState)
         }
         if let error = form.error {
-            // RFC 6749 §4.1.2.1; the only one Apple is known to send is the visitor's own choice.
+            // RFC 6749 §4.1.2.1; the only error Apple is known to send is the visitor's own choice.
             let cancelled = error == "user_cancelled_authorize"
             if cancelled, let errorReturn = opened.errorReturn {
                 return .cancelled(errorReturn, returnTo: opened.returnTo)
@@ -110,20 +109,20 @@ package final class SignIn: SignInSteps {
             return await linking.complete(link, form: form, opened: opened, device: device, keptName: keptName)
         }
         if isRemembered, case .signedIn = outcome {
-            // The session may have ended since: then its cookie is not handed out again.
+            // The session may have ended since; then its cookie is not issued again.
             return await stillSignedIn(outcome, opened)
         }
         return outcome
     }
 
-    /// What tells two posts of one browser apart: every field but the re-post flag, and the binding.
+    /// What distinguishes two posts of one browser: every field but the re-post flag, and the binding.
     private static func key(of form: CallbackForm, binding: BrowserBinding) -> Digest256 {
         RequestContent([
             form.state, form.code, form.identityToken, form.rawUser, form.error, binding.cookieValue,
         ]).digest
     }
 
-    /// The remembered answer while its session lives; else what a replay gets.
+    /// The remembered answer while its session lives; otherwise the answer to a replay.
     func stillSignedIn(_ outcome: SignInOutcome, _ opened: OpenedState) async -> SignInOutcome {
         do {
             if let used = try await store.usedAttempt(opened.id, at: clock.now()), used.sessionIsLive { return outcome }
@@ -133,7 +132,7 @@ package final class SignIn: SignInSteps {
         }
     }
 
-    /// The answer to an attempt that was used before, or that is too old: 303 while its session lives.
+    /// The answer to an attempt that was used before or has expired: 303 while its session lives.
     private func replayOutcome(_ opened: OpenedState, otherwise failure: SignInFailure) async -> SignInOutcome {
         do {
             guard let used = try await store.usedAttempt(opened.id, at: clock.now()) else {

@@ -1,4 +1,4 @@
-/// What the operator decides about signing in.
+/// What the operator configures about signing in.
 package struct SignInConfiguration: Sendable {
     /// The longest `login.attemptLifetime`, in seconds.
     package static let maximumAttemptLifetime: Int64 = 600
@@ -11,9 +11,9 @@ package struct SignInConfiguration: Sendable {
     package var returnTargets: ReturnTargets
     /// `apple.nativeNonce`.
     package var nativeNonce: NativeNonce
-    /// `login.askExistingAccount`: a person not seen before is asked whether they have an account.
+    /// `login.askExistingAccount`: whether a new person is asked if they have an account.
     package var asksExisting: Bool
-    /// `server.limits.upgradesPerAccount`: passwords tried at one account in 15 minutes.
+    /// `server.limits.upgradesPerAccount`: password tries for one account in 15 minutes.
     package var upgradesPerAccount: Int
 
     package init(

@@ -1,5 +1,4 @@
-/// Why a sign-in did not complete. `reason` is the one code the operator's log line carries; the page for the visitor
-/// is chosen from the case.
+/// Why a sign-in did not complete. `reason` is the code in the operator's log; the case selects the visitor's page.
 package enum SignInFailure: StoreFailure, Hashable, Sendable {
     /// The form is not what Apple posts (duplicate, oversized or missing fields): 400.
     case malformedCallback(String)
@@ -7,9 +6,9 @@ package enum SignInFailure: StoreFailure, Hashable, Sendable {
     case invalidState
     /// `state` is older than the attempt's life.
     case staleState
-    /// Another browser's attempt: the binding cookie does not fit.
+    /// Another browser's attempt: the binding cookie does not match.
     case wrongBrowser
-    /// No binding cookie came, also on the re-post: cookies are blocked.
+    /// There is no binding cookie, not even on the re-post: cookies are blocked.
     case missingBinding
     /// The attempt was completed before and its session is gone.
     case replayed
@@ -21,22 +20,22 @@ package enum SignInFailure: StoreFailure, Hashable, Sendable {
     case identityToken(String)
     /// The two tokens of one sign-in disagree.
     case tokenMismatch(String)
-    /// A time claim is outside the tolerance: this server's or Apple's clock is off.
+    /// A time claim is outside the tolerance: this server's or Apple's clock is wrong.
     case clock(String)
-    /// The key set could not be had, or the kid is unknown within the cool-down.
+    /// The key set is unavailable, or the kid is unknown within the cool-down.
     case keysUnavailable(String)
-    /// Apple did not answer, or answered nonsense.
+    /// Apple did not answer, or not usefully.
     case providerUnavailable(String)
-    /// The code was sent and Apple's answer did not arrive: it may be redeemed. To the outside the same as the one
-    /// before.
+    /// The code was sent and Apple's answer did not arrive, so it may have been redeemed. Outside it looks like the
+    /// case above.
     case answerLost(String)
     /// Apple refused the code (`invalid_grant`).
     case codeRefused(String)
     /// Apple refused us (`invalid_client`, …): the operator's configuration.
     case clientRefused(String)
-    /// The person withdrew consent, or deleted their Apple Account, while the sign-in was under way.
+    /// The person withdrew consent, or deleted their Apple Account, during the sign-in.
     case revoked
-    /// The database did not take the write.
+    /// The database write failed.
     case storage(String)
 
     package init(store error: StoreError) { self = .storage(error.text) }
@@ -73,7 +72,7 @@ package enum SignInFailure: StoreFailure, Hashable, Sendable {
         .clientRefused, .revoked, .storage,
     ]
 
-    /// What only the operator reads; never holds a token, a code or an address.
+    /// For the operator only; never contains a token, a code or an address.
     package var detail: String? {
         switch self {
         case .malformedCallback(let text), .providerError(let text), .identityToken(let text),

@@ -19,12 +19,12 @@ extension SignIn {
         case .cancelled:
             refused(.cancelled, nil)
         case .linkAuthorized:
-            // Written where it happened: apps authorize links too.
+            // Logged where it happened: apps authorize links too.
             break
         case .asksExisting(let person):
             logger.info("visitor asked for an existing account", metadata: ["waiting": "\(person.id)"])
         case .failed, .linkFailed:
-            // Whoever answers the visitor writes this line: it carries the error ID of their page.
+            // The code that answers the visitor logs this, with the error ID of their page.
             break
         }
     }

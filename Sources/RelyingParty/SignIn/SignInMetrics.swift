@@ -8,19 +8,19 @@ package enum SignInFlow: String, Sendable, CaseIterable {
     case native
 }
 
-/// How a sign-in ended, as it is counted.
+/// How a sign-in ended, as counted.
 package enum SignInEnd: Hashable, Sendable, CaseIterable {
     case signedIn
     /// A late replay whose session lives.
     case alreadySignedIn
-    /// The page that posts the form once more: another post follows.
+    /// The page that posts the form once more; another post follows.
     case reposted
-    /// Asked for an existing account.
+    /// The page that asks about an existing account.
     case asksExisting
     case linkAuthorized
     case linkFailed
     case pending, disabled, closed
-    /// An app's code that was used up by the same request before.
+    /// An app's code that an identical request used up before.
     case refusedBefore
     case failed(ReasonCode)
 
@@ -45,7 +45,7 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The value of the label `reason`: the code of the log line; empty where there is nothing to give a reason for.
+    /// The value of the label `reason`: the code of the log line; empty where no reason applies.
     package var reason: String {
         switch self {
         case .pending: "user_pending"
@@ -87,17 +87,17 @@ package enum SignInEnd: Hashable, Sendable, CaseIterable {
     }
 }
 
-/// Posts of Apple's notifications, as they are counted.
+/// Counts posts of Apple's notifications.
 package final class NotificationMetrics: Sendable {
-    /// The value of the label `type`: Apple's words, both spellings of a deletion in one.
+    /// The value of the label `type`: Apple's words, with both spellings of a deletion in one.
     package enum Kind: String, Sendable, CaseIterable {
         case emailDisabled = "email-disabled"
         case emailEnabled = "email-enabled"
         case consentRevoked = "consent-revoked"
         case accountDeleted = "account-deleted"
-        /// Verified, of a type that is not known here.
+        /// Verified, but of an unknown type.
         case other
-        /// Not verified, so that nothing it says counts.
+        /// Not verified, so its content is ignored.
         case unverified
 
         init(_ kind: AppleNotification.Kind) {
@@ -146,7 +146,7 @@ package final class NotificationMetrics: Sendable {
                 }
         }
 
-        /// Whether a post of this kind can end so.
+        /// Whether a post of this kind can end this way.
         package func isPossible(_ kind: Kind) -> Bool {
             switch self {
             case .refused, .otherAudience, .keysUnavailable: kind == .unverified

@@ -2,7 +2,7 @@ import Coding
 package import Crypto
 package import Logging
 
-/// What sign-ins and links work with.
+/// What sign-ins and links depend on.
 package struct SignInParts: Sendable {
     let provider: any IdentityProvider
     let store: any SignInStore & SessionStore
@@ -28,7 +28,7 @@ package struct SignInParts: Sendable {
     }
 }
 
-/// The steps that a browser's sign-in, an app's, and a link have in common.
+/// The steps that sign-ins of browsers and apps, and links, have in common.
 package protocol SignInSteps: Sendable {
     var parts: SignInParts { get }
 }
@@ -79,8 +79,8 @@ extension SignInSteps {
             clientIDs: callback.clients)
     }
 
-    /// The name that came along, to be made safe before Apple is asked; nil when none did.
-    /// - Parameter kept: what an earlier try of this browser left with it.
+    /// The accompanying name, to be stored before Apple is asked; nil when there is none.
+    /// - Parameter kept: the name the browser kept from an earlier attempt.
     func consent(
         of callback: borrowing ValidatedCallback, _ claims: IdentityClaims, kept: PersonName? = nil
     ) -> FirstConsent? {
@@ -94,7 +94,7 @@ extension SignInSteps {
     ) async throws(SignInFailure) -> VerifiedIdentity {
         let identity = try await provider.exchange(
             authorizationCode: callback.code, nonce: callback.nonce, claims: claims)
-        // The provider holds the tokens against each other; that a person is who the browser said is worth a line.
+        // The provider compares the tokens; this also logs if the person is not who the browser said.
         guard identity.claims.subject == claims.subject, identity.claims.clientID == claims.clientID else {
             throw .tokenMismatch("the exchange returned another person or client")
         }
@@ -104,7 +104,7 @@ extension SignInSteps {
     /// What the one transaction stores.
     /// - Parameters:
     ///   - token: the hash of the session's token.
-    ///   - team: whose subject the identity's is.
+    ///   - team: the team of the identity's subject.
     func record(
         of identity: VerifiedIdentity, attempt: SignInAttempt, kind: SessionKind, token: Digest256, device: Device,
         team: TeamID, policy: SignUpPolicy, at now: Timestamp
@@ -131,12 +131,12 @@ extension SignInSteps {
         return try await SignInFailure.mapping(await store.completeSignIn(record))
     }
 
-    /// When what is kept of an attempt may go.
+    /// When the attempt's rows may be deleted.
     func rowEnd(of attempt: SignInAttempt) -> Timestamp {
         attempt.issuedAt.adding(seconds: configuration.attemptLifetime + RetentionPolicy.usedAttempts)
     }
 
-    /// The refresh token as it is stored: bound to the person and client it belongs to.
+    /// The refresh token as stored: bound to its person and client.
     func seal(_ token: RefreshToken?, claims: IdentityClaims) -> [UInt8]? {
         guard let token else { return nil }
         let context = RefreshToken.sealingContext(
@@ -144,7 +144,7 @@ extension SignInSteps {
         return keyring.seal(Array(token.value.utf8), purpose: .refreshToken, context: context)
     }
 
-    /// The name a browser kept, for the person who signs in now.
+    /// The name a browser kept, for the person who now signs in.
     func name(keptAs text: String?, for subject: AppleSubject) -> PersonName? {
         guard let text, let kept = KeptName.open(text, with: keyring, at: clock.now()), kept.subject == subject,
             !kept.name.isEmpty
@@ -154,7 +154,7 @@ extension SignInSteps {
 
     // MARK: One code, sent once
 
-    /// Takes the right to send the code; false when an identical request has it and may still be under way.
+    /// Claims the right to send the code; false when an identical request has it and may still be running.
     func claimCode(
         _ request: Digest256, _ attempt: SignInAttempt, consent: FirstConsent?
     ) async throws(SignInFailure) -> Bool {
@@ -170,16 +170,16 @@ extension SignInSteps {
         return false
     }
 
-    /// Writes down, of an exchange that failed, whether the code may be sent again.
+    /// Records after a failed exchange whether the code may be sent again.
     func settled(_ attempt: Digest256, after failure: SignInFailure) async -> SignInFailure {
-        // A claim that cannot be settled ends with its flight time: then the code counts as spent.
+        // A claim that cannot be settled ends with its flight time; then the code counts as spent.
         try? await store.settleExchange(attempt, isSpent: !failure.leavesCodeUnused)
         return failure
     }
 }
 
 extension RefreshToken {
-    /// The context a refresh token is sealed with: `team|sub|clientID`.
+    /// The context of a refresh token's seal: `team|sub|clientID`.
     package static func sealingContext(team: TeamID, subject: AppleSubject, clientID: ClientID) -> [UInt8] {
         Array("\(team.rawValue)|\(subject.rawValue)|\(clientID.rawValue)".utf8)
     }

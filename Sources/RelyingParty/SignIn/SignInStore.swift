@@ -1,34 +1,34 @@
 package import Coding
 package import Crypto
 
-/// What sign-ins need of the store. As everywhere: each method is one transaction, durable when it returns; every failure
-/// is a `StoreError`, and after one nothing was written.
+/// What sign-ins need from the store. As everywhere, each method is one transaction, durable when it returns; every
+/// failure is a `StoreError`, after which nothing was written.
 package protocol SignInStore: Sendable {
-    /// Remembers the name given at first consent before Apple is asked; an existing row's name is replaced, its
-    /// age begins again. Rows expire after 30 days.
+    /// Stores the name given at first consent before Apple is asked. Replaces an existing row's name, and restarts its
+    /// age. Rows expire after 30 days.
     func saveFirstConsent(
         team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
     ) async throws(StoreError)
 
-    /// The one transaction of a sign-in: marks the attempt used, creates or updates the user, takes the name from
-    /// `first_consent` into an empty place, stores the sealed refresh token, ends the session it replaces, creates
-    /// the new one and writes the events. Applies `SignUpPolicy` to people not seen before.
+    /// The one transaction of a sign-in: marks the attempt used, creates or updates the user, moves the name from
+    /// `first_consent` into an empty place, stores the sealed refresh token, ends the session it replaces, creates the
+    /// new one and writes the events. Applies `SignUpPolicy` to new people.
     func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult
 
-    /// The used attempt, for replays: nil when never used. `sessionIsLive` tells whether its session still lives.
+    /// The used attempt, for replays; nil when never used. `sessionIsLive` says whether its session still lives.
     func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt?
 
     // MARK: One code, sent once
 
-    /// Takes the claim unless somebody has it, and with it, in the same transaction, makes the name safe.
+    /// Takes the claim unless another request has it, and in the same transaction stores the name.
     func beginExchange(
         _ claim: ExchangeClaim, consent: FirstConsent?
     ) async throws(StoreError) -> ExchangeClaimResult
-    /// The exchange failed. With `isSpent` the claim stays and says that the code is gone; else Apple did not redeem
-    /// it, and the next request may try.
+    /// Records that the exchange failed. With `isSpent` the claim stays and the code is gone; otherwise Apple did not
+    /// redeem it, and the next request may try.
     func settleExchange(_ attempt: Digest256, isSpent: Bool) async throws(StoreError)
-    /// Stores a refresh token with the identity it belongs to, in place of an older one by Apple's clock. Nothing when
-    /// the identity is gone.
+    /// Stores a refresh token with its identity, replacing an older one by Apple's clock. Does nothing when the
+    /// identity is gone.
     func keepCredential(_ credential: FreshCredential) async throws(StoreError)
 }
 
@@ -41,14 +41,14 @@ package enum SignUpPolicy: String, Sendable, CaseIterable {
 package struct SignInRecord: Sendable {
     package var attempt: Digest256
     package var bindingHash: Digest256
-    /// When the attempt began, by our clock: what Apple told us before it cannot be about this sign-in.
+    /// When the attempt began, by our clock: what Apple reported before cannot concern this sign-in.
     package var attemptIssuedAt: Timestamp
-    /// When the attempt's row may go: the attempt's end plus the time replays are told apart.
+    /// When the attempt's row may be deleted: its end plus the time during which replays are recognised.
     package var attemptExpiresAt: Timestamp
     package var team: TeamID
     package var claims: IdentityClaims
     package var sealedRefreshToken: [UInt8]?
-    /// When Apple is asked for the first time whether the token still stands.
+    /// When Apple is first asked whether the token is still valid.
     package var firstCheckAt: Timestamp
     package var policy: SignUpPolicy
     package var newUser: UserID
@@ -78,7 +78,7 @@ package struct SignInRecord: Sendable {
     }
 }
 
-/// A session about to be stored; its user is decided inside the transaction.
+/// A session to be stored; the transaction decides its user.
 package struct NewSession: Sendable {
     package var id: SessionID
     package var tokenHash: Digest256
@@ -98,19 +98,19 @@ package struct NewSession: Sendable {
 /// What the completing transaction decided.
 package enum SignInResult: Hashable, Sendable {
     case signedIn(user: User, session: Session, isNewUser: Bool)
-    /// The attempt had been used before; nothing was written.
+    /// The attempt was used before; nothing was written.
     case alreadyUsed(UsedAttempt)
-    /// The user waits for approval (created if new); the attempt is used, no session was made.
+    /// The user waits for approval (created if new); the attempt is used, no session was created.
     case pending(UserID)
     case disabled(UserID)
-    /// Sign-up is closed and this person is not known; the attempt is used, nobody was created.
+    /// Sign-up is closed and this person is unknown; the attempt is used, nobody was created.
     case closed
-    /// Since the attempt began, Apple has told us that the person withdrew consent, or is gone, at or after the `iat` of
-    /// this very sign-in; the attempt is used, the name it brought forgotten, nothing else was written.
+    /// Since the attempt began, Apple has reported that the person withdrew consent, or is gone, at or after the `iat`
+    /// of this sign-in. The attempt is used, its name forgotten, nothing else was written.
     case revoked
 }
 
-/// Why a sign-in that Apple vouches for made no session, as it is kept with the attempt.
+/// Why a sign-in that Apple verified made no session, as stored with the attempt.
 package enum SignInRefusal: String, Sendable, CaseIterable {
     case pending, disabled, closed, revoked
 }
@@ -119,7 +119,7 @@ package struct UsedAttempt: Hashable, Sendable {
     package var bindingHash: Digest256
     package var session: SessionID?
     package var sessionIsLive: Bool
-    /// Nil when there was a session, and for attempts of before this was kept.
+    /// Nil when there was a session, and for attempts from before this was stored.
     package var refusal: SignInRefusal?
 
     package init(

@@ -1,15 +1,14 @@
 import Coding
 import Crypto
 
-/// An answer of Apple's whose attempt is ours, from a browser that matched or from an app: what may be taken to Apple,
-/// once.
+/// Apple's answer to an attempt of ours, from the right browser or from an app: may be taken to Apple, once.
 struct ValidatedCallback: ~Copyable {
     let code: String
     let identityToken: String
     let name: PersonName?
-    /// As Apple's token has to echo it.
+    /// As Apple's token must repeat it.
     let nonce: String
-    /// Whose audience the token may be.
+    /// The accepted audiences of the token.
     let clients: [ClientID]
 
     init(form: CallbackForm, opened: OpenedState, servicesID: ClientID) throws(SignInFailure) {
@@ -25,8 +24,8 @@ struct ValidatedCallback: ~Copyable {
     }
 
     /// - Parameters:
-    ///   - nonceClaim: of the challenge that was opened, as `apple.nativeNonce` says.
-    ///   - name: made safe.
+    ///   - nonceClaim: of the opened challenge, in the form of `apple.nativeNonce`.
+    ///   - name: made safe for display.
     init(_ request: NativeSignInRequest, nonceClaim: String, clients: [ClientID], name: PersonName) {
         code = request.authorizationCode
         identityToken = request.identityToken
@@ -36,11 +35,11 @@ struct ValidatedCallback: ~Copyable {
     }
 }
 
-/// The attempt that a sign-in uses up, a browser's or an app's.
+/// The attempt that a sign-in of a browser or app uses up.
 struct SignInAttempt: Sendable {
     var id: Digest256
     var issuedAt: Timestamp
-    /// Of the browser's binding; of an app, the digest of its request.
+    /// The hash of the browser's binding; for an app, the digest of its request.
     var bindingHash = SHA256.hash([])
     var replacing: SessionID?
 }

@@ -1,18 +1,18 @@
-/// How fast Apple is asked, and how patiently. Apple names no limit for its migration endpoint.
+/// How fast Apple is asked, and how long to keep trying. Apple documents no limit for its migration endpoint.
 package struct TransferPace: Sendable {
-    /// Requests begun in a second.
+    /// Requests begun per second.
     package var rate: Int
-    /// Requests under way at once.
+    /// Requests in flight at once.
     package var concurrency = 4
-    /// Pauses in seconds while Apple does not answer; when they are used up, the run ends.
+    /// Pauses in seconds while Apple does not answer; after the last one, the run ends.
     package var pauses: [Int64] = [1, 2, 5, 15, 30, 60, 120, 300]
 
-    /// The longest `Retry-After` that is waited for, in seconds.
+    /// The longest `Retry-After` that is honoured, in seconds.
     package static let longestPause: Int64 = 600
     /// People asked about between two writes.
     package static let batch = 20
-    /// With nobody accepted yet and so many refused, nobody else is asked about. More than the testers and first visitors
-    /// of a site who may all have left again: the next run begins with the same ones.
+    /// After this many refusals with nobody accepted, nobody else is asked about. More than the testers and first
+    /// visitors of a site who may all have left again, since the next run begins with the same people.
     package static let refusalsInARow = 200
 
     package init(rate: Int) { self.rate = rate }
@@ -26,13 +26,13 @@ package protocol TransferStep: Sendable {
     associatedtype Person: Sendable
     associatedtype Value: Sendable
 
-    /// Whether Apple has ever answered as hoped: then refusals are about people, not about us.
+    /// Whether Apple has ever accepted somebody; then refusals concern people, not us.
     func isProven() async throws(StoreError) -> Bool
     func prepare() async throws(MigrationFailure)
-    /// - Parameter last: of the people before; nil begins.
+    /// - Parameter last: the last person before; nil begins at the first.
     func people(after last: Person?, limit: Int) async throws(StoreError) -> [Person]
     func ask(_ person: Person) async throws(MigrationFailure) -> Value
-    /// Keeps answers, durably.
+    /// Durably stores answers.
     func keep(_ answers: [TransferAnswer<Person, Value>]) async throws(StoreError)
 }
 
@@ -45,12 +45,12 @@ package enum TransferEnd: Hashable, Sendable {
     case clientRefused(String)
     /// Apple did not answer for a long time.
     case unavailable(String)
-    /// Apple has never accepted anybody, and refused everybody it was asked about, however few: nothing was kept of that.
+    /// Apple has never accepted anybody, and refused everybody it was asked about, however few. Nothing was stored.
     case everyoneRefused(String)
 }
 
-/// Asks Apple about one person after the other, keeps each answer, and ends when there is nobody left. Whatever ends it
-/// earlier, what Apple answered is kept, and the next run goes on behind it.
+/// Asks Apple about one person after another, stores each answer, and ends when nobody is left. If anything ends it
+/// earlier, Apple's answers are stored, and the next run continues there.
 package struct TransferRun<Step: TransferStep>: Sendable {
     private typealias Answer = TransferAnswer<Step.Person, Step.Value>
 
@@ -58,14 +58,14 @@ package struct TransferRun<Step: TransferStep>: Sendable {
     private let pace: TransferPace
     private let wait: @Sendable (Int64) async -> Bool
 
-    /// - Parameter wait: sleeps for milliseconds; false when the run is to end.
+    /// - Parameter wait: sleeps for milliseconds; false when the run must end.
     package init(_ step: Step, pace: TransferPace, wait: @escaping @Sendable (_ milliseconds: Int64) async -> Bool) {
         self.step = step
         self.pace = pace
         self.wait = wait
     }
 
-    /// - Parameter progress: told after each write how many were asked about.
+    /// - Parameter progress: called after each write with the number of people asked about.
     package func run(progress: (Int) -> Void = { _ in }) async throws(StoreError) -> TransferEnd {
         if let failure = await preparation() { return failure }
         var ledger = Ledger(isProven: try await step.isProven())
@@ -80,7 +80,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         }
     }
 
-    /// Asks until everyone of a batch has an answer; nil then.
+    /// Asks until everyone in a batch has an answer; nil then.
     private func settle(
         _ people: [Step.Person], _ ledger: inout Ledger, _ progress: (Int) -> Void
     ) async throws(StoreError) -> TransferEnd? {
@@ -132,7 +132,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         var clientRefusal: String?
         var isInterrupted = false
 
-        /// Nothing is begun once Apple asks for patience or refuses us, or the operator interrupts.
+        /// Nothing more is begun once Apple asks us to wait or refuses us, or the operator interrupts.
         var goesOn: Bool { failure == nil && clientRefusal == nil && !isInterrupted }
 
         mutating func record(_ person: Step.Person, _ result: Result<Step.Value, MigrationFailure>) {
@@ -150,7 +150,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         }
     }
 
-    /// Asks about each once, a few at a time, and as often in a second as the pace allows.
+    /// Asks about each once, a few at a time, at the configured pace.
     private func ask(_ people: [Step.Person]) async -> Round {
         let step = step
         return await withTaskGroup(of: (Step.Person, Result<Step.Value, MigrationFailure>).self) { group in
@@ -182,7 +182,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
         }
     }
 
-    /// What was answered, and the refusals that are held back until one answer shows that they are about people.
+    /// Answers, and refusals held back until one acceptance shows that they concern people.
     private struct Ledger {
         var isProven: Bool
         var asked = 0
@@ -190,7 +190,7 @@ package struct TransferRun<Step: TransferStep>: Sendable {
 
         init(isProven: Bool) { self.isProven = isProven }
 
-        /// - Returns: what may be kept now.
+        /// - Returns: what may be stored now.
         mutating func record(_ answers: [Answer]) -> [Answer] {
             asked += answers.count
             if isProven { return answers }
@@ -206,8 +206,8 @@ package struct TransferRun<Step: TransferStep>: Sendable {
 
         var isHopeless: Bool { held.count >= TransferPace.refusalsInARow }
 
-        /// Why those whose answers are held back were refused. They may all have left, or we are wrong: Apple has one word
-        /// for both, so nobody is marked by it.
+        /// Why the people were refused whose answers are held back. They may all have left, or we are misconfigured:
+        /// Apple's answer is the same, so nobody is marked because of it.
         var refusal: String? {
             guard case .refused(let reason) = held.first?.outcome else { return nil }
             return reason

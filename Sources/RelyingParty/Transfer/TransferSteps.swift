@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The sending team asks Apple for the `transfer_sub` of each of its people.
+/// For the sending team: asks Apple for the `transfer_sub` of each person.
 package struct TransferExport: TransferStep {
     private let store: any TransferStore
     private let migrator: any TeamMigrator
@@ -9,7 +9,7 @@ package struct TransferExport: TransferStep {
     private let again: Bool
     private let clock: any WallClock
 
-    /// - Parameter again: asks about those whom Apple refused too.
+    /// - Parameter again: whether to include people whom Apple refused before.
     package init(
         store: any TransferStore, migrator: any TeamMigrator, from team: TeamID, to recipient: TeamID, again: Bool,
         clock: any WallClock
@@ -43,16 +43,17 @@ package struct TransferExport: TransferStep {
     }
 }
 
-/// The receiving team asks Apple who each `transfer_sub` is, and moves them.
+/// For the receiving team: asks Apple who each `transfer_sub` is, and moves them.
 package final class TransferImport: TransferStep {
-    /// What became of the people of this run.
+    /// Results of this run.
     package struct Report: Hashable, Sendable {
         package var moved = 0
         package var alreadyMoved = 0
         package var joined = 0
         package var refused = 0
         package var gone = 0
-        /// People with a second account under the new team: the first, the second, and whether both have an external id.
+        /// People with a second account under the new team: the first, the second, and whether both have an external
+        /// id.
         package var secondAccounts: [SecondAccount] = []
     }
 
@@ -73,9 +74,9 @@ package final class TransferImport: TransferStep {
     private let tally = Mutex(Report())
 
     /// - Parameters:
-    ///   - again: asks about those whom Apple refused too.
-    ///   - joins: makes one account of two, where somebody signed up anew under the new team.
-    ///   - chosen: asks about these alone; nil for everybody who waits.
+    ///   - again: whether to include people whom Apple refused before.
+    ///   - joins: whether to merge two accounts when somebody signed up again under the new team.
+    ///   - chosen: only these people; nil for everybody who waits.
     package init(
         store: any TransferStore, migrator: any TeamMigrator, to team: TeamID, again: Bool, joins: Bool,
         only chosen: [TransferSubject]? = nil, clock: any WallClock
@@ -111,7 +112,7 @@ package final class TransferImport: TransferStep {
         return []
     }
 
-    /// By halves: there may be a million of them.
+    /// Binary search: there may be a million of them.
     private static func firstIndex(in people: [TransferSubject], behind last: TransferSubject) -> Int {
         var range = 0..<people.count
         while !range.isEmpty {

@@ -4,14 +4,14 @@ package import Coding
 package protocol TransferStore: Sendable {
     // MARK: The sending team: people, and what Apple said of each
 
-    /// People of `team` for whom Apple has not yet been asked on behalf of `recipient`, and who have not moved, by their
+    /// People of `team` for whom Apple has not yet been asked on behalf of `recipient` and who have not moved, by
     /// subject.
-    /// - Parameter again: those whom Apple refused too.
+    /// - Parameter again: whether to include people whom Apple refused before.
     func peopleToExport(
         of team: TeamID, to recipient: TeamID, again: Bool, after last: AppleSubject?, limit: Int
     ) async throws(StoreError) -> [AppleSubject]
-    /// Keeps what Apple answered: a `transfer_sub`, or why there is none. Somebody deleted meanwhile stays deleted.
-    /// - Returns: how many `transfer_sub`s were refused here because they are another person's already.
+    /// Stores Apple's answers: a `transfer_sub`, or why there is none. People deleted in the meantime stay deleted.
+    /// - Returns: how many `transfer_sub`s were refused because another person already has them.
     @discardableResult
     func keepExports(
         _ answers: [TransferAnswer<AppleSubject, TransferSubject>], of team: TeamID, to recipient: TeamID,
@@ -20,27 +20,27 @@ package protocol TransferStore: Sendable {
 
     // MARK: The receiving team: people who are to move, each in a transaction of their own
 
-    /// Who has a `transfer_sub` for `team` and has not moved yet, in its order.
-    /// - Parameter again: those whom Apple refused too.
+    /// People who have a `transfer_sub` for `team` and have not moved yet, in its order.
+    /// - Parameter again: whether to include people whom Apple refused before.
     func peopleToImport(
         to team: TeamID, again: Bool, after last: TransferSubject?, limit: Int
     ) async throws(StoreError) -> [TransferSubject]
-    /// Who of these, of a file, is there and has not moved yet; in their order.
-    /// - Parameter again: those whom Apple refused too.
+    /// Which of these people from a file exist and have not moved yet, in the same order.
+    /// - Parameter again: whether to include people whom Apple refused before.
     func stillToImport(
         _ people: [TransferSubject], to team: TeamID, again: Bool
     ) async throws(StoreError) -> [TransferSubject]
     /// Adds the new identity to the person, with its event.
-    /// - Parameter joins: takes the account they meanwhile made under the new team into the old one.
+    /// - Parameter joins: whether to merge an account they created under the new team into the old one.
     func move(
         _ person: TransferSubject, to identity: TransferredIdentity, of team: TeamID, joins: Bool, at now: Timestamp
     ) async throws(StoreError) -> MoveResult
-    /// Apple refused: they stay where they are, as `transferred`.
+    /// Apple refused: they stay as they are, as `transferred`.
     func keepRefusal(
         _ reason: String, of person: TransferSubject, to team: TeamID, at now: Timestamp
     ) async throws(StoreError)
-    /// Takes over lines of an export made elsewhere, in one transaction, in order.
-    /// - Parameter isRehearsal: only says what would become of each.
+    /// Imports lines of an export made elsewhere, in one transaction, in order.
+    /// - Parameter isRehearsal: only reports what would happen to each.
     func adopt(
         _ lines: [TransferLine], to team: TeamID, isRehearsal: Bool, at now: Timestamp
     ) async throws(StoreError) -> [AdoptionResult]
@@ -48,13 +48,13 @@ package protocol TransferStore: Sendable {
     // MARK: How far it is
 
     func transferCounts(from sender: TeamID?, to recipient: TeamID) async throws(StoreError) -> TransferCounts
-    /// From which team to which other people were exported; those with somebody waiting come first.
+    /// Which team exported people to which; routes with people waiting come first.
     func transferRoutes() async throws(StoreError) -> [TransferRoute]
-    /// Exported people, by their subject: the lines of the file.
+    /// Exported people, by subject: the lines of the file.
     func transferLines(
         from sender: TeamID, to recipient: TeamID, after last: AppleSubject?, limit: Int
     ) async throws(StoreError) -> [TransferLine]
-    /// People who could not move, the one asked about first in front.
+    /// People who could not move, the first one asked about first.
     func unmovedPeople(
         to recipient: TeamID, after last: UnmovedPlace?, limit: Int
     ) async throws(StoreError) -> [UnmovedPerson]
@@ -77,18 +77,18 @@ package struct TransferAnswer<Person: Sendable, Value: Sendable>: Sendable {
     }
 }
 
-/// What became of one person of an import.
+/// The result for one person of an import.
 package enum MoveResult: Hashable, Sendable {
     case moved(UserID)
-    /// They had come by themselves already.
+    /// They had already moved by signing in.
     case alreadyMoved(UserID)
-    /// They had made a second account under the new team, which is now part of the first.
+    /// They had a second account under the new team, which is now merged into the first.
     case joined(UserID, from: UserID)
-    /// They have a second account under the new team, and nobody said that the two are to be one.
+    /// They have a second account under the new team, and merging was not requested.
     case secondAccount(of: UserID, UserID)
-    /// As above; and both accounts have an external id, which no program can choose between.
+    /// As above, and both accounts have an external id, between which no program can choose.
     case twoExternalIDs(of: UserID, UserID)
-    /// Deleted meanwhile.
+    /// Deleted in the meantime.
     case gone
 }
 
@@ -107,24 +107,24 @@ package struct TransferLine: Hashable, Sendable {
     }
 }
 
-/// What became of one line of a file.
+/// The result for one line of a file.
 package enum AdoptionResult: Hashable, Sendable {
     case adopted(TransferSubject)
-    /// It says what is known.
+    /// Matches what is known.
     case known(TransferSubject)
     case alreadyMoved
     /// Nobody here has this subject of that team; they may have been deleted.
     case unknownPerson
-    /// Another person has this `transfer_sub`, or this person another one.
+    /// Another person has this `transfer_sub`, or this person has another one.
     case contradiction
 }
 
-/// Where a transfer stands. People, not rows of one team: each counts once.
+/// The progress of a transfer. Counts people, each once, not rows of one team.
 package struct TransferCounts: Hashable, Sendable {
-    /// Whom nobody has asked Apple about; nil when no sender was named.
+    /// People nobody has asked Apple about; nil when no sender was named.
     package var unasked: Int?
     package var refusedAtExport = 0
-    /// With a `transfer_sub`, not moved yet.
+    /// With a `transfer_sub`, not yet moved.
     package var exported = 0
     package var refusedAtImport = 0
     package var moved = 0
@@ -136,12 +136,12 @@ package struct TransferCounts: Hashable, Sendable {
     package var total: Int { (unasked ?? 0) + refusedAtExport + exported + refusedAtImport + moved }
 }
 
-/// People on their way from one team to another, or there already.
+/// People on their way from one team to another, or already there.
 package struct TransferRoute: Hashable, Sendable {
     package var sender: TeamID
     package var recipient: TeamID
     package var exported: Int
-    /// Of them, who has not moved yet.
+    /// Those who have not moved yet.
     package var waiting: Int
 
     package init(sender: TeamID, recipient: TeamID, exported: Int, waiting: Int) {
@@ -152,7 +152,7 @@ package struct TransferRoute: Hashable, Sendable {
     }
 }
 
-/// Where somebody stands in the list of those who could not move.
+/// A position in the list of people who could not move.
 package struct UnmovedPlace: Hashable, Sendable {
     package var askedAt: Timestamp
     package var subject: AppleSubject

@@ -1,21 +1,21 @@
 package import Coding
 
-/// Everything kept about one person, read in one snapshot: what they may download, and what the operator exports.
+/// Everything stored about one person, read in one snapshot: what they may download and what the operator exports.
 /// Never a token, sealed or not.
 package struct AccountRecord: Hashable, Sendable {
-    /// The person's key at Apple, and what each client may do with it.
+    /// An Apple identity of the person, and each client's credential.
     package struct Identity: Hashable, Sendable {
         package var team: TeamID
         package var subject: AppleSubject
         package var transferSubject: String?
         package var credential: CredentialStatus
-        /// `iat` of the latest sign-in, Apple's clock.
+        /// `iat` of the latest sign-in, by Apple's clock.
         package var lastSignInAt: Timestamp
         package var createdAt: Timestamp
         package var credentials: [Credential]
-        /// Whether another identity of the person stands for it since a transfer to another team.
+        /// Whether another identity of the person replaced it in a transfer to another team.
         package var hasMoved: Bool
-        /// A name given at a consent whose sign-in was never finished.
+        /// A name given with a consent whose sign-in was never completed.
         package var unfinishedName: PersonName?
         /// When that was; nil without one.
         package var unfinishedSince: Timestamp?
@@ -39,14 +39,14 @@ package struct AccountRecord: Hashable, Sendable {
         }
     }
 
-    /// A refresh token of Apple's, without the token.
+    /// A refresh token of Apple's, without the token itself.
     package struct Credential: Hashable, Sendable {
         package var clientID: ClientID
         /// `authorized` or `revoked`.
         package var state: String
         /// Why it is revoked.
         package var cause: String?
-        /// `iat` of the sign-in that brought it, Apple's clock.
+        /// `iat` of the sign-in that brought it, by Apple's clock.
         package var issuedAt: Timestamp
         package var holdsToken: Bool
 
@@ -59,12 +59,12 @@ package struct AccountRecord: Hashable, Sendable {
         }
     }
 
-    /// That Apple told something about the person; never what.
+    /// That Apple reported something about the person, without the content.
     package struct Notification: Hashable, Sendable {
         package var type: String
-        /// The app or site it was about; nil where that is not kept.
+        /// The app or site it concerned; nil where that was not recorded.
         package var clientID: ClientID?
-        /// Apple's clock.
+        /// By Apple's clock.
         package var eventTime: Timestamp
         package var receivedAt: Timestamp
         package var outcome: String
@@ -80,20 +80,20 @@ package struct AccountRecord: Hashable, Sendable {
         }
     }
 
-    /// The most notifications, and the most events, one record holds: the newest of them.
+    /// The most notifications, and the most events, in one record: the newest.
     package static let limit = 10_000
 
     package var user: User
-    /// When anything of the user last changed; nil where that is not kept.
+    /// When any of the user's data last changed; nil where that was not recorded.
     package var updatedAt: Timestamp?
-    /// Apple's last word on whether mail is forwarded, Apple's clock; nil before there was one.
+    /// When Apple last reported mail forwarding, by Apple's clock; nil if never.
     package var emailForwardingChangedAt: Timestamp?
     package var identities: [Identity]
-    /// Live ones, newest first.
+    /// Live sessions, newest first.
     package var sessions: [Session]
-    /// In the order they were received.
+    /// In the order of receipt.
     package var notifications: [Notification]
-    /// In the order they were committed.
+    /// In the order of commits.
     package var events: [JournalEntry]
     /// False when there are more notifications or events than `limit`.
     package var isComplete: Bool
@@ -114,13 +114,13 @@ package struct AccountRecord: Hashable, Sendable {
 }
 
 extension [AccountRecord.Identity] {
-    /// What is said of the person who has these, as `User.credential` says it; nil without any.
+    /// The credential status of the person with these identities, as in `User.credential`; nil without any.
     package var credential: CredentialStatus? {
         let present = filter { !$0.hasMoved }
         let counted: [CredentialStatus] = (present.isEmpty ? self : present).map { $0.credential }
         return counted.first.map { .ofPerson($0, [CredentialStatus](counted.dropFirst())) }
     }
 
-    /// Whether a deletion can be told to Apple: a refresh token is there to be revoked.
+    /// Whether Apple can be told of a deletion: there is a refresh token to revoke.
     package var holdToken: Bool { contains { $0.credentials.contains(where: \.holdsToken) } }
 }

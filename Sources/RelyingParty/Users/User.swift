@@ -1,6 +1,6 @@
 package import Coding
 
-/// A person, keyed at Apple by (team, sub), here by `UserID`.
+/// A person: at Apple identified by (team, sub), here by `UserID`.
 package struct User: Hashable, Sendable {
     /// Whether this person may use the applications behind Bramley.
     package enum State: String, Sendable, CaseIterable {
@@ -14,21 +14,21 @@ package struct User: Hashable, Sendable {
     package var groups: [String]
     package var name: PersonName
     package var email: EmailAddress?
-    /// Apple's word on whether the relay forwards; nil when Apple has said nothing.
+    /// Whether the relay forwards mail, according to Apple; nil when Apple has not said.
     package var emailForwarding: Bool?
     package var realUserStatus: RealUserStatus?
     package var appleSubject: AppleSubject
-    /// What Apple said last of the identity that `appleSubject` names.
+    /// Apple's last report about the identity that `appleSubject` names.
     package var identityCredential: CredentialStatus
-    /// The same of each other identity of the person, those aside that moved on to one of these.
+    /// The same for each other identity of the person, except those that moved on to one of these.
     package var otherCredentials: [CredentialStatus]
     package var createdAt: Timestamp
 
-    /// Whether Apple still knows of the person's consent, by whichever identity, and since when.
+    /// Whether Apple still has the person's consent, through any identity, and since when.
     package var credential: CredentialStatus { .ofPerson(identityCredential, otherCredentials) }
     package var credentialState: CredentialState { credential.state }
 
-    /// - Parameter credential: of the identity; authorized by a sign-in at `createdAt` when nil.
+    /// - Parameter credential: of the identity; nil means authorized by a sign-in at `createdAt`.
     package init(
         id: UserID, state: State, externalID: String? = nil, groups: [String] = [], name: PersonName = PersonName(),
         email: EmailAddress? = nil, emailForwarding: Bool? = nil, realUserStatus: RealUserStatus? = nil,
@@ -51,7 +51,7 @@ package struct User: Hashable, Sendable {
     }
 }
 
-/// A name as given once, at first consent, through the browser: unsigned, display only.
+/// A name as given once, at first consent, through the browser: unsigned, for display only.
 package struct PersonName: Hashable, Sendable {
     package var given: String?
     package var family: String?
@@ -68,7 +68,7 @@ package struct PersonName: Hashable, Sendable {
 package struct EmailAddress: Hashable, Sendable {
     package var address: String
     package var isVerified: Bool
-    /// The private relay; from the flag, never from the domain.
+    /// Whether it is a private relay address, according to the flag, never the domain.
     package var isPrivate: Bool
 
     package init(address: String, isVerified: Bool, isPrivate: Bool) {
@@ -77,11 +77,11 @@ package struct EmailAddress: Hashable, Sendable {
         self.isPrivate = isPrivate
     }
 
-    /// Domains under which Apple's private relay gives out addresses and nobody has one of their own, as far as Apple has
-    /// told. Only for where Apple's flag cannot be had: it may name another any day.
+    /// Domains of Apple's private relay, where nobody has an address of their own, as far as Apple has published. Only
+    /// for cases in which Apple's flag is not available: it may add others at any time.
     package static let relayDomains: Set<String> = ["privaterelay.appleid.com", "private.icloud.com"]
 
-    /// Whether the domain of an address is one of those.
+    /// Whether an address has one of those domains.
     package static func isAtKnownRelay(_ address: String) -> Bool {
         guard let at = address.lastIndex(of: "@") else { return false }
         return relayDomains.contains(address[address.index(after: at)...].lowercased())
@@ -89,8 +89,8 @@ package struct EmailAddress: Hashable, Sendable {
 }
 
 extension EmailAddress {
-    /// The address as applications may be told it: only one that Apple verified, and only visible ASCII, since it goes
-    /// into header fields and is compared by programs that fold other scripts differently. Else nil.
+    /// The address that applications may be told: one that Apple verified, of visible ASCII only, since it goes into
+    /// header fields and is compared by programs that fold other scripts differently. Otherwise nil.
     package var forApplications: String? {
         isVerified && !address.isEmpty && address.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? address : nil
     }

@@ -1,12 +1,12 @@
 package import Coding
 
-/// When Apple spoke last of what it may say otherwise later, by its own clock: `iat` of an identity token, whole seconds
-/// that are taken at their beginning, or the time of an event. What is older changes nothing; of two tokens of one second
-/// the one that comes later counts. Nil: Apple has said nothing.
+/// When Apple last reported things that may change, by its own clock: `iat` of an identity token, in whole seconds
+/// taken at their beginning, or the time of an event. Older reports change nothing; of two tokens of one second the
+/// later to arrive counts. Nil: Apple has reported nothing.
 package struct LastTold: Hashable, Sendable {
-    /// Of the address, whether it is verified and whether it is private.
+    /// About the address, whether it is verified and whether it is private.
     package var email: Timestamp?
-    /// Of forwarding: events alone.
+    /// About forwarding; only events report it.
     package var forwarding: Timestamp?
     package var realUserStatus: Timestamp?
 
@@ -16,7 +16,7 @@ package struct LastTold: Hashable, Sendable {
         self.realUserStatus = realUserStatus
     }
 
-    /// By a person's first sign-in.
+    /// Of a person's first sign-in.
     package init(_ claims: IdentityClaims) {
         if claims.email != nil { email = claims.issuedAt }
         if claims.realUserStatus != nil { realUserStatus = claims.issuedAt }
@@ -25,7 +25,7 @@ package struct LastTold: Hashable, Sendable {
 
 // What a completed sign-in changes about a person: the same rules for every store.
 extension User {
-    /// A person seen for the first time.
+    /// A new person.
     package init(
         id: UserID, state: State, claims: IdentityClaims, firstConsent: PersonName?, createdAt: Timestamp
     ) {
@@ -36,16 +36,16 @@ extension User {
             createdAt: createdAt)
     }
 
-    /// Takes over what a verified token says, as far as Apple has said nothing newer, and the name from first consent.
-    /// - Parameter told: when Apple spoke last; afterwards this token included.
-    /// - Returns: the names of the changed fields, as the API calls them; empty when nothing changed.
+    /// Applies what a verified token says, unless Apple has reported something newer, and the name from first consent.
+    /// - Parameter told: Apple's last reports; afterwards includes this token.
+    /// - Returns: the names of the changed fields, as in the API; empty when nothing changed.
     package mutating func absorb(
         _ claims: IdentityClaims, firstConsent: PersonName?, told: inout LastTold
     ) -> [String] {
         let before = self
         func isNewest(_ last: Timestamp?) -> Bool { last.map { $0 <= claims.issuedAt } ?? true }
         if let email = claims.email, isNewest(told.email) {
-            // Apple's word on forwarding was about the address it named.
+            // Apple's report on forwarding concerned the address it named.
             if let old = self.email, old.address != email.address, isNewest(told.forwarding) { emailForwarding = nil }
             self.email = email
             told.email = claims.issuedAt
@@ -56,18 +56,18 @@ extension User {
         }
         if let firstConsent { name.fill(from: firstConsent) }
         let event = CredentialEvent.signIn(issuedAt: claims.issuedAt)
-        // No sign-in takes an identity away.
+        // A sign-in removes no identity.
         identityCredential =
             CredentialStatus.transition(from: identityCredential, on: event, lastSignIn: claims.issuedAt)
             ?? identityCredential
         return before.changedFields(comparedWith: self)
     }
 
-    /// The fields in which two versions of a user differ, as the API calls them.
+    /// The fields in which two versions of a user differ, as in the API.
     package func changedFields(comparedWith other: User) -> [String] {
         var fields: [String] = []
         if state != other.state { fields.append("state") }
-        // By bytes: to an application two spellings of one text are two ids.
+        // By bytes: to an application, two spellings of one text are two ids.
         if externalID.map({ Array($0.utf8) }) != other.externalID.map({ Array($0.utf8) }) {
             fields.append("externalID")
         }
@@ -85,7 +85,7 @@ extension User {
 }
 
 extension PersonName {
-    /// Fills empty places only, and never mixes two names: one half is taken only beside an equal other half.
+    /// Fills only empty places and never mixes two names: one half is used only if the other half is equal.
     package mutating func fill(from other: PersonName) {
         if isEmpty {
             self = other
@@ -102,16 +102,15 @@ extension User {
     /// The relay gives the same person another address for another team. An address of their own stays.
     package mutating func adoptRelayAddress(_ address: EmailAddress?) {
         guard let address, address.isPrivate, email?.isPrivate ?? true else { return }
-        // Apple's word on forwarding was about the address it named.
+        // Apple's report on forwarding concerned the address it named.
         if let old = email, old.address != address.address { emailForwarding = nil }
         email = address
     }
 
-    /// Takes over what a second account of the same person knows and this one does not, and the newer address. The state
-    /// stays.
+    /// Adopts what only a second account of the same person knows, and the newer address. The state stays.
     /// - Parameters:
-    ///   - told: when Apple spoke last of this account; afterwards of both.
-    ///   - secondTold: the same of the second.
+    ///   - told: Apple's last reports for this account; afterwards for both.
+    ///   - secondTold: the same for the second account.
     package mutating func absorb(_ second: User, told: inout LastTold, _ secondTold: LastTold) {
         if externalID == nil { externalID = second.externalID }
         let more = second.groups.filter { group in !groups.contains { Array($0.utf8) == Array(group.utf8) } }

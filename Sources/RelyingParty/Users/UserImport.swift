@@ -1,6 +1,6 @@
 package import Coding
 
-/// Somebody who signed in to the team's applications with Apple before there was Bramley.
+/// Somebody who signed in to the team's applications with Apple before Bramley was used.
 package struct ImportedPerson: Hashable, Sendable {
     /// A refresh token the team holds.
     package struct Credential: Hashable, Sendable {
@@ -34,32 +34,32 @@ package struct ImportedPerson: Hashable, Sendable {
         self.credential = credential
     }
 
-    /// The `iat` that stands for no sign-in here: every notification of Apple is later.
+    /// The `iat` that means "no sign-in here": every notification of Apple is later.
     package static let signInTime = Timestamp(milliseconds: 0)
 }
 
-/// What became of one person of an import.
+/// The result for one person of an import.
 package enum ImportResult: Hashable, Sendable {
     case imported(UserID)
-    /// They were known, and something that was empty is filled.
+    /// A known person; something empty was filled.
     case updated(UserID)
-    /// They were known, and nothing was empty that the import could fill.
+    /// A known person; nothing empty could be filled.
     case unchanged(UserID)
     case refused(ImportRefusal)
 }
 
-/// Why a person was not imported. Nothing of them was written.
+/// Why a person was not imported. Nothing about them was written.
 package enum ImportRefusal: Hashable, Sendable {
     case externalIDTaken(by: UserID)
-    /// They are known under another external id, which an import does not replace.
+    /// They have another external id, which an import does not replace.
     case otherExternalID(of: UserID)
     /// They were deleted here, and their tokens wait to be revoked at Apple.
     case beingDeleted
 }
 
 extension User {
-    /// Fills what is empty and overwrites nothing: what came from Apple, or from the application, is newer.
-    /// - Returns: the names of the changed fields, as the API calls them.
+    /// Fills only what is empty: values from Apple or the application are newer.
+    /// - Returns: the names of the changed fields, as in the API.
     package mutating func fill(from person: ImportedPerson) -> [String] {
         let before = self
         if externalID == nil { externalID = person.externalID }

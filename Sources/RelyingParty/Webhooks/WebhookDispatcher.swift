@@ -3,10 +3,10 @@ package import Crypto
 package import Logging
 import Synchronization
 
-/// Moves events from the journal to the endpoints.
+/// Delivers events from the journal to the endpoints.
 ///
-/// It keeps nothing that matters: what waits, how often it failed and when it is due stand in the store, so a process
-/// that is killed at any point leaves at most an event that is sent once more, under the same id.
+/// All state that matters is in the store: what waits, how often it failed, when it is due. A process that is killed at
+/// any point causes at most one event to be sent again, under the same id.
 package final class WebhookDispatcher: Sendable {
     private let store: any WebhookStore & LeaseStore
     private let sender: any WebhookSender
@@ -19,8 +19,8 @@ package final class WebhookDispatcher: Sendable {
     private let rest = StoreRest()
     private let lines: Mutex<WebhookLines>
 
-    /// - Parameter targets: where to send what. An endpoint of the store that is none of them, as another process may have
-    ///   made it, is left to that process.
+    /// - Parameter targets: the endpoints and what to send them. An endpoint in the store that is not among them, which
+    ///   another process may have created, is left to that process.
     package init(
         store: any WebhookStore & LeaseStore, sender: any WebhookSender,
         targets: [WebhookTarget], policy: WebhookPolicy = .standard, clock: any WallClock, random: any RandomSource,
@@ -37,14 +37,14 @@ package final class WebhookDispatcher: Sendable {
         lines = Mutex(WebhookLines(capacity: policy.concurrency))
     }
 
-    /// Delivers until `pause` says that the process ends, and what is in flight has been answered.
-    /// - Parameter pause: waits a moment, well below a second; false ends the work.
+    /// Delivers until `pause` says that the process is ending and deliveries in flight are answered.
+    /// - Parameter pause: waits well below a second; false ends the work.
     package func run(pause: @escaping @Sendable () async -> Bool) async {
         await lease.work(pause: pause, round: round, each: deliver)
     }
 
-    /// One look: queues what the journal has, and takes what may go now.
-    /// - Returns: what to deliver, and whether to look again at once.
+    /// One round: queues new journal entries, and returns what may be sent now.
+    /// - Returns: the deliveries, and whether to call again at once.
     package func round() async -> (deliveries: [WebhookDelivery], hasMore: Bool) {
         let now = clock.now()
         guard rest.isOver(at: now) else { return ([], false) }
@@ -74,16 +74,16 @@ package final class WebhookDispatcher: Sendable {
             return (deliveries, hasMore)
         } catch {
             failed(error)
-            // What was taken before is on its way.
+            // Entries from before are in flight.
             return (deliveries, false)
         }
     }
 
-    /// One attempt, and its record.
+    /// Makes one attempt and records it.
     package func deliver(_ delivery: WebhookDelivery) async {
         defer { lines.withLock { $0.finish(delivery) } }
         let now = clock.now()
-        // Another process may have taken over from one that was stopped for a while.
+        // Another process may have taken over while this one was stopped.
         guard lease.isHeld(at: now), let target = targets[delivery.url] else { return }
         let body = delivery.entry.webhookBody
         let id = delivery.entry.id.rawValue
@@ -125,7 +125,7 @@ package final class WebhookDispatcher: Sendable {
         }
     }
 
-    /// One line when something changed. The endpoint is named by its origin: a path may hold what is nobody's business.
+    /// Logs one line when something changed. The endpoint is named by its origin, because its path may be secret.
     private func log(
         _ record: WebhookRecord, _ transition: WebhookTransition, _ delivery: WebhookDelivery, at now: Timestamp
     ) {

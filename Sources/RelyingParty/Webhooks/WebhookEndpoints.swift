@@ -2,12 +2,12 @@ import Coding
 package import Crypto
 import Synchronization
 
-/// An address that events go to, as the configuration names it.
+/// A configured address that events are sent to.
 package struct WebhookTarget: Sendable {
     package let url: String
-    /// What is sent there.
+    /// The events that are sent there.
     package let kinds: Set<JournalEntry.Kind>
-    /// Those that sign it now; asked for each request.
+    /// The current secrets; called for each request.
     package let secrets: @Sendable () -> WebhookSecrets
 
     package init(url: String, kinds: Set<JournalEntry.Kind>, secrets: @escaping @Sendable () -> WebhookSecrets) {
@@ -17,9 +17,9 @@ package struct WebhookTarget: Sendable {
     }
 }
 
-/// What came of a test event.
+/// The result of a test event.
 package struct WebhookTestResult: Hashable, Sendable {
-    /// What the receiver was given as `webhook-id`.
+    /// The `webhook-id` that was sent.
     package var id: EventID
     package var verdict: WebhookVerdict
     /// Of the receiver's answer; nil without one.
@@ -28,10 +28,10 @@ package struct WebhookTestResult: Hashable, Sendable {
     package var milliseconds: Int64
 }
 
-/// The endpoints of this server for whoever looks after them: what waits, what was given up, and a test.
+/// This server's endpoints, for the operator: what waits, what was given up, and a test.
 package struct WebhookEndpoints: Sendable {
     package enum TestFailure: Error, Hashable, Sendable {
-        /// The configuration does not name this address.
+        /// The configuration does not contain this address.
         case unknown
         /// Another test of this endpoint has not ended.
         case busy
@@ -55,16 +55,16 @@ package struct WebhookEndpoints: Sendable {
         self.random = random
     }
 
-    /// - Parameter url: as it is configured, or as it is shown where that names one endpoint only.
+    /// - Parameter url: as configured, or as displayed where that identifies one endpoint.
     package func target(_ url: String) -> WebhookTarget? {
         if let exact = targets.first(where: { $0.url.utf8.elementsEqual(url.utf8) }) { return exact }
         let shown = targets.filter { WebhookEndpoint.name(of: $0.url).utf8.elementsEqual(url.utf8) }
         return shown.count == 1 ? shown[0] : nil
     }
 
-    /// Sends one event of the type `webhook.test`, signed as every event of this endpoint, whatever its filter and state.
-    /// It is in no journal and is not repeated; what waits for the endpoint is left alone. One at a time, so that nobody
-    /// makes a crowd of requests out of small ones.
+    /// Sends one event of type `webhook.test`, signed like every event for this endpoint, whatever its filter and
+    /// state. It is in no journal and not repeated, and leaves waiting events alone. One at a time, so that small
+    /// requests cannot be amplified into many.
     package func test(_ url: String) async throws(TestFailure) -> WebhookTestResult {
         guard let target = target(url) else { throw .unknown }
         guard testing.begin(target.url) else { throw .busy }
@@ -84,7 +84,7 @@ package struct WebhookEndpoints: Sendable {
             milliseconds: max(0, clock.now().milliseconds - now.milliseconds))
     }
 
-    /// The type of a test event: none of the journal's.
+    /// The type of a test event; the journal has none like it.
     package static let testType = "webhook.test"
 
     private static func testBody(_ id: EventID, at now: Timestamp) -> [UInt8] {
@@ -101,7 +101,7 @@ package struct WebhookEndpoints: Sendable {
     }
 }
 
-/// The endpoints that are being tested.
+/// The endpoints under test.
 private final class WebhookTests: Sendable {
     private let urls = Mutex<Set<String>>([])
 

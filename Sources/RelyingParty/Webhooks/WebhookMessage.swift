@@ -2,9 +2,9 @@ package import Coding
 package import Crypto
 
 extension JournalEntry {
-    /// What an event is about, as members of an object begun already: `user`, and where they apply `externalID`,
-    /// `session`, `cause`, `into` and `fields`. Ids and names of fields, never values: the one form of the API and of
-    /// webhooks.
+    /// What an event is about, as members of an object already begun: `user`, and where they apply `externalID`,
+    /// `session`, `cause`, `into` and `fields`. Ids and names of fields, never values. The API and webhooks share this
+    /// form.
     package func writeSubject(to writer: inout JSONWriter) {
         writer.member("user", user.rawValue)
         if let externalID { writer.member("externalID", externalID) }
@@ -38,12 +38,12 @@ extension JournalEntry {
 /// A key that signs webhooks: `whsec_` and 24 to 64 bytes in base64 (Standard Webhooks, "Signature scheme").
 package struct WebhookSecret: Sendable {
     package static let prefix = "whsec_"
-    /// The bytes a key may have.
+    /// The length of a key in bytes.
     package static let sizes = 24...64
 
     private let key: SecretBytes
 
-    /// Nil for another prefix, another size or what is no padded base64.
+    /// Nil for another prefix, another length, or invalid padded base64.
     package init?(parsing text: String) {
         let bytes = Array(text.utf8)
         guard bytes.starts(with: Self.prefix.utf8),
@@ -52,7 +52,7 @@ package struct WebhookSecret: Sendable {
         self.key = SecretBytes(consuming: &key)
     }
 
-    /// - Parameter key: of any length; for the published test vector, whose key is shorter than a real one may be.
+    /// - Parameter key: of any length; the key of the published test vector is shorter than a real one may be.
     init(key: [UInt8]) {
         self.key = SecretBytes(key)
     }
@@ -63,7 +63,7 @@ package struct WebhookSecret: Sendable {
         "v1," + Base64.encode(HMACSHA256.authenticate(key: key, message: Self.head(id, timestamp) + body))
     }
 
-    /// The same of a body that is secret.
+    /// The same for a body that is secret.
     package func signature(id: String, timestamp: Int64, body: SecretBytes) -> String {
         let message = SecretBytes(Self.head(id, timestamp), body)
         return "v1," + Base64.encode(HMACSHA256.authenticate(key: key, message: message))
@@ -72,14 +72,14 @@ package struct WebhookSecret: Sendable {
     private static func head(_ id: String, _ timestamp: Int64) -> [UInt8] { Array("\(id).\(timestamp).".utf8) }
 }
 
-/// The secrets that are live: each signs every webhook, so that a receiver that knows any of them is content. Never empty.
+/// The active secrets: each signs every webhook, so that a receiver that knows any of them can verify. Never empty.
 package struct WebhookSecrets: Sendable {
-    /// The most at once: while one replaces another there are two.
+    /// The most at once; during a rotation there are two.
     package static let maximum = 8
 
     package let all: [WebhookSecret]
 
-    /// What is wrong with a text of secrets. Holds nothing of it.
+    /// What is wrong with a text of secrets. Contains nothing of it.
     package enum Flaw: Error, Hashable, Sendable {
         case empty, tooMany
         /// Counted from 1.
@@ -90,7 +90,7 @@ package struct WebhookSecrets: Sendable {
         all = [secret]
     }
 
-    /// One secret a line; empty lines and blanks around one do not matter.
+    /// One secret per line; empty lines and surrounding blanks are ignored.
     package init(parsing text: String) throws(Flaw) {
         var found: [WebhookSecret] = []
         let lines = text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
@@ -113,7 +113,7 @@ package struct WebhookSecrets: Sendable {
         all.map { $0.signature(id: id, timestamp: timestamp, body: body) }.joined(separator: " ")
     }
 
-    /// The same of a body that is secret.
+    /// The same for a body that is secret.
     package func signatures(id: String, timestamp: Int64, body: SecretBytes) -> String {
         all.map { $0.signature(id: id, timestamp: timestamp, body: body) }.joined(separator: " ")
     }

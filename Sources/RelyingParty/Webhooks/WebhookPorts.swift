@@ -1,6 +1,6 @@
 package import Coding
 
-/// An endpoint's row; never used again for another.
+/// An endpoint's row; never reused for another.
 package struct WebhookEndpointID: Hashable, Sendable {
     package let rawValue: Int64
     package init(_ rawValue: Int64) { self.rawValue = rawValue }
@@ -10,7 +10,7 @@ package struct WebhookEndpointID: Hashable, Sendable {
 package struct WebhookDelivery: Hashable, Sendable {
     package var endpoint: WebhookEndpointID
     package var url: String
-    /// The event's place in the journal.
+    /// The event's position in the journal.
     package var sequence: Int64
     package var entry: JournalEntry
     /// Failed attempts so far.
@@ -33,27 +33,27 @@ package struct WebhookDelivery: Hashable, Sendable {
 /// How an attempt is recorded.
 package enum WebhookRecord: Hashable, Sendable {
     case delivered
-    /// Tried again at `next`; a dead letter when nil. Nothing is sent to the endpoint before `pausedUntil`.
+    /// Try again at `next`; a dead letter when nil. Nothing is sent to the endpoint before `pausedUntil`.
     case failed(String, next: Timestamp?, pausedUntil: Timestamp?)
-    /// Nothing more is sent to the endpoint until the operator says so; what waits stays.
+    /// Nothing more is sent to the endpoint until the operator resumes it; what waits stays.
     case gone
 }
 
-/// What recording an attempt changed that an operator wants to know.
+/// Changes caused by recording an attempt that the operator wants to know.
 package enum WebhookTransition: Hashable, Sendable {
     case none
-    /// The endpoint's first failure since all was well.
+    /// The endpoint's first failure since it last worked.
     case beganFailing
-    /// Nothing that failed is left waiting.
+    /// Nothing that failed is waiting any more.
     case recovered(failingSince: Timestamp)
     case stopped
 }
 
-/// What there is to do.
+/// The work there is.
 package struct WebhookWork: Hashable, Sendable {
-    /// The journal holds events that some endpoint has not queued.
+    /// Whether the journal holds events that some endpoint has not queued.
     package var hasNewEvents: Bool
-    /// Endpoints with something due that take it.
+    /// Endpoints that accept deliveries and have something due.
     package var due: [WebhookEndpointID]
 
     package init(hasNewEvents: Bool, due: [WebhookEndpointID]) {
@@ -64,28 +64,28 @@ package struct WebhookWork: Hashable, Sendable {
 
 /// The durable queue between the journal and the endpoints. Each method is one transaction, durable when it returns.
 ///
-/// An event of a user is due only when no earlier one of that user waits for the same endpoint; dead letters wait no
-/// more. The journal keeps an event for as long as it waits.
+/// An event of a user is due only when no earlier one of that user waits for the same endpoint; dead letters do not
+/// count. The journal keeps an event for as long as it waits.
 package protocol WebhookStore: Sendable {
     func webhookWork(at now: Timestamp) async throws(StoreError) -> WebhookWork
-    /// Queues the next events of the journal for each endpoint, and moves the endpoint's cursor.
-    /// - Parameter kinds: by address, what is sent there; an endpoint that is not among them stays where it is.
+    /// Queues the next events of the journal for each endpoint, and advances the endpoint's cursor.
+    /// - Parameter kinds: the events to send, by address; an endpoint that is not included stays where it is.
     /// - Returns: whether more are left.
     func queueWebhooks(
         of kinds: [String: Set<JournalEntry.Kind>], limit: Int, at now: Timestamp
     ) async throws(StoreError) -> Bool
-    /// What is due for one endpoint, the longest due first.
+    /// What is due for one endpoint, in the order in which it became due.
     func dueWebhooks(for endpoint: WebhookEndpointID, limit: Int, at now: Timestamp) async throws(StoreError)
         -> [WebhookDelivery]
     func record(_ record: WebhookRecord, of delivery: WebhookDelivery, at now: Timestamp) async throws(StoreError)
         -> WebhookTransition
 }
 
-/// One endpoint as its operator sees it.
+/// One endpoint, as its operator sees it.
 package struct WebhookEndpoint: Hashable, Sendable {
     package var url: String
     package var addedAt: Timestamp
-    /// Events that wait, those still in the journal only included.
+    /// Events that wait, including those not yet queued from the journal.
     package var backlog: Int
     /// When the oldest of them happened.
     package var oldest: Timestamp?
@@ -95,9 +95,9 @@ package struct WebhookEndpoint: Hashable, Sendable {
     /// Why the last failed attempt failed.
     package var lastFailure: String?
     package var failingSince: Timestamp?
-    /// It answered 410: nothing is sent.
+    /// When it answered 410: nothing is sent.
     package var stoppedAt: Timestamp?
-    /// It asked for a pause.
+    /// Until when it asked us to pause.
     package var pausedUntil: Timestamp?
 
     package init(
@@ -133,12 +133,12 @@ package struct DeadWebhookPlace: Hashable, Sendable {
 }
 
 extension WebhookEndpoint {
-    /// An endpoint's address as it is shown: without its query, which may hold a secret.
+    /// An endpoint's address for display: without its query, which may contain a secret.
     package static func name(of url: String) -> String {
         url.firstIndex(of: "?").map { url[..<$0] + "?..." } ?? url
     }
 
-    /// Whether `text` names this address: as it is configured, or as it is shown.
+    /// Whether `text` names this address, as configured or as displayed.
     package static func isNamed(_ url: String, _ text: String) -> Bool {
         [url, name(of: url)].contains { $0.utf8.elementsEqual(text.utf8) }
     }
@@ -162,22 +162,22 @@ package struct DeadWebhook: Hashable, Sendable {
     }
 }
 
-/// What the operator wants sent again now.
+/// What the operator wants to send again now.
 package enum WebhookRetry: Hashable, Sendable {
     /// One event, at every endpoint where it waits or is a dead letter.
     case event(EventID)
     case allDead
-    /// Everything that waits for an endpoint and its dead letters; one that had stopped goes on.
+    /// Everything that waits for an endpoint, and its dead letters; a stopped endpoint resumes.
     case endpoint(url: String)
 }
 
-/// The queue as the operator's commands see it.
+/// The queue, as the operator's commands see it.
 package protocol WebhookDirectory: Sendable {
-    /// In the order they were added.
+    /// In the order in which they were added.
     func webhookEndpoints() async throws(StoreError) -> [WebhookEndpoint]
-    /// The newest first, behind `place`.
+    /// Newest first, after `place`.
     func deadWebhooks(after place: DeadWebhookPlace?, limit: Int) async throws(StoreError) -> [DeadWebhook]
-    /// - Returns: how many entries begin anew.
+    /// - Returns: how many entries begin again.
     func retryWebhooks(_ retry: WebhookRetry, at now: Timestamp) async throws(StoreError) -> Int
 }
 
@@ -202,12 +202,12 @@ package struct WebhookRequest: Hashable, Sendable {
         self.body = body
     }
 
-    /// The address without its path and query, which may hold what is nobody's business: for logs.
+    /// The address without its path and query, which may be secret: for logs.
     package static func origin(of url: String) -> String {
         AbsoluteURL(url)?.origin ?? ""
     }
 
-    /// What every request carries that is signed as Standard Webhooks are.
+    /// The fields of every request that is signed as Standard Webhooks are.
     package static func fields(
         id: String, timestamp: Int64, signature: String
     ) -> [(name: String, value: String)] {
@@ -215,7 +215,7 @@ package struct WebhookRequest: Hashable, Sendable {
     }
 }
 
-/// Sends one request, within a time of its own, following no redirect.
+/// Sends one request with its own deadline, following no redirect.
 package protocol WebhookSender: Sendable {
     func send(_ request: WebhookRequest) async -> WebhookAnswer
 }
