@@ -1,8 +1,8 @@
 internal import Sockets
 internal import Synchronization
 
-/// The TLS settings of a client, made when the first `https` connection needs them: reading and parsing the system's
-/// store of certificates is the greatest single cost of a start, and a megabyte.
+/// The TLS settings of a client, made for the first `https` connection: parsing the system's certificates is the most
+/// expensive part of a start and takes a megabyte.
 final class ClientTLS: Sendable {
     private let made = Mutex<TLSContext?>(nil)
     private let make: @Sendable () throws(StreamError) -> TLSContext

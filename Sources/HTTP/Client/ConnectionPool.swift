@@ -1,14 +1,14 @@
 internal import Sockets
 
-/// The idle connections of one loop, by origin and the proxy before it.
+/// The idle connections of one loop, by origin and proxy.
 ///
-/// Proof for `@unchecked Sendable`: touched on the thread of `loop` only, which `take` and `keep` assert.
+/// Proof for `@unchecked Sendable`: touched only on the thread of `loop`, which `take` and `keep` assert.
 final class ConnectionPool: @unchecked Sendable {
     struct Origin: Hashable {
         var isSecure: Bool
         var host: String
         var port: UInt16
-        /// The tunnel's; nil when the connection is a direct one.
+        /// The tunnel's proxy; nil for a direct connection.
         var proxy: ProxyServer?
 
         init(_ url: ClientURL, proxy: ProxyServer?) {
@@ -19,8 +19,8 @@ final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// Kept for each origin, and for how long in milliseconds. As many as sign-ins may well be under way at once: what is
-    /// not kept is opened anew, for more than the exchange itself costs.
+    /// The most connections kept per origin, and for how long in milliseconds. As many as sign-ins are likely to run at
+    /// once: opening another costs more than the exchange itself.
     private static let maximum = 64
     private static let idleTime: Int64 = 20_000
 
@@ -31,12 +31,12 @@ final class ConnectionPool: @unchecked Sendable {
         self.loop = loop
     }
 
-    /// A connection that is, as far as we know, still open and silent.
+    /// A connection that, as far as we know, is still open and silent.
     func acquire(_ origin: Origin) -> SocketStream? {
         loop.assertOnLoop()
         while let stream = idle[origin]?.popLast() {
             stream.isIdle = false
-            // Bytes nobody asked for would be taken for the answer to the next request.
+            // Unrequested bytes would be taken for the answer to the next request.
             if stream.isQuiet() { return stream }
             stream.close()
         }

@@ -1,8 +1,8 @@
 internal import HTTPTypes
 package import Sockets
 
-/// An HTTP/1.1 client on the loops: verified TLS, deadlines, bounded responses, kept connections. It follows no
-/// redirect and keeps no cookie.
+/// An HTTP/1.1 client on the loops: verified TLS, deadlines, bounded responses, connection reuse. It follows no
+/// redirects and keeps no cookies.
 package final class HTTPClient: HTTPTransport {
     private let pools: [ConnectionPool]
     private let tls: ClientTLS
@@ -11,9 +11,9 @@ package final class HTTPClient: HTTPTransport {
     private let proxy: ProxySettings
 
     /// - Parameters:
-    ///   - tls: made with the first `https` connection, which fails when this throws.
+    ///   - tls: called for the first `https` connection, which fails if this throws.
     ///   - userAgent: sent with every request that names none; Apple refuses unusual ones.
-    ///   - proxy: through whom `https` is reached.
+    ///   - proxy: the proxy for `https`.
     package init(
         group: EventLoopGroup, tls: @autoclosure @escaping @Sendable () throws(StreamError) -> TLSContext,
         userAgent: String, proxy: ProxySettings = .direct
@@ -28,7 +28,7 @@ package final class HTTPClient: HTTPTransport {
         if let pool = pools.first(where: { $0.loop.isOnLoop }) {
             return try await exchange(request, on: pool)
         }
-        // Off the loops (a command, a test): borrow the first one.
+        // Called off the loops (by a command or a test): borrow the first loop.
         let pool = pools[0]
         let result = await withTaskExecutorPreference(pool.loop) { () -> Result<ClientResponse, HTTPClientError> in
             do throws(HTTPClientError) {
@@ -56,7 +56,7 @@ package final class HTTPClient: HTTPTransport {
         while !request.isAlone, let kept = pool.acquire(origin) {
             kept.setDeadline(deadline)
             if try await send(request, over: kept) == nil { return kept }
-            // Not one byte was taken by a live connection: the one case in which sending again is no repetition.
+            // A live connection accepted not a single byte: the only case in which sending again is not a repetition.
             kept.close()
         }
         let stream = try await connect(request.url, through: origin.proxy, on: pool.loop, deadline: deadline)
@@ -67,8 +67,8 @@ package final class HTTPClient: HTTPTransport {
         return stream
     }
 
-    /// - Returns: why it could not be sent whole; nil when it was.
-    /// - Throws: `.malformed` for what cannot be written down; the stream is closed then.
+    /// - Returns: why it could not be sent completely; nil when it was.
+    /// - Throws: `.malformed` for a request that cannot be written; the stream is then closed.
     private func send(
         _ request: ClientRequest, over stream: SocketStream
     ) async throws(HTTPClientError) -> StreamError? {
@@ -147,7 +147,7 @@ package final class HTTPClient: HTTPTransport {
             throw .malformed("request: \(error)")
         }
         guard let secret = request.secret else { return head + request.body }
-        // Room for all of it at once: growing would leave a copy behind.
+        // Reserve room for all of it: growing would leave a copy behind.
         var bytes: [UInt8] = []
         bytes.reserveCapacity(head.count + count)
         bytes += head
@@ -184,12 +184,12 @@ package final class HTTPClient: HTTPTransport {
     }
 }
 
-/// Reads one response from a stream, within the request's bounds.
+/// Reads one response from a stream, within the request's limits.
 struct ResponseReader {
     private let stream: SocketStream
     private let isHead: Bool
     private let limits: WireLimits
-    /// Where the content is cut off; nil refuses what is longer than `limits.body`.
+    /// Where the content is cut off; nil refuses content longer than `limits.body`.
     private let cut: Int?
     private var input: InputBuffer
     /// Whether the connection is at a message boundary and may carry another request.

@@ -2,9 +2,9 @@ internal import Coding
 package import HTTPTypes
 import Sockets
 
-/// The client side as its users see it, so that tests can stand in for the network.
+/// The client, as its users see it, so that tests can replace the network.
 package protocol HTTPTransport: Sendable {
-    /// One exchange: sends `request`, reads the whole response. No redirect is followed, nothing is retried except a
+    /// One exchange: sends `request` and reads the whole response. Follows no redirect, and retries nothing but a
     /// request that provably never left on a reused connection.
     func send(_ request: ClientRequest) async throws(HTTPClientError) -> ClientResponse
 }
@@ -18,13 +18,13 @@ package struct ClientRequest: Sendable {
     package var timeout: Int64
     /// The largest decoded content accepted, in bytes.
     package var maximumBodySize: Int
-    /// Content beyond `maximumBodySize` is cut off, with the connection, and is no error: for who asks for the status
-    /// alone.
+    /// Cuts off content beyond `maximumBodySize`, and the connection, without an error: for callers that only need the
+    /// status.
     package var cutsLongBody = false
     /// Sent in place of `body`.
     package var secret: SecretContent?
-    /// A connection of its own, which carries nothing else: for who must never be given the answer to another request,
-    /// even by a server, or a proxy before it, that has lost count.
+    /// Uses a connection for this request only: for callers that must never get the answer to another request, even
+    /// from a server or proxy that has lost count.
     package var isAlone = false
 
     package init(
@@ -40,10 +40,10 @@ package struct ClientRequest: Sendable {
     }
 }
 
-/// Content that stands in memory no longer than it takes to send it. The client asks for it when it is connected, and
-/// overwrites its buffer as soon as the kernel, or TLS, has taken it.
+/// Content that is in memory no longer than sending it takes. The client asks for it once connected, and overwrites its
+/// buffer as soon as the kernel, or TLS, has taken it.
 package struct SecretContent: Sendable {
-    /// The bytes that `append` appends.
+    /// The number of bytes that `append` appends.
     package var count: Int
     package var append: @Sendable (inout [UInt8]) -> Void
 
@@ -53,7 +53,7 @@ package struct SecretContent: Sendable {
     }
 }
 
-/// An absolute `http` or `https` URL, taken apart once.
+/// An absolute `http` or `https` URL, split into its parts.
 package struct ClientURL: Hashable, Sendable {
     package var isSecure: Bool
     package var host: String
@@ -68,8 +68,8 @@ package struct ClientURL: Hashable, Sendable {
         self.target = target
     }
 
-    /// Takes `https://host[:port][/path][?query]` apart; nil for anything else: other schemes, user information,
-    /// a fragment, a port that is none.
+    /// Parses `https://host[:port][/path][?query]`; nil for anything else: other schemes, user information, a fragment,
+    /// an invalid port.
     package init?(_ text: String) {
         guard let url = AbsoluteURL(text), !url.authority.contains("@"), !url.rest.contains("#"),
             let (name, portText) = url.hostAndPort
@@ -78,7 +78,7 @@ package struct ClientURL: Hashable, Sendable {
         target = url.rest.isEmpty ? "/" : url.rest.hasPrefix("?") ? "/" + url.rest : String(url.rest)
         let isLiteral = name.hasPrefix("[")
         host = (isLiteral ? name.dropFirst().dropLast() : name).lowercased()
-        // RFC 3986 §3.2.2: nothing else stands in brackets, and without a colon `hostField` would write none.
+        // RFC 3986 §3.2.2: only an address may be in brackets, and without a colon `hostField` would write none.
         guard !isLiteral || host.contains(":") && IPAddress(host) != nil else { return nil }
         guard let portText else {
             port = url.defaultPort
@@ -90,7 +90,7 @@ package struct ClientURL: Hashable, Sendable {
         port = number
     }
 
-    /// The value of `Host`: the port only when it is not the scheme's own, an IPv6 address in brackets.
+    /// The value of `Host`: the port unless it is the scheme's default, an IPv6 address in brackets.
     package var hostField: String {
         let name = host.contains(":") ? "[\(host)]" : host
         return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
@@ -117,11 +117,11 @@ package enum HTTPClientError: Error, Hashable, Sendable {
     /// The handshake failed: certificate, host name, protocol version.
     case tls(String)
     case timeout
-    /// Closed before the response was whole.
+    /// Closed before the response was complete.
     case closed
-    /// Not HTTP/1.1 as RFC 9112 has it.
+    /// Not HTTP/1.1 by RFC 9112.
     case malformed(String)
-    /// Head or content larger than the bound.
+    /// Head or content larger than the limit.
     case tooLarge
     /// The proxy opened no tunnel; the request was not sent.
     case proxy(TunnelFailure)
@@ -131,20 +131,20 @@ package enum HTTPClientError: Error, Hashable, Sendable {
 package enum TunnelFailure: Error, Hashable, Sendable {
     /// The proxy's name does not resolve.
     case unknownHost(String)
-    /// No address of the proxy's accepted the connection.
+    /// No address of the proxy accepted the connection.
     case connect(String)
-    /// It answered with this status: 407 when it wants credentials, or others; 502 or 504 when it did not reach the
-    /// server.
+    /// It answered with this status: 407 when it wants credentials, 502 or 504 when it did not reach the server, or
+    /// others.
     case refused(Int)
-    /// No whole answer within the request's time.
+    /// No complete answer within the request's time.
     case timeout
     /// Closed instead of an answer.
     case closed
-    /// An answer that is no HTTP.
+    /// The answer is not HTTP.
     case malformed(String)
-    /// An answer with a head larger than any we read.
+    /// The answer's head is larger than we read.
     case tooLarge
-    /// Bytes behind its answer, before we had sent any to the server: not the server's, whose turn comes second.
+    /// Bytes after its answer, before we sent any to the server: they cannot be the server's, which speaks second.
     case earlyBytes
 }
 

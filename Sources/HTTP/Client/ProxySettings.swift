@@ -1,7 +1,7 @@
 internal import Coding
 internal import Sockets
 
-/// A proxy that opens tunnels: `http://[user[:password]@]host[:port]`, spoken to without TLS.
+/// A proxy that opens tunnels: `http://[user[:password]@]host[:port]`, without TLS to it.
 package struct ProxyServer: Hashable, Sendable {
     package let host: String
     package let port: UInt16
@@ -19,14 +19,14 @@ extension ProxyServer: CustomStringConvertible {
     package var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 
-/// Who we are to a proxy. Printed as `<redacted>`, also by `dump` and a debugger.
+/// Credentials for a proxy. Printed as `<redacted>`, also by `dump` and a debugger.
 package struct ProxyCredentials: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
     private let userAndPassword: [UInt8]
 
     /// - Parameters:
-    ///   - user: holds no colon (RFC 7617 §2).
+    ///   - user: contains no colon (RFC 7617 §2).
     ///   - password: may be empty.
     package init(user: [UInt8], password: [UInt8]) {
         userAndPassword = user + [ASCII.colon] + password
@@ -56,10 +56,10 @@ package struct ProxyCredentials: Hashable, Sendable, CustomStringConvertible, Cu
     }
 }
 
-/// Through which proxy the client reaches what: the convention of `HTTPS_PROXY` and `NO_PROXY`.
+/// Which destinations the client reaches through a proxy, by the convention of `HTTPS_PROXY` and `NO_PROXY`.
 ///
-/// Only `https` goes through a tunnel. There is no proxy for `http`, whose requests a proxy would read, and `HTTP_PROXY`
-/// is not looked at.
+/// Only `https` goes through a tunnel. There is no proxy for `http`, whose requests a proxy would read, and
+/// `HTTP_PROXY` is ignored.
 package struct ProxySettings: Hashable, Sendable {
     package let server: ProxyServer?
     package let exceptions: ProxyExceptions
@@ -72,7 +72,8 @@ package struct ProxySettings: Hashable, Sendable {
         self.exceptions = exceptions
     }
 
-    /// Reads `https_proxy`, or else `HTTPS_PROXY`, and `no_proxy`, or else `NO_PROXY`. An empty one counts as not set.
+    /// Reads `https_proxy` or `HTTPS_PROXY`, and `no_proxy` or `NO_PROXY`, lower case first. An empty variable counts
+    /// as unset.
     package init(environment: [String: String]) throws(ProxySettingsError) {
         func value(_ name: String) -> (name: String, text: String)? {
             for name in [name, name.uppercased()] {
@@ -92,14 +93,14 @@ package struct ProxySettings: Hashable, Sendable {
         }
     }
 
-    /// The proxy to ask for a tunnel to `url`; nil when it is reached directly.
+    /// The proxy for `url`; nil when it is reached directly.
     package func server(for url: ClientURL) -> ProxyServer? {
         guard let server, url.isSecure, !exceptions.contains(host: url.host, port: url.port) else { return nil }
         return server
     }
 }
 
-/// What cannot be used of the environment. Its words hold nothing of the value: there may be a password in it.
+/// Why a variable cannot be used. Contains nothing of its value, which may hold a password.
 package struct ProxySettingsError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Cause: Error, Hashable, Sendable {
         case scheme
@@ -138,7 +139,7 @@ extension ProxyServer {
             throw .scheme
         }
         var credentials: ProxyCredentials?
-        // The last one: a password that holds an unencoded `@` is what is meant more often than not.
+        // The last one: a password with an unencoded `@` is the more likely intention.
         if let at = rest.lastIndex(of: "@") {
             credentials = try Self.credentials(rest[..<at])
             rest = rest[rest.index(after: at)...]
@@ -163,9 +164,9 @@ extension ProxyServer {
     }
 }
 
-/// What is reached without the proxy (`NO_PROXY`): entries between commas or spaces, each `*`, a domain, which stands
-/// for itself and everything below it with or without a dot before it, an address, or a block of addresses; a domain
-/// or an address may have a port. This host itself (`localhost`, 127.0.0.0/8, ::1) is always reached directly.
+/// Destinations reached without the proxy (`NO_PROXY`): entries separated by commas or spaces. Each is `*`, a domain,
+/// which covers itself and its subdomains with or without a leading dot, an address, or an address block; a domain or
+/// address may have a port. This host (`localhost`, 127.0.0.0/8, ::1) is always reached directly.
 package struct ProxyExceptions: Hashable, Sendable {
     private enum Entry: Hashable, Sendable {
         case all
@@ -175,7 +176,7 @@ package struct ProxyExceptions: Hashable, Sendable {
 
     private let entries: [Entry]
 
-    /// An entry that is nothing of the kind is taken for a domain, which no host has: it excepts nothing.
+    /// An entry that is none of these is taken for a domain; no host has it, so it excludes nothing.
     package init(_ text: String) {
         entries = text.split(whereSeparator: { $0 == "," || $0 == " " || $0 == "\t" }).map { Self.entry($0) }
     }
@@ -216,7 +217,7 @@ package struct ProxyExceptions: Hashable, Sendable {
         return .domain(canonical(name), port: port)
     }
 
-    /// Lower case, without the dot of the root.
+    /// Lower case, without the final dot.
     private static func canonical(_ name: Substring) -> String {
         let lower = name.lowercased()
         return lower.hasSuffix(".") ? String(lower.dropLast()) : lower

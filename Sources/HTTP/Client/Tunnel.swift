@@ -1,9 +1,9 @@
 internal import Sockets
 
-/// Tunnels through a proxy (CONNECT, RFC 9110 §9.3.6). TLS inside verifies the server's name as on a direct
-/// connection: a proxy can refuse or cut, and not read.
+/// Tunnels through a proxy (CONNECT, RFC 9110 §9.3.6). TLS inside verifies the server's name as on a direct connection:
+/// a proxy can refuse or cut the connection, but not read it.
 extension HTTPClient {
-    /// - Returns: a connection on which the server has the next word after ours.
+    /// - Returns: a connection to the server on which nothing has been received.
     func openTunnel(
         to url: ClientURL, through proxy: ProxyServer, on loop: EventLoop, deadline: Deadline
     ) async throws(TunnelFailure) -> SocketStream {
@@ -38,7 +38,8 @@ extension HTTPClient {
         }
         var input = InputBuffer(stream.loop.buffers.acquire())
         defer { stream.loop.buffers.release(input.release()) }
-        // As of a HEAD: whatever its fields say, a tunnel's answer has no content, and a refusal's is not read.
+        // Parsed like the answer to HEAD: whatever its fields say, a tunnel's answer has no content, and a refusal's
+        // content is not read.
         var parser = ResponseParser(limits: WireLimits(), isHead: true)
         while true {
             do throws(WireError) {
@@ -59,9 +60,9 @@ extension HTTPClient {
         guard input.isEmpty else { throw .earlyBytes }
     }
 
-    /// Nil when the host cannot be written down.
+    /// Nil when the host cannot be written.
     private func connectHead(_ url: ClientURL, _ proxy: ProxyServer) -> [UInt8]? {
-        // RFC 9112 §3.2.3: authority-form, the port always; the same in `Host`.
+        // RFC 9112 §3.2.3: authority-form, always with the port; the same in `Host`.
         let authority = (url.host.contains(":") ? "[\(url.host)]" : url.host) + ":\(url.port)"
         let bytes = Array(authority.utf8)
         guard HostSyntax.isValid(bytes.span, 0..<bytes.count) else { return nil }
@@ -79,7 +80,7 @@ extension HTTPClient {
 }
 
 extension HTTPClientError {
-    /// Without the words around it.
+    /// Without the surrounding words.
     fileprivate var cause: String {
         if case .connect(let cause) = self { cause } else { description }
     }

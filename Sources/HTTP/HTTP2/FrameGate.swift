@@ -28,16 +28,16 @@ struct FrameHeader: Hashable, Sendable {
     func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
 }
 
-/// Looks at every frame header before nghttp2 does: it knows where frames begin and end, refuses what nghttp2 lets
-/// pass, and counts what is no attack once and one a thousand times.
+/// Examines every frame header before nghttp2 does: it knows where frames begin and end, refuses what nghttp2 lets
+/// pass, and counts frames that are harmless once and an attack a thousand times.
 ///
-/// Sans-I/O: the session feeds nghttp2 exactly the segments this hands out, so that nothing of a refused frame gets
-/// there, and every frame is judged in the state that the one before it has left.
+/// Sans-I/O: the session feeds nghttp2 exactly the segments returned here, so that nothing of a refused frame gets
+/// there, and every frame is judged in the state left by the one before.
 struct FrameGate: Sendable {
-    /// What is known of a stream, asked of the session.
+    /// What the session knows about a stream.
     enum StreamState {
         case open, closed
-        /// Reset by us, or never taken: frames that were on their way are ignored (RFC 9113 §5.1).
+        /// Reset by us, or never accepted: frames that were in flight are ignored (RFC 9113 §5.1).
         case ignored
         /// Below the highest, and never used.
         case skipped
@@ -58,9 +58,9 @@ struct FrameGate: Sendable {
     private var collected: [UInt8] = []
     private var patience = PatienceBudget()
     private var continuations = 0
-    /// Nonzero while CONTINUATION frames of that stream are to come.
+    /// Nonzero while CONTINUATION frames of that stream are expected.
     private(set) var openBlock: UInt32 = 0
-    /// How much has come of a block of fields that has no end yet, as it was sent; 0 outside of one.
+    /// The encoded size so far of a field block that has not ended; 0 outside of one.
     var openBlockBytes: Int {
         if openBlock != 0 { return blockBytes }
         guard case .payload = place else { return 0 }
@@ -70,7 +70,7 @@ struct FrameGate: Sendable {
     private var blockBytes = 0
     /// The highest stream of the client so far.
     private(set) var highest: UInt32 = 0
-    /// Streams above it are no longer taken: we have said GOAWAY.
+    /// Streams above it are no longer accepted: we have sent GOAWAY.
     var lastAccepted = UInt32.max
     private(set) var current = FrameHeader(length: 0, kind: 0, flags: 0, stream: 0)
     /// The client's first SETTINGS are complete.
@@ -90,23 +90,23 @@ struct FrameGate: Sendable {
         }
     }
 
-    /// Whether that frame is one of content, whose time is the stream's.
+    /// Whether that frame is DATA, whose time is the stream's.
     var isInsideData: Bool {
         if case .payload = place { return current.kind == FrameHeader.Kind.data }
         return false
     }
 
-    /// What to hand on next.
+    /// What to pass on next.
     struct Segment {
-        /// How many bytes are dealt with.
+        /// The number of bytes consumed.
         var used: Int
-        /// A frame header whose bytes came apart: to go before `range`.
+        /// A frame header that arrived in pieces: passed on before `range`.
         var header: [UInt8] = []
         var range: Range<Int>
     }
 
-    /// The next bytes to hand on, from `range.lowerBound`, at most to the end of a frame. A header is handed on when it
-    /// is whole: nghttp2 1.52 counts the pieces of one as CONTINUATION frames.
+    /// The next bytes to pass on, from `range.lowerBound`, at most to the end of a frame. A header is passed on only
+    /// when complete: nghttp2 1.52 counts its pieces as CONTINUATION frames.
     mutating func next(
         _ bytes: Span<UInt8>, _ range: Range<Int>, now: Deadline, state: (UInt32) -> StreamState
     ) throws(HTTP2Failure) -> Segment {
@@ -141,7 +141,7 @@ struct FrameGate: Sendable {
         return Segment(used: index - range.lowerBound, range: range.lowerBound..<index)
     }
 
-    /// A fault of the peer that made us reset a stream, or the like.
+    /// Charges for a fault of the peer that made us reset a stream, or similar.
     mutating func charge(_ cost: Int, at now: Deadline) throws(HTTP2Failure) {
         guard patience.charge(cost, at: now) else {
             throw HTTP2Failure(.enhanceYourCalm, "too many frames that bring nothing")
@@ -160,7 +160,7 @@ struct FrameGate: Sendable {
         place = .payload(remaining: current.length)
     }
 
-    /// How many of the bytes at hand belong to the frame.
+    /// How many of the available bytes belong to the frame.
     private mutating func payload(available: Int) -> Int {
         guard case .payload(let remaining) = place else { return 0 }
         let count = min(remaining, available)
@@ -182,7 +182,7 @@ struct FrameGate: Sendable {
             try judgeHeaders(now: now, state: state)
         case FrameHeader.Kind.continuation:
             continuations += 1
-            // CVE-2024-27316 and its kin.
+            // CVE-2024-27316 and similar.
             guard continuations <= limits.continuations else {
                 throw HTTP2Failure(.enhanceYourCalm, "too many CONTINUATION frames")
             }
@@ -196,7 +196,7 @@ struct FrameGate: Sendable {
             }
             try charge(1, at: now)
         case FrameHeader.Kind.priority:
-            // RFC 9113 §6.3: nghttp2 ignores these frames altogether once priorities are switched off.
+            // RFC 9113 §6.3: nghttp2 ignores these frames entirely when priorities are disabled.
             guard current.stream != 0 else { throw HTTP2Failure(.protocolError, "PRIORITY on stream 0") }
             try charge(1, at: now)
         default:
@@ -212,10 +212,10 @@ struct FrameGate: Sendable {
             } else {
                 switch state(current.stream) {
                 case .open: break
-                // A block of fields that is taken apart for nobody.
+                // A field block that is decoded for nothing.
                 case .ignored: try charge(1, at: now)
                 case .closed: throw HTTP2Failure(.streamClosed, "HEADERS on a closed stream")
-                // RFC 9113 §5.1.1: the number of a new stream is higher than all before it.
+                // RFC 9113 §5.1.1: a new stream's number is higher than all before it.
                 case .skipped: throw HTTP2Failure(.protocolError, "stream numbers that go back")
                 }
             }
@@ -225,7 +225,7 @@ struct FrameGate: Sendable {
         openBlock = current.has(FrameHeader.endHeaders) ? 0 : current.stream
     }
 
-    /// RFC 9113 §5.1: what comes after the end of a stream is an error, unless we ended it alone.
+    /// RFC 9113 §5.1: frames after the end of a stream are an error, unless only we have ended it.
     private func judgeData(_ state: StreamState) throws(HTTP2Failure) {
         switch state {
         case .open, .ignored: return
@@ -237,7 +237,7 @@ struct FrameGate: Sendable {
 /// An error of the whole connection (RFC 9113 §5.4.1).
 struct HTTP2Failure: Error, Hashable, Sendable {
     var code: HTTP2ErrorCode
-    /// For the log. Fixed text: nothing the peer sent is in it.
+    /// For the log. Fixed text without anything the peer sent.
     var reason: String
 
     init(_ code: HTTP2ErrorCode, _ reason: String) {

@@ -1,9 +1,9 @@
 internal import CNghttp2
 
-/// What nghttp2 calls while it is fed and pulled: each notes what happened in the session and returns.
+/// The callbacks of nghttp2: each records what happened in the session and returns.
 ///
-/// Invariant of every `session(of:)`: the user data is the `HTTP2Session` that owns the nghttp2 session, and lives
-/// longer than it.
+/// Invariant of every `session(of:)`: the user data is the `HTTP2Session` that owns the nghttp2 session and outlives
+/// it.
 enum HTTP2Callbacks {
     static func set(on callbacks: OpaquePointer) {
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, user in
@@ -29,7 +29,7 @@ enum HTTP2Callbacks {
             guard let session = unsafe HTTP2Callbacks.session(of: user), let data = unsafe data,
                 let segment = unsafe session.segment
             else { return 0 }
-            // Content is not copied by nghttp2: it lies in the bytes it was fed.
+            // nghttp2 does not copy content: it is in the bytes fed.
             let start = unsafe session.segmentOffset + (data - segment)
             session.events.append(.content(stream: stream, range: start..<start + count))
             return 0
@@ -55,7 +55,7 @@ enum HTTP2Callbacks {
             case FrameHeader.Kind.resetStream:
                 session.recordIgnored(header.stream_id)
             case FrameHeader.Kind.data, FrameHeader.Kind.headers:
-                // What a peer gets, it may acknowledge with windows.
+                // For what a peer receives, it may send window updates.
                 if header.type == FrameHeader.Kind.data { session.gains += 2 }
                 if header.flags & FrameHeader.endStream != 0,
                     unsafe nghttp2_session_get_stream_remote_close(nghttp2, header.stream_id) == 0
@@ -69,7 +69,7 @@ enum HTTP2Callbacks {
         unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, error, user in
             guard let frame = unsafe frame else { return 0 }
             let header = unsafe frame.pointee.hd
-            // A response too large to send; one whose stream has gone is nobody's loss.
+            // A response too large to send. If its stream is gone, nothing is lost.
             let hasGone = [NGHTTP2_ERR_STREAM_CLOSED, NGHTTP2_ERR_STREAM_CLOSING].contains { $0.rawValue == error }
             if header.type == FrameHeader.Kind.headers, !hasGone {
                 unsafe HTTP2Callbacks.session(of: user)?.unsent.append(header.stream_id)
@@ -105,7 +105,7 @@ enum HTTP2Callbacks {
                     let pointer = unsafe source?.pointee.ptr
                 else { return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
                 let content = unsafe Unmanaged<OutgoingContent>.fromOpaque(pointer).takeUnretainedValue()
-                // Invariant: nghttp2 gives `length` bytes of room.
+                // Invariant: nghttp2 provides `length` bytes of room.
                 let count = content.read(upTo: length) { bytes in
                     unsafe bytes.withUnsafeBufferPointer {
                         if let base = $0.baseAddress { unsafe buffer.update(from: base, count: $0.count) }

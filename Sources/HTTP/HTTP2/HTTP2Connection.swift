@@ -2,16 +2,17 @@ internal import HTTPTypes
 internal import Logging
 internal import Sockets
 
-/// One HTTP/2 connection, from its preface to its end: reads, and answers its streams side by side.
+/// One HTTP/2 connection, from its preface to its end: reads, and answers its streams concurrently.
 ///
-/// One task reads and judges; whole requests go to the same handlers as HTTP/1.1's, each in a child task, whose work
-/// neither a reset nor a disconnect cancels. Whoever has something to send writes it, unless another task is writing
-/// already. Nothing here blocks on the peer but the writer: windows and resets are read whatever the peer does.
+/// One task reads and judges. Complete requests go to the same handlers as HTTP/1.1's, each in a child task that
+/// neither a reset nor a disconnect cancels. Any task that has output writes it, unless another task is already
+/// writing. Only the writer waits for the peer: window updates and resets are read whatever the peer does.
 ///
-/// Proof for `@unchecked Sendable`: everything here is touched on the thread of the stream's loop only, `stream` asserts
-/// it with every read and write; the reference travels to child tasks, which inherit the preference for that loop.
+/// Proof for `@unchecked Sendable`: everything here is touched only on the thread of the stream's loop, which `stream`
+/// asserts with every read and write; the reference travels only to child tasks, which inherit the preference for that
+/// loop.
 final class HTTP2Connection: @unchecked Sendable {
-    /// What becomes of the socket.
+    /// What happens to the socket.
     private enum Ending {
         case close, linger
     }
@@ -22,13 +23,13 @@ final class HTTP2Connection: @unchecked Sendable {
     let server: HTTPLoop
     let session: HTTP2Session
     let limits: HTTP2Limits
-    /// What the peer makes us keep.
+    /// Memory that the peer makes us keep.
     let account: MemoryAccount
-    /// Of that, for a block of fields that has no end yet, and for frames that wait for the socket.
+    /// Of that, the part for a field block that has not ended, and for frames that wait for the socket.
     private var keptBlock = 0
     private var keptQueue = 0
     var streams: [Int32: HTTP2Stream] = [:]
-    /// Handlers at work, those of streams that are gone included.
+    /// Running handlers, including those of streams that are gone.
     var running = 0
     let workspace: HTTP2Workspace
     var output: [UInt8] = []
@@ -36,11 +37,12 @@ final class HTTP2Connection: @unchecked Sendable {
     private var turn = 0
     /// Storage for events between two calls.
     private var spare: [HTTP2Session.Event] = []
-    /// The peer sends nothing more: what waits for a window waits in vain, what waits for the socket does not.
+    /// The peer sends nothing more: output that waits for a window waits in vain, output that waits for the socket does
+    /// not.
     var peerHasEnded = false
     var isDead = false
 
-    // Deadlines: the socket has one, the nearest, looked at again when it has passed.
+    // Deadlines: the socket has one, the nearest, re-evaluated when it has passed.
     var nearest = Deadline.never
     var writeDeadline = Deadline.never
     var frameDeadline = Deadline.never
@@ -51,7 +53,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     init?(_ stream: SocketStream, on server: HTTPLoop) {
         var limits = HTTP2Limits(server.configuration.limits)
-        // A proxy brings the uploads of many: a few slow ones must not keep the others out.
+        // A proxy carries uploads of many clients: a few slow ones must not block the others.
         if server.isFromTrustedProxy(stream) { limits.awaitedContents = limits.concurrentStreams }
         self.limits = limits
         guard let session = HTTP2Session(limits: limits, wire: server.configuration.limits) else { return nil }
@@ -82,7 +84,7 @@ final class HTTP2Connection: @unchecked Sendable {
                 abort()
             }
             if ending == .linger { stream.shutdownWrite() }
-            // What is whole is answered, to a peer that has only closed its own side.
+            // The peer has only closed its own side: complete requests are answered.
             peerHasEnded = true
             endWaiting()
         }
@@ -106,7 +108,7 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    /// Reads once and works through it; nil when only a deadline or the drain ended the wait.
+    /// Reads once and processes the input; nil when only a deadline or the drain ended the wait.
     private func read(_ group: inout DiscardingTaskGroup) async throws(StreamError) -> Int? {
         var input = stream.loop.buffers.acquire()
         defer { stream.loop.buffers.release(input) }
@@ -121,7 +123,7 @@ final class HTTP2Connection: @unchecked Sendable {
         if stream.isTurnOver {
             try send(&group)
             await stream.endTurn()
-            // Who never lets us wait is not exempt from the clock.
+            // A peer that never lets us wait is still subject to the clock.
             if nearest <= stream.loop.now { expire() }
         }
         return count
@@ -130,7 +132,7 @@ final class HTTP2Connection: @unchecked Sendable {
     private func wait() async throws(StreamError) {
         do throws(StreamError) {
             updateIdle()
-            // A crowded server closes those first that have no request.
+            // A crowded server first closes connections without a request.
             stream.waitsForHead = streams.isEmpty && running == 0
             defer { stream.waitsForHead = false }
             try await stream.waitUntilReadable()
@@ -163,11 +165,11 @@ final class HTTP2Connection: @unchecked Sendable {
         }
         countFrame()
         countBlock()
-        // A buffer goes from connection to connection, and content may be a password.
+        // A buffer moves from connection to connection, and content may be a password.
         if hasContent { input.replaceSubrange(0..<count, with: repeatElement(0, count: count)) }
     }
 
-    /// What of a block of fields is here when its end is not: what was assembled of it, and nghttp2's half of a field.
+    /// Counts an unfinished field block: what was assembled of it, and nghttp2's partial field.
     private func countBlock() {
         let size = session.gate.openBlockBytes
         let kept = size > 0 ? session.assembler.capacity + 2 * size : 0
@@ -178,8 +180,8 @@ final class HTTP2Connection: @unchecked Sendable {
         keptBlock = kept
     }
 
-    /// Answers that wait for the socket, whose requests are done. They are not taken back; the next request finds the
-    /// less room.
+    /// Counts answers that wait for the socket after their requests are done. They are not refused; the next request
+    /// finds less room.
     private func countQueue() {
         let frames = isWriting ? session.queuedFrames : 0
         if frames > limits.queuedFrames {
@@ -191,7 +193,7 @@ final class HTTP2Connection: @unchecked Sendable {
         keptQueue = kept
     }
 
-    /// A frame that has begun, or a block of fields, must end in time; content has the time of its stream.
+    /// A frame or field block that has begun must end in time; content has its stream's time.
     private func countFrame() {
         guard session.gate.isStarted else { return }
         if session.gate.isInsideFrame, !(session.gate.isInsideData && !streams.isEmpty) {
@@ -203,7 +205,7 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    /// What waits for its next frame holds no buffers.
+    /// A connection that waits for its next frame holds no buffers.
     private func releaseStorage() {
         if session.assembler.hasStorage, !session.gate.isInsideFrame {
             workspace.release(session.assembler.releaseStorage())
@@ -216,7 +218,7 @@ final class HTTP2Connection: @unchecked Sendable {
 
     // MARK: Events
 
-    /// Takes the events out; what handling them causes comes with the next call.
+    /// Passes on the events; new ones that handling causes come with the next call.
     private func forEachEvent(_ body: (HTTP2Session.Event) -> Void) {
         guard !session.events.isEmpty else { return }
         var events = spare
@@ -244,7 +246,7 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    /// What happened to what is being sent.
+    /// Records what happened to output.
     private func settle(_ event: HTTP2Session.Event) {
         switch event {
         case .closed(let id):
@@ -272,7 +274,7 @@ final class HTTP2Connection: @unchecked Sendable {
         stream.wake()
     }
 
-    /// Its request is no longer kept.
+    /// The stream's request is no longer kept.
     func release(_ stream: HTTP2Stream) {
         stream.body.wipe()
         account.release(stream.kept)
@@ -286,14 +288,14 @@ final class HTTP2Connection: @unchecked Sendable {
 
     // MARK: Ending
 
-    /// Ends what waits in vain now that nothing more is read. What is still being written may yet take their content.
+    /// Ends what waits in vain once nothing more is read. Output in progress may still take their content.
     private func endWaiting() {
         for stream in streams.values where isDead || stream.request != nil || !isWriting && stream.isWaiting {
             close(stream)
         }
     }
 
-    /// Nothing more will be read or sent.
+    /// Whether nothing more will be read or sent.
     private var isFinished: Bool {
         output.isEmpty && !isWriting && session.isOver
     }
@@ -309,22 +311,22 @@ final class HTTP2Connection: @unchecked Sendable {
     // MARK: Writing
 
     private enum Progress {
-        /// There is nothing left to send.
+        /// Nothing is left to send.
         case done
-        /// A batch has gone; it is the others' turn.
+        /// A batch was sent; others get their turn.
         case more
         /// The socket is full.
         case blocked
     }
 
-    /// Sends what can be sent now; a task takes over for the rest.
+    /// Sends what can be sent now; a task takes over the rest.
     private func send(_ group: inout DiscardingTaskGroup) throws(StreamError) {
         guard !isWriting, try writeBatch() != .done else { return }
         isWriting = true
         group.addTask { [self] in await write() }
     }
 
-    /// Sends everything there is; or nothing, when another task is at it and will.
+    /// Sends all output; returns at once when another task is doing so.
     func flush() async {
         guard !isWriting, !isDead else { return }
         isWriting = true
@@ -354,7 +356,7 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    /// The reader has to see that it is over, or when it is idle from now on.
+    /// The reader must notice that the connection has ended, or is idle from now on.
     private func wakeReader() {
         guard !isDead else { return }
         if session.isOver {
@@ -364,7 +366,7 @@ final class HTTP2Connection: @unchecked Sendable {
         }
     }
 
-    /// Serialises and sends at most as much as `limits.output`, so that all that want to send have their share.
+    /// Serialises and sends at most `limits.output` bytes, so that all senders get their share.
     private func writeBatch() throws(StreamError) -> Progress {
         if output.isEmpty {
             if output.capacity == 0 { output = stream.loop.buffers.acquireOutput() }
@@ -383,8 +385,8 @@ final class HTTP2Connection: @unchecked Sendable {
             return .blocked
         }
         output.removeAll(keepingCapacity: true)
-        // Whoever had something to send while this batch waited for the socket has left it to this writer; and what the
-        // pull has settled may have given windows back.
+        // Tasks with output while this batch waited for the socket have left it to this writer, and events of the pull
+        // may have returned windows.
         if session.hasOutput { return .more }
         writeDeadline = .never
         return .done

@@ -2,12 +2,12 @@ internal import HTTPTypes
 internal import Logging
 internal import Sockets
 
-/// What ends by the clock, and how a connection ends in peace.
+/// What ends by the clock, and how a connection ends gracefully.
 extension HTTP2Connection {
-    /// How long a client that is told of the end has to say that it has read it, in milliseconds.
+    /// How long a client may take to acknowledge our GOAWAY, in milliseconds.
     private static let shutdownNotice: Int64 = 1000
 
-    /// One more moment to look at the clock.
+    /// Adds a time at which to check the clock.
     func update(_ deadline: Deadline) {
         guard deadline < nearest else { return }
         nearest = deadline
@@ -24,7 +24,7 @@ extension HTTP2Connection {
         if nearest == .never { stream.setDeadline(.never) }
     }
 
-    /// From the last request on, as between two requests of HTTP/1.1: a PING keeps nothing alive.
+    /// Counted from the last request, as between two requests of HTTP/1.1: a PING keeps nothing alive.
     func updateIdle() {
         if isIdle { update(idleSince.adding(milliseconds: timeouts.idle)) }
     }
@@ -59,7 +59,7 @@ extension HTTP2Connection {
             }
         }
         if isIdle, idleSince.adding(milliseconds: timeouts.idle) <= now {
-            // Told of the end and nothing in flight, it is over; if something were left all the same, it has had its time.
+            // The client knew of the end and nothing is in flight, so it is over; anything left has had its time.
             if wasShutDown { return abort() }
             finishShutdown()
         }

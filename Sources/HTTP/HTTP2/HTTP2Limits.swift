@@ -1,21 +1,21 @@
 internal import Sockets
 
-/// What one HTTP/2 connection may have and hold. What an HTTP/1.1 request may be (`WireLimits`) holds here as well.
+/// Limits of one HTTP/2 connection. Those of an HTTP/1.1 request (`WireLimits`) apply as well.
 struct HTTP2Limits: Hashable, Sendable {
-    /// Requests in the works at a time, streams that the client has reset meanwhile included; one more is refused.
+    /// Requests in progress at once, including streams that the client has reset in the meantime; one more is refused.
     var concurrentStreams = 128
-    /// Requests of them whose content has not come whole; one more is refused. A client sends the contents it has one
-    /// after the other, and retries what is refused. From a trusted proxy as many as there may be requests.
+    /// Of these, requests whose content is incomplete; one more is refused. A client sends its contents one after
+    /// another, and retries what is refused. For a trusted proxy, as many as there may be requests.
     var awaitedContents = 16
     /// `SETTINGS_INITIAL_WINDOW_SIZE`: bytes of content a client may send before it hears from us.
     var streamWindow: Int
-    /// Bytes of content of all requests together that one connection holds; credit comes back when they are answered.
+    /// Bytes of content of all requests that one connection holds together; credit returns when they are answered.
     var connectionWindow: Int
-    /// `SETTINGS_MAX_HEADER_LIST_SIZE`, as advice: what counts is the size the head would have had in HTTP/1.1.
+    /// `SETTINGS_MAX_HEADER_LIST_SIZE`, as advice: the enforced size is that of the head in HTTP/1.1.
     var headerList: Int
-    /// CONTINUATION frames behind one HEADERS.
+    /// CONTINUATION frames after one HEADERS.
     var continuations = 8
-    /// Entries of one SETTINGS frame.
+    /// Entries in one SETTINGS frame.
     var settings = 32
     /// Bytes of serialised frames that wait for the socket.
     var output = 16_384
@@ -25,19 +25,19 @@ struct HTTP2Limits: Hashable, Sendable {
     var pendingContent = 65_536
 
     init(_ wire: WireLimits) {
-        // One byte more than is allowed: who sends that is told 413, and does not wait for a window for ever.
+        // One byte more than allowed: a client that sends it gets 413 instead of waiting for a window for ever.
         streamWindow = max(65_535, min(wire.body + 1, 1 << 20))
         connectionWindow = min(max(1 << 20, 2 * wire.body), 1 << 30)
         headerList = wire.requestLine + wire.headerBlock
     }
 }
 
-/// What a peer may do that costs us and brings nothing, before the connection is closed with ENHANCE_YOUR_CALM:
-/// a bucket of tokens that fills slowly by time, and by every request served.
+/// How much a peer may do that costs us and brings nothing, before the connection is closed with ENHANCE_YOUR_CALM: a
+/// token bucket that refills slowly with time, and with every request served.
 ///
-/// PING, SETTINGS, PRIORITY, RST_STREAM and unknown frames take one each, and so do WINDOW_UPDATE, DATA frames with
-/// next to nothing in them, HEADERS for a stream that is reset already or no longer taken, and every stream that we must
-/// reset for a fault of the peer (CVE-2023-44487, CVE-2025-8671, CVE-2019-9511 to 9518).
+/// PING, SETTINGS, PRIORITY, RST_STREAM and unknown frames cost one token each, as do WINDOW_UPDATE, nearly empty DATA
+/// frames, HEADERS for a stream that is reset or no longer accepted, and every stream that we must reset for a fault of
+/// the peer (CVE-2023-44487, CVE-2025-8671, CVE-2019-9511 to 9518).
 struct PatienceBudget: Sendable {
     /// Enough for a browser that closes a page of a hundred requests ten times in a row.
     static let capacity = 1000
@@ -46,7 +46,7 @@ struct PatienceBudget: Sendable {
     private var tokens = Self.capacity
     private var refilledAt: Deadline?
 
-    /// Takes tokens away; false once there are none.
+    /// Takes tokens; false when there are none left.
     mutating func charge(_ cost: Int, at now: Deadline) -> Bool {
         refill(at: now)
         tokens -= cost

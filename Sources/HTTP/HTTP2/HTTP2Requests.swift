@@ -3,7 +3,7 @@ internal import Sockets
 
 /// What arrives on streams: heads, content and trailers, until a handler has the whole request.
 extension HTTP2Connection {
-    /// Reads a head; a stream when there is something left for a handler to do.
+    /// Reads a head; returns a stream when a handler still has work to do.
     func acceptRequest(_ id: Int32, ends: Bool) -> HTTP2Stream? {
         defer { session.assembler.release() }
         let head: [UInt8]
@@ -43,17 +43,17 @@ extension HTTP2Connection {
                 malformed(id, "Content-Length without content")
                 return nil
             }
-            // While answers wait for the socket, a further one is counted first, as that of any request.
+            // While answers wait for the socket, another one is counted first, like any request.
             if !isWriting, answerAtOnce(id, head) { return nil }
         }
         let size = MemoryAccount.size(ofHead: head.count, fields: workspace.parser.head.fields.count)
         let unanswered = self.unanswered
-        // A client that resets what it asked for has handlers at work all the same.
+        // Handlers keep running when a client resets their requests.
         guard running + unanswered < limits.concurrentStreams else {
             session.resetFaulty(id, .refusedStream)
             return nil
         }
-        // It has kept to what SETTINGS allow, so that this is no fault of its.
+        // The client has kept to our SETTINGS, so this is not its fault.
         guard ends || unanswered < limits.awaitedContents, account.keep(size) else {
             session.reset(id, .refusedStream)
             return nil
@@ -63,17 +63,17 @@ extension HTTP2Connection {
         stream.kept = size
         streams[id] = stream
         guard !ends else { return stream }
-        // RFC 9110 §10.1.1: the parser lets no other expectation pass.
+        // RFC 9110 §10.1.1: the parser accepts no other expectation.
         if workspace.parser.head.first(.expect) != nil { sendContinue(id) }
         stream.deadline = deadline(after: timeouts.body)
         update(stream.deadline)
         return nil
     }
 
-    /// Requests whose content is still to come.
+    /// Requests whose content is incomplete.
     private var unanswered: Int { streams.values.reduce(0) { $0 + ($1.isAnswered ? 0 : 1) } }
 
-    /// As much is set aside for content with its first bytes; what is short is never copied by growing.
+    /// Room reserved for content with its first bytes; short content is then never copied by growing.
     private static let reservedContent = 8192
 
     /// The fast path of HTTP/1.1, from the same bytes.
@@ -91,8 +91,8 @@ extension HTTP2Connection {
         return true
     }
 
-    /// A client that is still sending when it has its answer may not read that before it is done, so it has a moment
-    /// for it, as after HTTP/1.1's last response (`lingeringClose`). Then the stream is reset (RFC 9113 §8.1).
+    /// A client that is still sending when it gets its answer may read it only afterwards, so it gets a moment, as
+    /// after HTTP/1.1's last response (`lingeringClose`). Then the stream is reset (RFC 9113 §8.1).
     func discardRest(of stream: HTTP2Stream) {
         streams[stream.id] = stream
         stream.isAnswered = true
@@ -127,7 +127,7 @@ extension HTTP2Connection {
             return refuse(stream, status: .serviceUnavailable, reason: ServerConnection.noRoom)
         }
         stream.held += range.count
-        // What a body may be is bounded, and the connection's window bounds them all.
+        // The content is bounded by its limit, and the connection's window bounds all.
         if server.configuration.limits.body >= limits.streamWindow { session.creditStream(id, range.count) }
     }
 
@@ -155,7 +155,7 @@ extension HTTP2Connection {
             case .refused(let error): return refuse(stream, error)
             }
         }
-        // RFC 9113 §8.1: fields behind the content end the request.
+        // RFC 9113 §8.1: trailers end the request.
         guard ends else { return malformed(id, "trailer section that does not end the request") }
         let trailers = session.assembler.trailers
         let size = MemoryAccount.size(ofHead: session.assembler.trailerBytes, fields: trailers.count)

@@ -3,7 +3,7 @@ internal import Logging
 internal import Sockets
 internal import Synchronization
 
-/// A request on its way to its handler's task, with the stream it came on.
+/// A request on its way to its handler's task, with its stream.
 ///
 /// Proof for `@unchecked Sendable`: see `HTTP2Connection`, which makes it and takes it apart on the same loop.
 final class HTTP2Answer: @unchecked Sendable {
@@ -18,7 +18,7 @@ final class HTTP2Answer: @unchecked Sendable {
 }
 
 extension HTTP2Connection {
-    /// Asks the handler and sends what it answers, in a task of its own.
+    /// Calls the handler and sends its answer, in a task of its own.
     func respond(_ answer: HTTP2Answer) async {
         let stream = answer.stream
         let response = await answer.request.answer(by: server.handler)
@@ -30,7 +30,7 @@ extension HTTP2Connection {
     }
 
     private func send(_ response: ServerResponse, on stream: HTTP2Stream) async {
-        // RFC 9110 §6.4.1: no content whatever the handler gave.
+        // RFC 9110 §6.4.1: no content, whatever the handler returned.
         let hasNoContent = response.status.code == 204 || response.status.code == 304 || response.status.code < 200
         switch response.body {
         case .none, .bytes:
@@ -60,7 +60,7 @@ extension HTTP2Connection {
         expectProgress(of: stream)
     }
 
-    /// What is here of a handler's response is not taken back; the next request finds the less room.
+    /// Counts a handler's response. It is not refused; the next request finds less room.
     /// - Returns: false when there is no room for it.
     @discardableResult
     private func countAnswer(of stream: HTTP2Stream, isForced: Bool = true) -> Bool {
@@ -71,7 +71,7 @@ extension HTTP2Connection {
         return true
     }
 
-    /// Together the streams of a connection must move as much as one connection of HTTP/1.1 must: whoever asks for a
+    /// All streams of a connection together must progress as one connection of HTTP/1.1 must: a client that requests a
     /// hundred things at once over a slow line gets them.
     func expectProgress(of stream: HTTP2Stream) {
         let share = limits.pendingContent / max(1, streams.count)
@@ -86,7 +86,7 @@ extension HTTP2Connection {
             try await produce(HTTP2BodyWriter(self, stream))
         } catch {
             server.logger.debug("response stream failed", metadata: ["error": "\(error)"])
-            // Cut short: the peer sees that the content is not whole.
+            // Cut off, so that the peer sees that the content is incomplete.
             if !stream.isClosed { session.reset(stream.id, .internalError) }
             return
         }
@@ -104,7 +104,7 @@ extension HTTP2Connection {
         session.resume(stream.id)
         if wasEmpty { expectProgress(of: stream) }
         await flush()
-        // Behind a writer that waits for the socket it is only the others' turn.
+        // While a writer waits for the socket, this only gives others their turn.
         if content.pending > 0, !peerHasEnded || isWriting { await stream.waitUntilDrained() }
         if stream.isClosed || content.pending > 0 { throw .aborted }
     }
@@ -138,7 +138,7 @@ extension HTTP2Connection {
         session.resetFaulty(id, .protocolError)
     }
 
-    /// Of what has no stream yet: it gets one, since its answer too may have to wait for the peer.
+    /// Refuses a request that has no stream yet. It gets one, since its answer may have to wait for the peer too.
     func refuse(_ id: Int32, _ error: WireError) {
         let stream = HTTP2Stream(id: id, request: nil, isHead: session.assembler.isHead)
         streams[id] = stream
@@ -149,7 +149,7 @@ extension HTTP2Connection {
         refuse(stream, status: .refusing(error), reason: error.reason)
     }
 
-    /// Answers what no handler sees. What is still to come of the request is no longer wanted.
+    /// Answers what no handler sees. The rest of the request is no longer wanted.
     func refuse(_ stream: HTTP2Stream, status: HTTPResponse.Status, reason: String) {
         stream.request = nil
         stream.isAnswered = true
@@ -167,7 +167,7 @@ extension HTTP2Connection {
     }
 }
 
-/// The content of a streamed response, each part taken by the session before the next.
+/// The content of a streamed response; the session takes each part before the next.
 final class HTTP2BodyWriter: BodyWriter {
     private let connection: HTTP2Connection
     private let stream: HTTP2Stream

@@ -3,25 +3,25 @@ internal import Sockets
 
 /// The server's side of one HTTP/2 connection, sans-I/O: bytes in, events out; frames to send are pulled as bytes.
 ///
-/// This file and `HTTP2Callbacks.swift` alone know nghttp2. It does framing, HPACK, stream states and flow control;
-/// what a request is, is judged by `RequestAssembler` (`no_http_messaging`), and `FrameGate` stands in front.
+/// Only this file and `HTTP2Callbacks.swift` know nghttp2. It does framing, HPACK, stream states and flow control;
+/// `RequestAssembler` decides what a request is (`no_http_messaging`), and `FrameGate` comes before it.
 ///
-/// Invariants of every pointer below: nghttp2 keeps no pointer that it is given beyond the call, but for its user
-/// data, which is this object, whose `deinit` ends the session, and the data sources, which `contents` keeps until the
-/// stream has closed. What a callback is given lives until it returns. Callbacks only note what happened: they throw
-/// nothing, wait for nothing and do not call nghttp2 again.
+/// Invariants of every pointer below: nghttp2 keeps no pointer beyond the call, except its user data, which is this
+/// object, whose `deinit` ends the session, and the data sources, which `contents` keeps until the stream has closed.
+/// Pointers passed to a callback are valid until it returns. Callbacks only record what happened: they throw nothing,
+/// wait for nothing and do not call nghttp2.
 @safe final class HTTP2Session {
     enum Event: Equatable {
         /// `assembler` holds the fields.
         case request(stream: Int32, ends: Bool)
         case trailers(stream: Int32, ends: Bool)
-        /// Where in the bytes fed the content lies.
+        /// Where the content is in the bytes fed.
         case content(stream: Int32, range: Range<Int>)
         case ended(stream: Int32)
         case closed(stream: Int32)
-        /// The response was sent whole before the request had ended.
+        /// The complete response was sent before the request had ended.
         case answeredEarly(stream: Int32)
-        /// All content at hand was taken.
+        /// All available content was taken.
         case drained(stream: Int32)
         case pingAcknowledged
     }
@@ -32,12 +32,12 @@ internal import Sockets
     var events: [Event] = []
     var assembler: RequestAssembler
     private(set) var failure: HTTP2Failure?
-    /// nghttp2 gave up: nothing of it may be called any more.
+    /// nghttp2 gave up and must not be called any more.
     private var isBroken = false
     private var farewell: [UInt8] = []
     private let limits: HTTP2Limits
 
-    // What callbacks touch.
+    // Used by callbacks.
     var contents: [Int32: OutgoingContent] = [:]
     var segment: UnsafePointer<UInt8>?
     var segmentOffset = 0
@@ -76,11 +76,11 @@ internal import Sockets
         guard unsafe nghttp2_option_new(&options) == 0, let options = unsafe options else { return nil }
         defer { unsafe nghttp2_option_del(options) }
         unsafe HTTP2Callbacks.set(on: callbacks)
-        // Windows grow as content is used, and only then.
+        // Windows grow only as content is used.
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
         unsafe nghttp2_option_set_no_http_messaging(options, 1)
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
-        // Second lines: the gate's budget is spent before.
+        // A second line of defence: the gate's budget is spent earlier.
         unsafe nghttp2_option_set_max_outbound_ack(options, 1000)
         unsafe nghttp2_option_set_stream_reset_rate_limit(options, 10_000, 1000)
         unsafe nghttp2_option_set_max_settings(options, limits.settings)
@@ -111,8 +111,8 @@ internal import Sockets
 
     // MARK: In
 
-    /// Takes the bytes of `range` up to the end of a frame; what came of it is in `events`.
-    /// - Returns: how many bytes were taken: all of them once the session is over.
+    /// Consumes the bytes of `range` up to the end of a frame; results are in `events`.
+    /// - Returns: the number of bytes consumed: all of them once the session is over.
     func receive(_ bytes: [UInt8], _ range: Range<Int>, now: Deadline) -> Int {
         guard !isOver else { return range.count }
         do throws(HTTP2Failure) {
@@ -148,8 +148,8 @@ internal import Sockets
         }
     }
 
-    /// RFC 9113 §6.9.2: SETTINGS that make a window too large are an error of the connection. nghttp2 resets the streams
-    /// they do it to, and so has more to send than the acknowledgement.
+    /// RFC 9113 §6.9.2: SETTINGS that make a window too large are a connection error. nghttp2 only resets the affected
+    /// streams, and so has more to send than the acknowledgement.
     private func checkWindows(queuedBefore: Int) throws(HTTP2Failure) {
         guard queuedFrames > queuedBefore + 1 else { return }
         throw HTTP2Failure(.flowControlError, "SETTINGS make a window too large")
@@ -161,7 +161,7 @@ internal import Sockets
         return closed.contains(stream) ? .closed : .skipped
     }
 
-    /// Ends the connection with an error: what is queued goes out, and GOAWAY behind it.
+    /// Ends the connection with an error: queued output is sent, then GOAWAY.
     func fail(_ failure: HTTP2Failure) {
         guard self.failure == nil else { return }
         self.failure = failure
@@ -172,7 +172,7 @@ internal import Sockets
         }
     }
 
-    /// GOAWAY in bytes (RFC 9113 §6.8), for when nghttp2 may no longer be asked.
+    /// The bytes of GOAWAY (RFC 9113 §6.8), for when nghttp2 must not be called.
     private static func goAway(last: UInt32, _ code: HTTP2ErrorCode) -> [UInt8] {
         var frame: [UInt8] = [0, 0, 8, FrameHeader.Kind.goAway, 0, 0, 0, 0, 0]
         for word in [last, code.rawValue] {
@@ -186,12 +186,12 @@ internal import Sockets
         unsafe failure != nil || isBroken || nghttp2_session_want_read(session) == 0
     }
 
-    /// Frames that wait to be pulled, as a bound on what a peer that does not read makes us keep.
+    /// Frames that wait to be pulled: bounds what a peer that does not read makes us keep.
     var queuedFrames: Int { isBroken ? 0 : unsafe nghttp2_session_get_outbound_queue_size(session) }
 
     // MARK: Out
 
-    /// Whether there is something to pull, or may be.
+    /// Whether there is, or may be, something to pull.
     var hasOutput: Bool { isBroken ? !farewell.isEmpty : unsafe nghttp2_session_want_write(session) != 0 }
 
     /// Appends serialised frames until `output` holds `limit` bytes or there are none.
@@ -212,7 +212,7 @@ internal import Sockets
         }
     }
 
-    /// Nobody shall wait for what cannot be sent.
+    /// Nobody should wait for what cannot be sent.
     private func resetUnsent() -> Bool {
         guard !unsent.isEmpty else { return false }
         for stream in unsent { reset(stream, .internalError) }
@@ -220,7 +220,7 @@ internal import Sockets
         return true
     }
 
-    /// Sends a response: its fields, and `content` behind them if there is any.
+    /// Sends a response: its fields, then `content`, if any.
     func respond(to stream: Int32, _ list: borrowing HeaderList, content: OutgoingContent?) {
         guard !isBroken else { return }
         guard let content else {
@@ -228,7 +228,7 @@ internal import Sockets
         }
         contents[stream] = content
         var provider = unsafe HTTP2Callbacks.provider(for: content)
-        // Nobody tells us of an order: whoever streams shares the connection evenly (RFC 9218 §4.2).
+        // No priorities are known: streaming responses share the connection evenly (RFC 9218 §4.2).
         var priority = nghttp2_extpri(urgency: 3, inc: 1)
         _ = unsafe nghttp2_session_change_extpri_stream_priority(session, stream, &priority, 1)
         unsafe check(withVectors(list) { unsafe nghttp2_submit_response(session, stream, $0, $1, &provider) })
@@ -262,7 +262,7 @@ internal import Sockets
         }
     }
 
-    /// More content is there, or its end.
+    /// More content is available, or its end.
     func resume(_ stream: Int32) {
         guard !isBroken else { return }
         _ = unsafe nghttp2_session_resume_data(session, stream)
@@ -274,7 +274,7 @@ internal import Sockets
         check(unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, code.rawValue))
     }
 
-    /// A reset that the peer's fault calls for: counted.
+    /// Resets for a fault of the peer; counted.
     func resetFaulty(_ stream: Int32, _ code: HTTP2ErrorCode) {
         faults += 1
         reset(stream, code)
@@ -282,7 +282,7 @@ internal import Sockets
 
     // MARK: Flow control, in
 
-    /// Content was moved to where it is bounded otherwise: the stream may send as much more.
+    /// Content was moved to where other limits apply: the stream may send as much more.
     func creditStream(_ stream: Int32, _ count: Int) {
         guard !isBroken, count > 0 else { return }
         _ = unsafe nghttp2_session_consume_stream(session, stream, count)
@@ -296,14 +296,14 @@ internal import Sockets
 
     // MARK: Ending
 
-    /// RFC 9113 §6.8: GOAWAY with the highest number there is, and a PING whose answer says that it has been read.
+    /// RFC 9113 §6.8: GOAWAY with the highest number, and a PING whose answer shows that it was read.
     func announceShutdown() {
         guard !isBroken else { return }
         check(unsafe nghttp2_submit_shutdown_notice(session))
         pingIsDue = true
     }
 
-    /// Behind the GOAWAY, which nghttp2 would let it overtake.
+    /// After the GOAWAY, which nghttp2 would let it overtake.
     private func sendPing() -> Bool {
         guard pingIsDue else { return false }
         pingIsDue = false
@@ -311,7 +311,7 @@ internal import Sockets
         return true
     }
 
-    /// GOAWAY with the last stream taken: those above it are ignored from now on.
+    /// GOAWAY with the last stream accepted: later ones are ignored from now on.
     func shutDown() {
         guard !isBroken, failure == nil else { return }
         let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
@@ -323,7 +323,7 @@ internal import Sockets
     }
 
     private func check(_ result: Int32) {
-        // Others are about one stream that has gone meanwhile.
+        // Other errors concern one stream that is gone by now.
         if nghttp2_is_fatal(result) != 0 { isBroken = true }
     }
 
@@ -341,7 +341,7 @@ internal import Sockets
     }
 }
 
-/// The streams that ended last, as many as are worth remembering.
+/// The streams that ended most recently, as many as are useful to remember.
 struct RecentStreams {
     private let capacity: Int
     private var numbers: [UInt32] = []

@@ -1,12 +1,12 @@
-/// What the HTTP/2 connections of one loop share, because each uses it only while it reads: none of it outlives a turn
-/// of the loop but spare storage, which `removeAll` lets go of.
+/// What the HTTP/2 connections of one loop share, because each uses it only while it reads. Nothing outlives a turn of
+/// the loop except spare storage, which `removeAll` frees.
 ///
 /// Not Sendable: a member of its `HTTPLoop`.
 final class HTTP2Workspace {
     private static let kept = 64
 
     var parser: RequestParser
-    /// The fields of the response at hand.
+    /// The fields of the current response.
     var list = HeaderList()
     /// What an `ImmediateResponder` wrote.
     var scratch: [UInt8] = []
@@ -18,7 +18,7 @@ final class HTTP2Workspace {
 
     func acquire() -> RequestAssembler.Storage { storages.popLast() ?? RequestAssembler.Storage() }
 
-    /// Not within a turn of a connection.
+    /// Not during a connection's turn.
     func removeAll() {
         storages = []
         scratch = []

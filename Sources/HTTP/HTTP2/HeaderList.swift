@@ -1,17 +1,17 @@
 internal import HTTPTypes
 
-/// The fields of a response as HTTP/2 sends them, names in lower case, in one piece of storage.
+/// The fields of a response as HTTP/2 sends them, with names in lower case, in one piece of storage.
 struct HeaderList {
     struct Entry {
         var name: Range<Int>
         var value: Range<Int>
-        /// Never to be kept in a compression table (RFC 7541 §7.1.3).
+        /// Never kept in a compression table (RFC 7541 §7.1.3).
         var isSecret: Bool
     }
 
     private(set) var bytes: [UInt8] = []
     private(set) var entries: [Entry] = []
-    /// Fields left out because of bytes that end a line.
+    /// Fields left out because they contain bytes that end a line.
     private(set) var refused = 0
 
     mutating func removeAll() {
@@ -46,7 +46,7 @@ struct HeaderList {
         entries.append(Entry(name: start..<middle, value: middle..<bytes.count, isSecret: false))
     }
 
-    /// The fields of a handler, without the ones that are the server's business, as `ResponseSerializer` has it.
+    /// A handler's fields, without those that the server sets itself, as in `ResponseSerializer`.
     mutating func append(_ fields: HTTPFields) {
         for field in fields {
             switch field.name.canonicalName {
@@ -59,8 +59,8 @@ struct HeaderList {
         }
     }
 
-    /// Takes the head that an `ImmediateResponder` wrote for HTTP/1.1, once: status line, fields, empty line.
-    /// - Returns: false when it is none.
+    /// Consumes the head that an `ImmediateResponder` wrote for HTTP/1.1: status line, fields, empty line.
+    /// - Returns: false when it is not such a head.
     mutating func consumeHead(_ head: inout [UInt8]) -> Bool {
         removeAll()
         // `HTTP/1.1 204 `

@@ -1,15 +1,15 @@
 internal import HTTPTypes
 
-/// Makes of the fields of one HEADERS block the head that an HTTP/1.1 client would have sent, and so leaves to the one
-/// parser what a request may be: nothing reaches a handler by HTTP/2 that HTTP/1.1 would refuse.
+/// Turns the fields of one HEADERS block into the head that an HTTP/1.1 client would have sent, so that the one parser
+/// decides what a request may be: nothing reaches a handler by HTTP/2 that HTTP/1.1 would refuse.
 ///
-/// Judged here is what HTTP/1.1 has no words for (RFC 9113 §8.2 and §8.3): pseudo-fields, names in lower case, fields
-/// about the connection, and every byte that could end a line early.
+/// Judged here is what HTTP/1.1 cannot express (RFC 9113 §8.2 and §8.3): pseudo-fields, names in lower case, connection
+/// fields, and every byte that could end a line early.
 struct RequestAssembler: Sendable {
     enum Failure: Error, Hashable, Sendable {
         /// RFC 9113 §8.1.1: a stream error of type PROTOCOL_ERROR. A fixed text for the log.
         case malformed(String)
-        /// A request that is answered: it is too much, or asks for what nobody does.
+        /// A request that gets an answer: it is too large, or asks for something not implemented.
         case refused(WireError)
     }
 
@@ -18,7 +18,7 @@ struct RequestAssembler: Sendable {
     private var head: [UInt8] = []
     /// The fields of a trailer section.
     private(set) var trailers = HTTPFields()
-    /// Bytes of the list as RFC 9113 §6.5.2 counts them, however much of it was kept.
+    /// The size of the list as RFC 9113 §6.5.2 counts it, however much of it was kept.
     private(set) var listSize = 0
     private var isTrailers = false
     private var pseudo: [UInt8] = []
@@ -30,7 +30,7 @@ struct RequestAssembler: Sendable {
     private var hasHost = false
     private var cookies: [UInt8] = []
     private var count = 0
-    /// Bytes of the trailer section, as HTTP/1.1 has it.
+    /// The size of the trailer section in HTTP/1.1.
     private(set) var trailerBytes = 2
 
     init(limits: WireLimits) {
@@ -56,14 +56,14 @@ struct RequestAssembler: Sendable {
         hasHost = false
     }
 
-    /// Forgets what was assembled: a head may hold a cookie or a credential.
+    /// Erases what was assembled: a head may hold a cookie or a credential.
     mutating func release() {
         head.removeAll(keepingCapacity: head.capacity <= 4096)
         pseudo.removeAll(keepingCapacity: pseudo.capacity <= 4096)
         cookies.removeAll(keepingCapacity: cookies.capacity <= 4096)
     }
 
-    /// Arrays to assemble in, which connections take turns with.
+    /// Arrays to assemble in, used by connections in turn.
     struct Storage: Sendable {
         fileprivate var head: [UInt8] = []
         fileprivate var pseudo: [UInt8] = []
@@ -72,7 +72,7 @@ struct RequestAssembler: Sendable {
 
     private(set) var hasStorage = false
 
-    /// Bytes set aside for what is assembled.
+    /// Bytes reserved for assembling.
     var capacity: Int { head.capacity + pseudo.capacity + cookies.capacity + trailerBytes }
 
     mutating func adopt(_ storage: consuming Storage) {
@@ -82,7 +82,7 @@ struct RequestAssembler: Sendable {
         hasStorage = true
     }
 
-    /// Gives the storage away, for as long as nothing is assembled.
+    /// Returns the storage, while nothing is assembled.
     mutating func releaseStorage() -> Storage {
         release()
         hasStorage = false
@@ -95,7 +95,7 @@ struct RequestAssembler: Sendable {
         return Storage(head: head, pseudo: pseudo, cookies: cookies)
     }
 
-    /// One field line, in the order it was sent.
+    /// Adds one field line, in the order sent.
     mutating func add(name: Span<UInt8>, value: Span<UInt8>) {
         listSize += name.count + value.count + 32
         guard failure == nil else { return }
@@ -112,13 +112,13 @@ struct RequestAssembler: Sendable {
         }
     }
 
-    /// Whether the fields at hand ask for no content (RFC 9110 §9.3.2), whatever else they are.
+    /// Whether these fields ask for no content (RFC 9110 §9.3.2), whatever else they are.
     var isHead: Bool {
         guard let method else { return false }
         return equalsExactly(pseudo.span, method.range, "HEAD")
     }
 
-    /// Hands over the head as HTTP/1.1 has it; its storage may be brought back.
+    /// Returns the head in HTTP/1.1's form; its storage may be returned later.
     mutating func consumeHead() throws(Failure) -> [UInt8] {
         try finish()
         defer { head = [] }
@@ -163,7 +163,7 @@ struct RequestAssembler: Sendable {
         } else if equalsExactly(name, all, ":authority") {
             try Self.set(&authority, range)
         } else {
-            // `:protocol` among them: RFC 8441 needs a setting that we do not send.
+            // Including `:protocol`: RFC 8441 needs a setting that we do not send.
             throw .malformed("unknown pseudo-field")
         }
         guard pseudo.count + value.count <= limits.requestLine + limits.headerBlock else {
@@ -187,7 +187,7 @@ struct RequestAssembler: Sendable {
         guard let scheme, let path else { throw .malformed("no :scheme or :path") }
         guard equalsExactly(pseudo.span, scheme.range, "https") || equalsExactly(pseudo.span, scheme.range, "http")
         else { throw .malformed("unknown scheme") }
-        // RFC 9113 §8.3.1: a path, or the asterisk, which the parser gives to OPTIONS alone.
+        // RFC 9113 §8.3.1: a path, or the asterisk, which the parser accepts only for OPTIONS.
         guard let first = path.isEmpty ? nil : pseudo[path.range.lowerBound],
             first == ASCII.slash || (first == ASCII.asterisk && path.count == 1)
         else { throw .malformed(":path is no path") }
@@ -217,7 +217,7 @@ struct RequestAssembler: Sendable {
         if known == .host, let authority {
             guard !hasHost else { throw .refused(.duplicateHost) }
             hasHost = true
-            // RFC 9113 §8.3.1: two hosts are one too many.
+            // RFC 9113 §8.3.1: the two hosts must agree.
             guard equalFolded(value, pseudo.span.extracting(authority.range)) else {
                 throw .malformed("Host is not :authority")
             }
@@ -230,7 +230,7 @@ struct RequestAssembler: Sendable {
         append("\r\n")
     }
 
-    /// RFC 9113 §8.2.3: crumbs are one cookie again.
+    /// RFC 9113 §8.2.3: joins split cookies again.
     private mutating func addCookie(_ value: Span<UInt8>) throws(Failure) {
         if cookies.isEmpty {
             count += 1
@@ -244,7 +244,7 @@ struct RequestAssembler: Sendable {
     }
 
     private func reserve(_ more: Int) throws(Failure) {
-        // Somewhat more than the parser lets pass: it says which limit it is.
+        // Somewhat more than the parser accepts, so that the parser says which limit applies.
         guard head.count + cookies.count + more <= limits.requestLine + limits.headerBlock + 64 else {
             throw .refused(.headerTooLarge)
         }

@@ -1,6 +1,6 @@
 package import Sockets
 
-/// How much of a client's address is told where it is written down.
+/// How much of a client's address is written to logs.
 package enum ClientDetail: String, Sendable, CaseIterable {
     /// The /24 of an IPv4 address, the /48 of an IPv6 address.
     case network

@@ -3,24 +3,24 @@ package import HTTPTypes
 
 /// A validator of a representation (RFC 9110 §8.8.3).
 package struct EntityTag: Hashable, Sendable {
-    /// What stands between the quotation marks.
+    /// The text between the quotation marks.
     package var opaque: String
     package var isWeak: Bool
 
-    /// - Returns: nil when `opaque` holds anything but `etagc`: visible ASCII without quotation marks.
+    /// - Returns: nil when `opaque` contains anything but `etagc`: visible ASCII without quotation marks.
     package init?(_ opaque: String, isWeak: Bool = false) {
         guard opaque.utf8.allSatisfy({ $0 >= 0x21 && $0 != 0x22 && $0 < 0x7f }) else { return nil }
         self.opaque = opaque
         self.isWeak = isWeak
     }
 
-    /// Strong, of the digest of a representation.
+    /// A strong tag from the digest of a representation.
     package init(digest: [UInt8]) {
         opaque = Hexadecimal.encode(digest)
         isWeak = false
     }
 
-    /// As the `ETag` field has it.
+    /// The value for the `ETag` field.
     package var fieldValue: String { (isWeak ? "W/\"" : "\"") + opaque + "\"" }
 
     package func matchesWeakly(_ other: EntityTag) -> Bool { opaque == other.opaque }
@@ -33,7 +33,7 @@ enum EntityTagCondition: Hashable {
     case any
     case tags([EntityTag])
 
-    /// Nil when the value is neither `*` nor a list of entity tags; such a field is as good as absent.
+    /// Nil when the value is neither `*` nor a list of entity tags; such a field is ignored.
     init?(_ value: String) {
         if value == "*" {
             self = .any
@@ -78,7 +78,7 @@ package enum ConditionalRequest {
     }
 
     /// - Parameters:
-    ///   - lastModified: seconds since 1970; nil where nobody knows, so that conditions by date are ignored (RFC 9110
+    ///   - lastModified: seconds since 1970; nil when unknown, so that conditions by date are ignored (RFC 9110
     ///     §13.1.3, §13.1.4).
     ///   - now: seconds since 1970, for the two-digit years of one date form.
     package static func evaluate(
@@ -100,7 +100,7 @@ package enum ConditionalRequest {
         return .proceed
     }
 
-    /// A field that is sent twice or is no date is ignored (RFC 9110 §13.1.3).
+    /// A field that is sent twice or is not a date is ignored (RFC 9110 §13.1.3).
     private static func date(_ name: HTTPField.Name, _ fields: HTTPFields, _ now: Int64) -> Int64? {
         let values = fields[values: name]
         guard values.count == 1 else { return nil }

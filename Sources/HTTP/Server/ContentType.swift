@@ -26,7 +26,7 @@ package enum ContentType {
         "wasm": "application/wasm",
     ]
 
-    /// The content type for a file of that name; `application/octet-stream` when the extension says nothing.
+    /// The content type for a file name; `application/octet-stream` for an unknown extension.
     package static func forFile(named name: String) -> String {
         guard let dot = name.lastIndex(of: "."), name[dot...].firstIndex(of: "/") == nil else {
             return "application/octet-stream"

@@ -3,7 +3,7 @@ internal import Instruments
 package import Logging
 package import Sockets
 
-/// How long a connection may take over what, in milliseconds.
+/// How long each phase of a connection may take, in milliseconds.
 package struct ServerTimeouts: Hashable, Sendable {
     /// From the accept to the end of the TLS handshake.
     package var handshake: Int64
@@ -11,15 +11,15 @@ package struct ServerTimeouts: Hashable, Sendable {
     package var header: Int64
     /// From the head to the last byte of the content.
     package var body: Int64
-    /// For each batch of output to be taken by the peer.
+    /// For the peer to take each batch of output.
     package var write: Int64
     /// Between two requests.
     package var idle: Int64
-    /// A connection idle for this long gives its buffers and its task back.
+    /// A connection idle for this long releases its buffers and its task.
     package var parkAfter: Int64
-    /// After our side has closed, input is still read and thrown away until none comes for so long, …
+    /// After our side has closed, input is read and discarded until none arrives for this long, …
     package var linger: Int64
-    /// … and for so long in all.
+    /// … and for this long in total.
     package var lingerInAll: Int64
 
     package init(
@@ -41,17 +41,17 @@ package struct HTTPServerConfiguration: Sendable {
     package var limits: WireLimits
     package var timeouts: ServerTimeouts
     package var trustedProxies: TrustedProxies
-    /// Maximum number of connections in one loop that keep their task while they wait for the next request. Beyond it, a
-    /// connection with nothing left to answer is parked at once, not after `parkAfter`.
+    /// Maximum number of connections in one loop that keep their task while they wait for the next request. Beyond it,
+    /// a connection with nothing left to answer is parked at once, not after `parkAfter`.
     package var waitingTasks: Int
-    /// Whether every connection begins with a header of the PROXY protocol (version 1 or 2) and comes from one of
-    /// `trustedProxies`; what does not is closed.
+    /// Whether every connection must begin with a header of the PROXY protocol (version 1 or 2) and come from one of
+    /// `trustedProxies`; others are closed.
     package var proxyProtocol: Bool
-    /// Fields of the responses that the server gives by itself, without a handler: 400, 408, 414, …
+    /// Fields of the responses that the server sends by itself, without a handler: 400, 408, 414, …
     package var refusalFields: HTTPFields
     /// What every connection begins with; nil for plain HTTP.
     package var tls: TLSAcceptor?
-    /// Shared by all loops that are given this configuration.
+    /// Shared by all loops with this configuration.
     package var memory: MemoryBudget
 
     package init(
@@ -70,16 +70,16 @@ package struct HTTPServerConfiguration: Sendable {
     }
 }
 
-/// Answers requests at once, on the loop, from bytes: what must not cost a String.
+/// Answers requests at once, on the loop, from bytes: for what must not cost a String.
 ///
 /// One per loop and owned by it; never called from another thread.
 package protocol ImmediateResponder: AnyObject {
-    /// Appends a whole response and returns true; or appends nothing and returns false, and the ordinary handler is
-    /// asked. Called only for requests without content on a connection that stays open.
+    /// Appends a complete response and returns true, or appends nothing and returns false; then the ordinary handler is
+    /// called. Called only for requests without content on a connection that stays open.
     ///
     /// - Parameters:
-    ///   - head: places in `bytes`; do not keep it.
-    ///   - peer: the peer of the socket, or whom its PROXY header names; `X-Forwarded-For` has not been looked at.
+    ///   - head: ranges in `bytes`; do not keep it.
+    ///   - peer: the peer of the socket, or the one its PROXY header names; `X-Forwarded-For` has not been read.
     ///   - now: milliseconds since 1970.
     ///   - date: the value of `Date`.
     func respond(
@@ -90,8 +90,8 @@ package protocol ImmediateResponder: AnyObject {
 
 /// The HTTP/1.1 side of one loop: its connections share a date, a responder and a configuration.
 ///
-/// Proof for `@unchecked Sendable`: touched on the thread of `loop` only; the reference travels with tasks that prefer
-/// that loop.
+/// Proof for `@unchecked Sendable`: touched only on the thread of `loop`; the reference travels only with tasks that
+/// prefer that loop.
 package final class HTTPLoop: @unchecked Sendable {
     package let loop: EventLoop
     let configuration: HTTPServerConfiguration
@@ -103,14 +103,14 @@ package final class HTTPLoop: @unchecked Sendable {
     let http2: HTTP2Workspace
     private var date: [UInt8] = []
     private var dateSecond = Int64.min
-    /// How many connections wait for their next request with a task.
+    /// Connections that keep a task while they wait for their next request.
     var waitingTasks = 0
-    /// Of warnings about connections without their PROXY header.
+    /// For warnings about connections without their PROXY header.
     let proxyWarnings = LogThrottle(interval: 60_000)
 
     /// - Parameters:
     ///   - wallClock: milliseconds since 1970.
-    ///   - metrics: told of what no handler sees: requests that are none, and HTTP/2.
+    ///   - metrics: counts what no handler sees: invalid requests, and HTTP/2.
     package init(
         loop: EventLoop, configuration: HTTPServerConfiguration, handler: any RequestHandler,
         immediate: (any ImmediateResponder)? = nil, wallClock: @escaping @Sendable () -> Int64, logger: Logger,
@@ -154,7 +154,7 @@ package final class HTTPLoop: @unchecked Sendable {
         metrics?.http2Finished()
     }
 
-    /// Closes so that the peer can read our last words.
+    /// Closes so that the peer can read our last response.
     func linger(_ stream: SocketStream) async {
         let timeouts = configuration.timeouts
         await stream.lingeringClose(
@@ -163,7 +163,7 @@ package final class HTTPLoop: @unchecked Sendable {
     }
 
     /// The request, without its content, whose head is `head`, parsed from `storage`.
-    /// - Parameter version: nil for what the head says.
+    /// - Parameter version: nil for the version in the head.
     func makeRequest(
         _ head: borrowing RequestHead, in storage: [UInt8], _ range: Range<Int>? = nil, from stream: SocketStream,
         version: ProtocolVersion? = nil
@@ -173,7 +173,7 @@ package final class HTTPLoop: @unchecked Sendable {
         let peer = stream.peer.ip.normalized
         var query: String?
         if let range = head.query { query = range.string(in: bytes) }
-        // Whom a proxy does not name is not the proxy: nothing it says about a client is believed.
+        // A client that a proxy does not name is not the proxy: nothing it says about a client is trusted.
         let proxies = stream.isAnonymous ? TrustedProxies() : configuration.trustedProxies
         return ServerRequest(
             head: request, path: head.path.isEmpty ? "/" : head.path.string(in: bytes), query: query, body: [],
@@ -182,7 +182,7 @@ package final class HTTPLoop: @unchecked Sendable {
             version: version ?? (head.minorVersion == 0 ? .http10 : .http11))
     }
 
-    /// What a connection keeps is counted here, as that of its address: a proxy's is that of many.
+    /// Counts what a connection keeps, for its address; a proxy's connection carries many.
     func makeAccount(of stream: SocketStream) -> MemoryAccount {
         MemoryAccount(configuration.memory, address: isFromTrustedProxy(stream) ? nil : stream.peer.ip.normalized)
     }

@@ -2,8 +2,8 @@ internal import HTTPTypes
 internal import Sockets
 import Synchronization
 
-/// A request with content on its way to its handler, which then has it alone: so the content can be zeroed where it lies
-/// once it is answered. It may hold a password, a code or a token.
+/// A request with content on its way to its handler, which then has it exclusively, so that the content can be zeroed
+/// in place once answered. It may hold a password, a code or a token.
 final class HandedContent: Sendable {
     private let request: Mutex<ServerRequest?>
 
@@ -14,7 +14,7 @@ final class HandedContent: Sendable {
     func answer(by handler: any RequestHandler) async -> ServerResponse {
         guard var request = request.withLock({ $0.take() }) else { return ServerResponse(status: .internalServerError) }
         let response = await handler.respond(to: request)
-        // In place, unless the handler keeps the content: whoever does looks after it.
+        // In place, unless the handler keeps the content; then the handler is responsible.
         request.body.wipe()
         return response
     }

@@ -12,7 +12,7 @@ struct InputBuffer {
 
     var isEmpty: Bool { start == end }
 
-    /// Where in `storage` the buffered bytes are. (A property cannot return a `Span` of them in Swift 6.3 without the
+    /// Where the buffered bytes are in `storage`. (A property cannot return a `Span` of them in Swift 6.3 without the
     /// experimental `Lifetimes`, so callers extract it: `input.storage.span.extracting(input.range)`.)
     var range: Range<Int> { start..<end }
 
@@ -24,8 +24,8 @@ struct InputBuffer {
         }
     }
 
-    /// Moves what is buffered of a message's content to `body`. Nothing of it stays here: a buffer goes from connection
-    /// to connection, and content may be a password.
+    /// Moves buffered content of a message to `body`. No copy stays here: a buffer moves from connection to connection,
+    /// and content may be a password.
     mutating func decode(with decoder: inout BodyDecoder, into body: inout [UInt8]) throws(WireError) {
         let used = try decoder.decode(storage.span.extracting(range), into: &body)
         let place = start..<(start + used)
@@ -34,14 +34,14 @@ struct InputBuffer {
         consume(used)
     }
 
-    /// Reads at least one byte behind what is there; 0 at the end of the stream. Room is made by moving what is
-    /// buffered to the front, or by doubling; the parser's limits bound how much can be waiting.
+    /// Reads at least one byte after the buffered ones; 0 at the end of the stream. Makes room by moving buffered bytes
+    /// to the front, or by doubling; the parser's limits bound how much can be waiting.
     mutating func fill(from stream: SocketStream) async throws(StreamError) -> Int {
         if end == storage.count {
             if start > 0 {
                 let moved = end - start
                 storage.replaceSubrange(0..<moved, with: storage[start..<end])
-                // No second copy of it stays where it was: it may be content.
+                // Leave no second copy where it was: it may be content.
                 storage.replaceSubrange(moved..<end, with: repeatElement(0, count: end - moved))
                 end = moved
                 start = 0
@@ -54,7 +54,7 @@ struct InputBuffer {
         return count
     }
 
-    /// Gives the storage back; the buffer is empty afterwards.
+    /// Returns the storage; the buffer is empty afterwards.
     mutating func release() -> [UInt8] {
         start = 0
         end = 0

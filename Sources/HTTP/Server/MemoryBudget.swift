@@ -1,40 +1,41 @@
 internal import Sockets
 internal import Synchronization
 
-/// How much all peers together may make a process keep, over all loops: the heads and contents of requests that are not
-/// answered yet, and answers that nobody takes. Without it, as many connections as there may be would each have all that
-/// one may have, and it would cost nobody but us anything.
+/// How much all peers together may make a process keep, over all loops: heads and contents of unanswered requests, and
+/// answers that nobody takes. Otherwise the maximum number of connections could each use their full allowance, at no
+/// cost to the peers.
 ///
-/// One address may have a quarter of it, so that one alone takes no room from the others.
+/// One address may use a quarter of it, so that it cannot take everybody else's room.
 package final class MemoryBudget: Sendable {
-    /// Each connection's own, in bytes: a usual request and its answer. The number of connections bounds these.
+    /// Each connection's own allowance, in bytes: a usual request and its answer. The number of connections bounds
+    /// their sum.
     package static let free = 16_384
-    /// What a server has unless told otherwise, in bytes: 48 of the largest contents there are by default.
+    /// The default, in bytes: 48 of the largest contents allowed by default.
     package static let standard = 24 << 20
 
     private struct Account {
         var left: Int
         var byAddress: [IPAddress: Int] = [:]
-        /// The most that was taken at a time since `takePeak`.
+        /// The most that was taken at once since `takePeak`.
         var peak = 0
     }
 
     private let account: Mutex<Account>
     private let bytes: Int
 
-    /// - Parameter bytes: in all.
+    /// - Parameter bytes: the whole budget.
     package init(bytes: Int = MemoryBudget.standard) {
         self.bytes = bytes
         account = Mutex(Account(left: bytes))
     }
 
-    /// What may still be taken, in bytes; below zero when what cannot be refused has taken more than there is.
+    /// What may still be taken, in bytes; negative when what cannot be refused has taken more than there is.
     package var remaining: Int { account.withLock { $0.left } }
 
     /// What is taken, in bytes.
     package var taken: Int { bytes - remaining }
 
-    /// The most that was taken at a time since the last call, in bytes.
+    /// The most that was taken at once since the last call, in bytes.
     package func consumePeak() -> Int {
         account.withLock { account in
             defer { account.peak = bytes - account.left }
@@ -43,8 +44,8 @@ package final class MemoryBudget: Sendable {
     }
 
     /// - Parameters:
-    ///   - address: whose share it is of; nil for a proxy, which has that of all behind it.
-    ///   - isForced: whether it is taken in any case.
+    ///   - address: whose share it is taken from; nil for a proxy, which carries many.
+    ///   - isForced: whether to take it in any case.
     fileprivate func reserve(_ count: Int, for address: IPAddress?, isForced: Bool) -> Bool {
         account.withLock { account in
             let here = address.map { account.byAddress[$0, default: 0] } ?? 0
@@ -68,10 +69,10 @@ package final class MemoryBudget: Sendable {
     }
 }
 
-/// What one connection keeps, in bytes: what is beyond its own share is taken from the budget, and given back with it.
-/// Belongs to the loop of its connection.
+/// What one connection keeps, in bytes. The part beyond its own allowance is taken from the budget, and returned with
+/// it. Belongs to the loop of its connection.
 final class MemoryAccount {
-    /// Taken in steps, so that counting costs nothing beside reading.
+    /// Taken in steps, so that counting costs nothing compared with reading.
     private static let step = 8192
 
     private let budget: MemoryBudget
@@ -89,14 +90,14 @@ final class MemoryAccount {
         if held > 0 { budget.release(held, of: address) }
     }
 
-    /// What the fields of a request take once they are strings: each is three, and has its place in two arrays.
+    /// The size of a request's fields as strings: each is three, and has entries in two arrays.
     static func size(ofHead bytes: Int, fields: Int) -> Int { 1024 + bytes + 192 * fields }
 
-    /// Counts `more` bytes; false, and nothing is counted, when there is no room for them.
+    /// Counts `more` bytes; false, without counting, when there is no room for them.
     func keep(_ more: Int) -> Bool { count(more, isForced: false) }
 
-    /// For what has grown or shrunk: false, and the old size is counted still, when there is no room for the new one.
-    /// - Parameter isForced: for what is there already and is not taken back: others find less room for it.
+    /// Changes the counted size; false, keeping the old one, when there is no room.
+    /// - Parameter isForced: for memory that is already in use; others find less room.
     @discardableResult
     func keep(_ new: Int, insteadOf old: Int, isForced: Bool = false) -> Bool {
         if new > old { return count(new - old, isForced: isForced) }
@@ -115,10 +116,10 @@ final class MemoryAccount {
         return true
     }
 
-    /// It is no longer kept.
+    /// The bytes are no longer kept.
     func release(_ count: Int) {
         size -= count
-        // Not for every byte that goes and comes again.
+        // Do not return every byte that is needed again soon.
         let spare = size <= MemoryBudget.free ? held : held - (size - MemoryBudget.free) - 2 * Self.step
         guard spare > 0 else { return }
         budget.release(spare, of: address)

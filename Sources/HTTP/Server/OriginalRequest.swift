@@ -1,25 +1,25 @@
 internal import Coding
 package import HTTPTypes
 
-/// The request a reverse proxy asks about, as it described it in fields (`auth_request`, `forward_auth`).
+/// The request a reverse proxy asks about, as described in its fields (`auth_request`, `forward_auth`).
 package struct OriginalRequest: Hashable, Sendable {
-    /// `forwardAuth.style`: which family of fields describes the request; configured, never guessed.
+    /// `forwardAuth.style`: which fields describe the request; configured, never guessed.
     package enum Style: String, Sendable, CaseIterable {
         /// `X-Forwarded-Proto`, `-Host`, `-Uri` and `-Method`: Caddy, Traefik.
         case forwarded
-        /// `X-Original-URL` (absolute, or a path and query alone), or `X-Original-URI` in its place, and
-        /// `X-Original-Method`: nginx.
+        /// `X-Original-URL` (absolute, or only path and query), or `X-Original-URI` instead, and `X-Original-Method`:
+        /// nginx.
         case original
     }
 
     package enum Refusal: Error, Hashable, Sendable {
-        /// A field is there twice: two readers would pick two values.
+        /// A field is repeated: two readers would pick two values.
         case duplicated
-        /// A value is not exactly what a proxy of ours sends: wrong scheme, odd host, path that is not canonical.
+        /// A value is not exactly what a trusted proxy sends: wrong scheme, unusual host, non-canonical path.
         case notCanonical
-        /// What has to be known was not said, or not by a trusted proxy.
+        /// Required information is missing, or comes from an untrusted proxy.
         case incomplete
-        /// The site's name is none that is configured, so that no rule can be held against it.
+        /// The site's name is not configured, so no rule can be applied.
         case unknownSite
     }
 
@@ -31,11 +31,11 @@ package struct OriginalRequest: Hashable, Sendable {
     package var target: String?
     package var method: HTTPRequest.Method?
 
-    /// Reads the fields of `style`. What was not sent is nil.
+    /// Reads the fields of `style`. Missing values are nil.
     /// - Parameters:
-    ///   - isFromTrustedProxy: an untrusted peer's fields are ignored: everything is nil.
-    ///   - isTargetJudged: false where the path decides nothing: one that is not canonical, such as with an encoded slash, is
-    ///     then nil instead of refused.
+    ///   - isFromTrustedProxy: with false, the fields are ignored and everything is nil.
+    ///   - isTargetJudged: with false, the path decides nothing: a non-canonical one, such as with an encoded slash, is
+    ///     nil instead of refused.
     package init(
         fields: HTTPFields, style: Style, isFromTrustedProxy: Bool, isTargetJudged: Bool = true
     ) throws(Refusal) {
@@ -86,15 +86,15 @@ package struct OriginalRequest: Hashable, Sendable {
         return method
     }
 
-    /// As browsers send it: lower case, and no colon without a port behind it.
+    /// As browsers send it: lower case, and no colon without a port.
     private static func isCanonicalHost(_ host: String) -> Bool {
         let bytes = Array(host.utf8)
         guard HostSyntax.isValid(bytes.span, 0..<bytes.count), bytes.last != ASCII.colon else { return false }
         return !bytes.contains { $0 >= 0x41 && $0 <= 0x5a }
     }
 
-    /// Origin-form of the characters a request line may hold, its escapes whole, its path free of dot segments and of
-    /// hidden separators. Empty segments are the site's own business.
+    /// Origin-form of characters that a request line may contain, with complete escapes, a path without dot segments
+    /// and hidden separators. Empty segments are the site's own business.
     private static func isCanonicalTarget(_ target: String) -> Bool {
         let question = target.firstIndex(of: "?") ?? target.endIndex
         let path = target[..<question]

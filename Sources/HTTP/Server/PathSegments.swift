@@ -1,15 +1,15 @@
 internal import Coding
 
-/// A request path taken apart and decoded, so strictly that no two readers can disagree about it.
+/// A request path split and decoded, so strictly that no two readers can disagree about it.
 package enum PathSegments {
     package enum Refusal: Error, Hashable, Sendable {
-        /// Escapes that are none, or that hide a separator or a control; text that is no UTF-8; dot segments. 400.
+        /// Invalid escapes, or escapes of a separator or control character; invalid UTF-8; dot segments. 400.
         case malformed
-        /// An empty segment: nothing of ours has one. 404.
+        /// An empty segment, which no route of ours has. 404.
         case empty
     }
 
-    /// More segments than any route has; beyond it there is nothing to find.
+    /// More segments than any route has.
     static let maximum = 32
 
     /// The decoded segments of an absolute path. `/` and the empty path have none.
@@ -31,7 +31,7 @@ package enum PathSegments {
             }
             segment.append(try decoded(bytes, &index))
         }
-        // Told only now: a malformed path is malformed whatever else it is.
+        // Thrown only now: a malformed path is malformed whatever else it is.
         guard !sawEmpty, segments.count <= maximum else { throw .empty }
         return segments
     }
@@ -47,7 +47,7 @@ package enum PathSegments {
             byte = escaped
             index += 2
         }
-        // A backslash is a separator to some; controls are nothing a path needs.
+        // Some readers treat a backslash as a separator; no path needs control characters.
         guard byte >= 0x20, byte != ASCII.delete, byte != 0x5c else { throw .malformed }
         return byte
     }

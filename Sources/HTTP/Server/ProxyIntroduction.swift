@@ -2,19 +2,19 @@ internal import Instruments
 internal import Logging
 internal import Sockets
 
-/// The PROXY protocol before everything else of a connection (`HTTPServerConfiguration.proxyProtocol`).
+/// The PROXY protocol at the beginning of a connection (`HTTPServerConfiguration.proxyProtocol`).
 ///
-/// Every connection must then come from a trusted proxy and begin with its header: one from anybody else is closed
-/// unread, or any client could say who it is. What the header names becomes the peer, for all that is asked of a peer:
-/// limits, logs, and whether its `X-Forwarded-*` are believed (docs/decisions/0033-hostile-clients.md).
+/// Every connection must then come from a trusted proxy and begin with its header. Others are closed unread, because
+/// otherwise any client could claim any address. The named address becomes the peer for every purpose: limits, logs,
+/// and whether its `X-Forwarded-*` are trusted (docs/decisions/0033-hostile-clients.md).
 extension HTTPLoop {
-    /// - Returns: false when the connection was refused, and is closed.
+    /// - Returns: false when the connection was refused and closed.
     func introduce(_ stream: SocketStream) async -> Bool {
         guard configuration.trustedProxies.contains(stream.socketPeer.ip) else {
             refuse(stream, "it is not from one of server.trustedProxies")
             return false
         }
-        // Of a connection that waited for its first byte without a task, the time runs from the accept.
+        // A connection may have waited for its first byte without a task: its time runs from the accept.
         stream.setDeadline(min(stream.deadline, loop.now.adding(milliseconds: configuration.timeouts.header)))
         stream.waitsForHead = true
         defer { stream.waitsForHead = false }
@@ -35,8 +35,8 @@ extension HTTPLoop {
         }
     }
 
-    /// A connection without its header means that the proxy or `server.trustedProxies` is set up wrongly, or that
-    /// somebody goes past the proxy: told to the operator, but not as often as a stranger likes.
+    /// A connection without its header means that the proxy or `server.trustedProxies` is misconfigured, or that
+    /// somebody bypasses the proxy: logged for the operator, but a stranger cannot flood the log.
     private func refuse(_ stream: SocketStream, _ reason: String) {
         let level: Logger.Level = proxyWarnings.count(at: loop.now.nanoseconds / 1_000_000) == nil ? .debug : .warning
         logger.log(

@@ -16,12 +16,12 @@ package struct RateLimit: Hashable, Sendable {
 
 package enum RateDecision: Hashable, Sendable {
     case allowed
-    /// - Parameter retryAfter: whole seconds until a token is there, at least 1: the value of `Retry-After`.
+    /// - Parameter retryAfter: whole seconds until a token is available, at least 1: the value of `Retry-After`.
     case refused(retryAfter: Int)
 }
 
-/// A token bucket per client. The table is bounded: when it is full, the client that was quiet longest is forgotten,
-/// which can only ever be in that client's favour.
+/// A token bucket per client. The table is bounded: when it is full, the least recently seen client is forgotten, which
+/// can only be in that client's favour.
 package final class RateLimiter: Sendable {
     private let table: Mutex<BucketTable>
 
@@ -31,12 +31,12 @@ package final class RateLimiter: Sendable {
     }
 
     /// Takes a token if there is one.
-    /// - Parameter now: milliseconds of a clock that never goes back.
+    /// - Parameter now: milliseconds of a monotonic clock.
     package func consume(_ client: IPAddress, now: Int64) -> RateDecision {
         table.withLock { $0.consume(client.subscriber, now: now) }
     }
 
-    /// Whether there is a token, without taking it: for routes where only failures are charged.
+    /// Whether there is a token, without taking it: for routes that charge only failures.
     package func check(_ client: IPAddress, now: Int64) -> RateDecision {
         table.withLock { $0.check(client.subscriber, now: now) }
     }
@@ -45,13 +45,12 @@ package final class RateLimiter: Sendable {
     package var count: Int { table.withLock { $0.count } }
 }
 
-/// The buckets, in the order of their last use: a dictionary to find them, a doubly linked list through an array to
-/// order them.
+/// The buckets in the order of their last use: a dictionary finds them, a doubly linked list in an array orders them.
 private struct BucketTable {
     private struct Entry {
         var key: IPAddress
-        /// When the bucket will be full again: the whole state of a token bucket is this one moment. In the past
-        /// means full.
+        /// When the bucket will be full again: this one time is the whole state of a token bucket. A past time means
+        /// full.
         var fullAt: Int64
         var newer: Int
         var older: Int

@@ -1,22 +1,22 @@
 package import HTTPTypes
 
-/// What the log lines and the answer of one request have in common: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`, so that
-/// it can stand in a line, a field and a document as it is.
+/// Identifies the log lines and the answer of one request: 1 to 128 characters of `A–Z a–z 0–9 . _ : -`, which need no
+/// escaping in a log line, a field or a document.
 package struct RequestID: Hashable, Sendable, CustomStringConvertible {
     /// The most characters one has.
     package static let maximumCount = 128
 
-    /// The field a proxy names it in, and every answer has it in.
+    /// The field in which a proxy names it, and every answer has it.
     package static let field = KnownField.xRequestID.name
 
-    /// That of the request this task works for; nil outside of requests.
+    /// That of the current task's request; nil outside of requests.
     @TaskLocal package static var current: RequestID?
 
     package let text: String
 
     package var description: String { text }
 
-    /// Nil for a text that is none.
+    /// Nil for an invalid text.
     package init?(_ text: String) {
         guard (1...Self.maximumCount).contains(text.utf8.count), text.utf8.allSatisfy(Self.isSafe) else { return nil }
         self.text = text
@@ -28,7 +28,7 @@ package struct RequestID: Hashable, Sendable, CustomStringConvertible {
         text = String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 
-    /// What a proxy we trust calls the request; nil when nobody may say, or it says two things or nothing usable.
+    /// A trusted proxy's name for the request; nil when the peer is not trusted, or names two or an invalid one.
     package init?(named request: ServerRequest) {
         guard request.isFromTrustedProxy else { return nil }
         let values = request.fields[values: Self.field]

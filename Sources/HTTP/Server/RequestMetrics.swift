@@ -3,33 +3,33 @@ package import Instruments
 package import Sockets
 internal import Synchronization
 
-/// What became of requests: how many, by route pattern, method and status, and how long their routes took.
+/// Counts requests by route pattern, method and status, and measures how long routes took.
 ///
-/// Every number has its place from the beginning: routes are those of the router, methods and statuses those of the
-/// tables here, and everything else is `other`. No request can add one.
+/// Every number exists from the start: routes are the router's, methods and statuses are in the tables here, and
+/// everything else is `other`. No request can add one.
 package final class RequestMetrics: Sendable {
-    /// The name of routes, methods and statuses that are none of ours.
+    /// The name for unknown routes, methods and statuses.
     package static let other = "other"
-    /// Requests that only the fast path answers are counted where it finds them.
+    /// Requests that only the fast path answers are counted there.
     private static let methods: [HTTPRequest.Method] = [
         .get, .head, .post, .put, .delete, .options, .patch, .trace, .connect,
     ]
 
-    /// The values the label of a method has.
+    /// The values of the method label.
     package static var methodNames: [String] { methods.map(\.rawValue) + [other] }
-    /// The values the label of a status has.
+    /// The values of the status label.
     package static var statusNames: [String] { StatusCounts.statuses.map { String($0) } + [other] }
 
     /// The routes of one pattern.
     private struct Pattern: Sendable {
         var pattern: String
-        /// By method; those nobody registered have none.
+        /// By method; nil where none is registered.
         var counts: [StatusCounts?]
         var durations: Histogram
     }
 
     private let patterns: [Pattern]
-    /// Of a route's `id`, the place in `patterns`.
+    /// From a route's `id` to its place in `patterns`.
     private let places: [Int]
     private let unknown: Pattern
     private let immediate = Mutex<[ImmediateMetrics]>([])
@@ -42,7 +42,7 @@ package final class RequestMetrics: Sendable {
         for route in routes {
             let place = patterns.firstIndex { $0.pattern == route.pattern } ?? patterns.count
             if place == patterns.count { patterns.append(Self.pattern(route.pattern, [])) }
-            // HEAD is answered by the GET route.
+            // The GET route also answers HEAD.
             for method in route.method == .get ? [.get, .head] : [route.method] {
                 let index = Self.index(of: method)
                 if patterns[place].counts[index] == nil { patterns[place].counts[index] = StatusCounts() }
@@ -69,7 +69,7 @@ package final class RequestMetrics: Sendable {
     /// Counts a response.
     /// - Parameters:
     ///   - route: nil when no route made it.
-    ///   - start: when the handler was asked.
+    ///   - start: when the handler was called.
     package func count(
         _ route: Route?, _ method: HTTPRequest.Method, _ status: HTTPResponse.Status,
         since start: ContinuousClock.Instant
@@ -80,7 +80,7 @@ package final class RequestMetrics: Sendable {
         pattern.durations.record(since: start)
     }
 
-    /// Counts a response that the server gave before there was a whole request: its method and path are not looked at.
+    /// Counts a response that the server sent before the request was complete: its method and path are not used.
     func countRefusal(_ status: HTTPResponse.Status) {
         unknown.counts[Self.methods.count]?.increment(status.code)
     }
@@ -89,7 +89,7 @@ package final class RequestMetrics: Sendable {
     func http2Finished() { http2Ended.increment() }
 
     /// Where one loop counts the answers of its fast path.
-    /// - Parameter pattern: of the route it stands in for.
+    /// - Parameter pattern: of the route it replaces.
     package func makeImmediate(_ pattern: String) -> ImmediateMetrics {
         let metrics = ImmediateMetrics(pattern)
         immediate.withLock { $0.append(metrics) }
@@ -98,7 +98,7 @@ package final class RequestMetrics: Sendable {
 
     // MARK: Reading
 
-    /// Connections that chose HTTP/2, and those of them that are open.
+    /// Connections that chose HTTP/2, and those still open.
     package var http2: (begun: Int, open: Int) {
         let ended = http2Ended.value
         let begun = http2Begun.value
@@ -119,7 +119,7 @@ package final class RequestMetrics: Sendable {
         }
     }
 
-    /// Calls `body` for every pattern that was asked for.
+    /// Calls `body` for every pattern that was requested.
     package func forEachDuration(_ body: (_ pattern: String, _ reading: HistogramReading) -> Void) {
         for pattern in patterns + [unknown] {
             var reading = pattern.durations.reading
@@ -144,8 +144,8 @@ package final class ImmediateMetrics: Sendable {
         self.pattern = pattern
     }
 
-    /// Counts an answer. Measured from when the loop learnt of its input, so what waited behind others shows; that
-    /// moment is known, and the clock is asked once.
+    /// Counts an answer. Measured from when the loop learnt of its input, so that waiting behind others shows; that
+    /// time is known, so the clock is read only once.
     package func count(since wake: Deadline) {
         durations.record(Deadline.now.nanoseconds &- wake.nanoseconds)
     }
@@ -153,7 +153,7 @@ package final class ImmediateMetrics: Sendable {
 
 /// Responses of one pattern and method, by status.
 private final class StatusCounts: Sendable {
-    /// What we answer with, and a little more.
+    /// The statuses we answer with, and a few more.
     static let statuses = [
         200, 201, 202, 204, 206, 302, 303, 304, 400, 401, 403, 404, 405, 408, 409, 410, 411, 412, 413, 414, 415, 416,
         417, 421, 422, 426, 429, 431, 500, 501, 502, 503, 504, 505,
@@ -195,7 +195,7 @@ package struct MeasuredRouter: RequestHandler {
         await respond(to: request, match(request.method, path: request.path))
     }
 
-    /// - Parameter match: what this router found for the request.
+    /// - Parameter match: this router's result for the request.
     package func respond(to request: ServerRequest, _ match: RouteMatch) async -> ServerResponse {
         let start = ContinuousClock.now
         let response = await router.respond(to: request, match)

@@ -15,10 +15,10 @@ package typealias RouteHandler = @Sendable (ServerRequest, PathParameters) async
 
 /// One method and path that is served.
 package struct Route: Sendable {
-    /// In the order of registration, from 0: an index for metrics made once.
+    /// In the order of registration, from 0: an index for metrics.
     package let id: Int
     package let method: HTTPRequest.Method
-    /// As registered, without the base path: what logs and metrics call the route.
+    /// As registered, without the base path: the route's name in logs and metrics.
     package let pattern: String
     package let handler: RouteHandler
 }
@@ -31,7 +31,7 @@ package enum RoutingFailure: Hashable, Sendable {
     case notFound
     /// 405; the value of `Allow`.
     case methodNotAllowed(allow: String)
-    /// 501: no method we know.
+    /// 501: an unknown method.
     case unknownMethod
 
     package var status: HTTPResponse.Status {
@@ -52,16 +52,16 @@ package enum RoutingFailure: Hashable, Sendable {
 
 package enum RouteMatch: Sendable {
     case route(Route, PathParameters)
-    /// An OPTIONS nobody registered: 204 with this `Allow`.
+    /// An OPTIONS that is not registered: 204 with this `Allow`.
     case options(allow: String)
     case failure(RoutingFailure)
 
-    /// Nil where none answers.
+    /// Nil when there is none.
     package var route: Route? {
         if case .route(let route, _) = self { route } else { nil }
     }
 
-    /// What logs call the route; nil where none answers.
+    /// The route's name in logs; nil when there is none.
     package var pattern: String? {
         if case .route(let route, _) = self { route.pattern } else { nil }
     }
@@ -69,20 +69,21 @@ package enum RouteMatch: Sendable {
 
 /// Finds the handler for a method and a path. Built once at start, then only read.
 ///
-/// Patterns are made of literal segments, `{name}` for one segment, and `{name...}` at the end for one or more, joined
-/// by slashes. A literal is preferred to `{name}`, and that to `{name...}`. HEAD is answered by the GET route.
+/// Patterns consist of literal segments, `{name}` for one segment, and `{name...}` at the end for one or more,
+/// separated by slashes. A literal takes precedence over `{name}`, and that over `{name...}`. The GET route also
+/// answers HEAD.
 package struct Router: Sendable {
     private struct Node: Sendable {
         var literals: [String: Int] = [:]
         var parameter: Int?
         var tail: Int?
-        /// Methods are few: a list is faster than a dictionary.
+        /// There are few methods: a list is faster than a dictionary.
         var routes: [Route] = []
         /// The names of the parameters on the way here, in order.
         var names: [String] = []
     }
 
-    /// RFC 9110 §9.3; what is registered must be of these, and anything else gets 501.
+    /// RFC 9110 §9.3. Only these can be registered; anything else gets 501.
     private static let methods: [HTTPRequest.Method] = [
         .get, .head, .post, .put, .delete, .options, .patch, .trace, .connect,
     ]
@@ -104,8 +105,8 @@ package struct Router: Sendable {
     }
 
     /// Registers a route.
-    /// - Precondition: `pattern` begins with a slash, has no empty segment (but may be `/`), names no parameter twice,
-    ///   and method and pattern are not registered yet. These are fixed in our source.
+    /// - Precondition: `pattern` begins with a slash, has no empty segment (but may be `/`), repeats no parameter, and
+    ///   the method and pattern are not registered yet. Patterns are fixed in our source.
     package mutating func add(
         _ method: HTTPRequest.Method, _ pattern: String, handler: @escaping RouteHandler
     ) {
@@ -131,7 +132,7 @@ package struct Router: Sendable {
         routes.append(route)
     }
 
-    /// Finds the route for a method and a still encoded path.
+    /// Finds the route for a method and a path that is still encoded.
     package func match(_ method: HTTPRequest.Method, path: String) -> RouteMatch {
         guard Self.methods.contains(method) else { return .failure(.unknownMethod) }
         if path == "*" {
@@ -139,7 +140,7 @@ package struct Router: Sendable {
         }
         let segments: [String]
         do {
-            // The base path's own root is served with and without its slash.
+            // The base path itself is served with and without its final slash.
             segments = try PathSegments.parse(isBaseRoot(path) ? String(path.dropLast()) : path)
         } catch {
             return .failure(error == .malformed ? .malformedPath : .notFound)
@@ -156,7 +157,7 @@ package struct Router: Sendable {
         return method == .options ? .options(allow: allow) : .failure(.methodNotAllowed(allow: allow))
     }
 
-    /// The answer when nobody made a better one: the status, and its name as text.
+    /// The default answer: the status, and its name as text.
     package static let plainFailure: @Sendable (ServerRequest, RoutingFailure) async -> ServerResponse = {
         _, failure in
         var fields = failure.fields
@@ -188,8 +189,8 @@ package struct Router: Sendable {
         return next
     }
 
-    /// The node of `segments` from `position` on, literals first. Goes back where a literal leads nowhere; no deeper
-    /// than the longest pattern.
+    /// The node for `segments` from `position`, literals first. Backtracks where a literal leads nowhere; recursion is
+    /// no deeper than the longest pattern.
     private func find(_ segments: [String], _ position: Int, _ node: Int, _ values: inout [String]) -> Int? {
         if position == segments.count { return nodes[node].routes.isEmpty ? nil : node }
         if let literal = nodes[node].literals[segments[position]],
@@ -216,7 +217,7 @@ package struct Router: Sendable {
 
     private func allow(_ routes: [Route]) -> String { Self.allow(routes.map(\.method)) }
 
-    /// The value of `Allow` where these methods are registered.
+    /// The value of `Allow` for these registered methods.
     package static func allow(_ registered: [HTTPRequest.Method]) -> String {
         methods.filter { method in
             method == .options || registered.contains(method) || (method == .head && registered.contains(.get))
@@ -229,7 +230,7 @@ extension Router: RequestHandler {
         await respond(to: request, match(request.method, path: request.path))
     }
 
-    /// - Parameter match: what this router found for the request.
+    /// - Parameter match: this router's result for the request.
     package func respond(to request: ServerRequest, _ match: RouteMatch) async -> ServerResponse {
         switch match {
         case .route(let route, let parameters):

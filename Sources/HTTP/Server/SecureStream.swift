@@ -2,17 +2,17 @@ internal import HTTPTypes
 internal import Logging
 internal import Sockets
 
-/// The TLS handshake a connection begins with, when the listener has a certificate.
+/// The TLS handshake that begins a connection when the listener has a certificate.
 extension HTTPLoop {
-    /// What OpenSSL holds for a handshake that has begun, in bytes (measured with a usual hello).
+    /// What OpenSSL holds for a handshake in progress, in bytes (measured with a usual hello).
     private static let handshakeSize = 33_792
 
-    /// Whether the stream carries requests now. If not, it has ended.
+    /// Whether the stream can now carry requests. Otherwise it has ended.
     ///
-    /// Until the first byte the connection is idle and holds nothing but its task: neither a buffer nor an `SSL`. From
-    /// then on it is in flight, so draining lets the handshake end, by its own deadline at the latest.
+    /// Until the first byte the connection is idle and holds nothing but its task: neither a buffer nor an `SSL`. After
+    /// that it is in flight, so draining lets the handshake end, by its own deadline at the latest.
     func secure(_ stream: SocketStream, with acceptor: TLSAcceptor) async -> Bool {
-        // Of a connection that waited for its first byte without a task, the time runs from the accept.
+        // A connection may have waited for its first byte without a task: its time runs from the accept.
         stream.setDeadline(min(stream.deadline, loop.now.adding(milliseconds: configuration.timeouts.handshake)))
         stream.waitsForHead = true
         defer { stream.waitsForHead = false }
@@ -28,7 +28,7 @@ extension HTTPLoop {
                 await refusePlain(stream)
                 return false
             }
-            // Counted, not refused: otherwise a few addresses with handshakes that never end would keep everybody out.
+            // Counted, not refused: otherwise a few addresses with endless handshakes would keep everybody out.
             let account = makeAccount(of: stream)
             account.keep(Self.handshakeSize, insteadOf: 0, isForced: true)
             defer { account.release(Self.handshakeSize) }
@@ -39,7 +39,7 @@ extension HTTPLoop {
             acceptor.count(.failed, nil)
             logger.debug("handshake failed", metadata: ["reason": "\(error)"])
             if case .tls = error {
-                // OpenSSL has sent an alert; a reset for what the peer still sends would destroy it.
+                // OpenSSL has sent an alert; a reset in answer to further input would destroy it.
                 await linger(stream)
             } else {
                 stream.close()
@@ -68,8 +68,8 @@ extension HTTPLoop {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
     }
 
-    /// Somebody speaks plain HTTP here: told in plain HTTP, since nothing else would be understood. What was asked is
-    /// not looked at.
+    /// The client speaks plain HTTP: answer in plain HTTP, since it would understand nothing else. The request is not
+    /// read.
     private func refusePlain(_ stream: SocketStream) async {
         logger.debug("handshake failed", metadata: ["reason": "plain HTTP"])
         var fields = configuration.refusalFields

@@ -2,16 +2,16 @@ internal import HTTPTypes
 internal import Logging
 internal import Sockets
 
-/// One HTTP/1.1 connection, from its first byte until it ends or is parked: read → parse → respond → write, in one
-/// task that never leaves its loop.
+/// One HTTP/1.1 connection, from its first byte until it ends or is parked: read → parse → respond → write, in one task
+/// that never leaves its loop.
 ///
-/// Pipelined requests are answered in order into one output buffer, written when no whole request is left.
+/// Pipelined requests are answered in order into one output buffer, written when no complete request is left.
 final class ServerConnection {
-    /// What becomes of the socket when `serveRequests` returns.
+    /// What happens to the socket when `serveRequests` returns.
     enum Ending {
         /// Idle: the loop keeps it until bytes arrive or the deadline passes.
         case park(until: Deadline)
-        /// Nothing more to say; the peer has closed or is gone.
+        /// Nothing more to send; the peer has closed or is gone.
         case close
         /// The peer's time is up.
         case abandon
@@ -19,22 +19,22 @@ final class ServerConnection {
         case linger
     }
 
-    /// At most this many requests are answered before the other connections have their turn, …
+    /// After this many requests other connections get their turn, …
     private static let requestsPerTurn = 16
-    /// … and with so many bytes of answers they are sent, so that no more wait for who does not read.
+    /// … and after this many bytes of answers they are sent, so that no more wait for a peer that does not read.
     private static let outputPerTurn = 16_384
 
     let stream: SocketStream
     let server: HTTPLoop
     var input: InputBuffer
     var output: [UInt8]
-    /// Part of an output has gone and the rest never will: nothing may follow it.
+    /// Part of an output was sent and the rest never will be: nothing may follow it.
     private var hasFailedToSend = false
     private var parser: RequestParser
     private var headDeadline = Deadline.never
-    /// What the peer makes us keep beyond a head of the usual size, once it does.
+    /// Counts memory beyond a head of the usual size, once there is some.
     private lazy var account = server.makeAccount(of: stream)
-    /// Of that, for a head that does not fit into a buffer of the usual size.
+    /// Of that, the part for a head that does not fit into a buffer of the usual size.
     private var keptInput = 0
     /// The stream's turn in which `requests` were answered.
     private var turn = 0
@@ -79,7 +79,7 @@ final class ServerConnection {
             account.release(keptInput)
             keptInput = 0
         }
-        // Exchanged, not copied: with a second reference here the pool would have to allocate another.
+        // Exchanged, not copied: with a second reference the pool would have to allocate another.
         var taken: [UInt8] = []
         swap(&taken, &output)
         stream.loop.buffers.releaseOutput(taken)
@@ -168,8 +168,8 @@ final class ServerConnection {
                 return false
             }
         }
-        // In a child task, whose memory goes when it ends: a task keeps the stack of its deepest call for as long as
-        // it lives, and this one may live, waiting, for an hour. (Ten thousand of them: 100 MB or 30.)
+        // In a child task, whose memory is freed when it ends: a task keeps the stack of its deepest call for as long
+        // as it lives, and this one may wait for an hour. (Ten thousand of them: 100 MB or 30.)
         let handler = server.handler
         let isHead = request.method == .head
         let response: ServerResponse
@@ -191,14 +191,14 @@ final class ServerConnection {
         return try await send(response, isHead: isHead, version: version, mayStay: stays)
     }
 
-    /// RFC 9110 §7.4: what is for `https` is answered where TLS ends, here or at a proxy we trust, and nowhere else.
+    /// RFC 9110 §7.4: requests for `https` are answered only where TLS ends, here or at a trusted proxy.
     private var mayAnswerForHTTPS: Bool {
         stream.isSecure || server.configuration.trustedProxies.contains(stream.socketPeer.ip.normalized)
     }
 
     // MARK: Reading
 
-    /// Reads more of a head; an ending when there is nothing more to read.
+    /// Reads more of a head; returns an ending when there is nothing more to read.
     private func readHeadBytes() async throws(StreamError) -> Ending? {
         let isBetweenRequests = input.isEmpty
         stream.waitsForHead = true
@@ -208,7 +208,7 @@ final class ServerConnection {
                 let first = firstHeadDeadline
                 if let ending = try await waitForRequest() { return ending }
                 headDeadline = first ?? deadline(after: timeouts.header)
-                // A new connection passes for readable before anything has come: until a byte has, it is idle.
+                // A new connection appears readable before anything has arrived: until a byte has, it is idle.
                 stream.isIdle = true
             } else if headDeadline == .never {
                 headDeadline = deadline(after: timeouts.header)
@@ -225,7 +225,7 @@ final class ServerConnection {
         }
     }
 
-    /// False when there is no room for a head that needs more than a buffer of the usual size.
+    /// False when there is no room for a head larger than a buffer of the usual size.
     private func countInput() -> Bool {
         let beyond = input.storage.count - BufferPool.size
         guard beyond > keptInput else { return true }
@@ -236,16 +236,16 @@ final class ServerConnection {
 
     static let noRoom = "too many incomplete requests"
 
-    /// Of a connection that waited without a task for its first byte: the head's time runs from the accept.
+    /// For a connection that waited without a task for its first byte: the head's time runs from the accept.
     private var firstHeadDeadline: Deadline? {
         stream.isReused || stream.isSecure || stream.deadline == .never ? nil : stream.deadline
     }
 
-    /// Waits until the first byte of the next request is there.
+    /// Waits for the first byte of the next request.
     private func waitForRequest() async throws(StreamError) -> Ending? {
         guard !stream.isReadable else { return nil }
         let limit = deadline(after: stream.isReused ? timeouts.idle : timeouts.header)
-        // A task costs more memory than all else of a connection, and the allocator keeps what a crowd of them leaves.
+        // A task costs more memory than the rest of a connection, and the allocator keeps what a crowd of them leaves.
         if server.waitingTasks >= server.configuration.waitingTasks, stream.mayPark { return .park(until: limit) }
         server.waitingTasks += 1
         defer { server.waitingTasks -= 1 }
@@ -270,24 +270,24 @@ final class ServerConnection {
     private enum BodyFailure: Error {
         case wire(WireError)
         case late
-        /// What is coming in has all the memory there is for it.
+        /// There is no more memory for the input.
         case noRoom
         case stream(StreamError)
     }
 
-    /// As much is set aside for announced content before it comes, in bytes.
+    /// Bytes reserved for announced content before it arrives.
     private static var reservedContent: Int { 8192 }
 
     private func readBody(
         _ framing: BodyFraming, expectsContinue: Bool, counting kept: inout Int
     ) async throws(BodyFailure) -> (content: [UInt8], trailers: HTTPFields) {
         let limits = server.configuration.limits
-        // RFC 9110 §10.1.1: refused by its length before the client has sent it.
+        // RFC 9110 §10.1.1: refuse it by its length before the client has sent it.
         if case .length(let count) = framing, count > limits.body { throw .wire(.bodyTooLarge) }
         var decoder = BodyDecoder(framing: framing, limits: limits)
         let head = kept
         var body: [UInt8] = []
-        // What is short is never copied by growing: a copy that is left behind may be of a password.
+        // Short content is never copied by growing: a copy left behind may hold a password.
         if case .length(let count) = framing {
             body.reserveCapacity(min(count, Self.reservedContent))
         } else {
@@ -334,15 +334,15 @@ final class ServerConnection {
 
     // MARK: Writing
 
-    /// Hands the output to the kernel.
+    /// Passes the output to the kernel.
     func flush() async throws(StreamError) {
         try await flush(within: timeouts.write)
     }
 
-    /// - Parameter milliseconds: for all of it, however it trickles.
+    /// - Parameter milliseconds: for all of it, however slowly it drains.
     fileprivate func flush(within milliseconds: Int64) async throws(StreamError) {
         guard !output.isEmpty else { return }
-        // Whatever happens, none of it is sent twice.
+        // Whatever happens, nothing is sent twice.
         defer { output.removeAll(keepingCapacity: output.capacity <= 65_536) }
         guard !hasFailedToSend else { throw .aborted }
         hasFailedToSend = true
@@ -362,7 +362,7 @@ final class ServerConnection {
     private func send(
         _ response: ServerResponse, isHead: Bool, version: UInt8, mayStay: Bool
     ) async throws(StreamError) -> Bool {
-        // RFC 9110 §6.4.1: no content whatever the handler gave.
+        // RFC 9110 §6.4.1: no content, whatever the handler returned.
         let hasNoContent = response.status.code == 204 || response.status.code == 304 || response.status.code < 200
         var stays = mayStay
         switch response.body {
@@ -388,9 +388,9 @@ final class ServerConnection {
         do {
             try await produce(writer)
         } catch {
-            // Cut short: without the last chunk the peer sees that the content is not whole.
+            // Cut off: without the last chunk the peer sees that the content is incomplete.
             server.logger.debug("response stream failed", metadata: ["error": "\(error)"])
-            // Who has not taken it in time gets no more of it: what waits in the kernel is thrown away.
+            // A peer that has not taken it in time gets no more of it: what waits in the kernel is discarded.
             throw error as? StreamError == .deadline ? .deadline : .aborted
         }
         if isChunked { ResponseSerializer.appendLastChunk(into: &output) }
@@ -415,7 +415,7 @@ final class ServerConnection {
         try await refuse(status: .refusing(error), reason: error.reason)
     }
 
-    /// Answers what is no request of ours and ends the connection: its framing can no longer be trusted.
+    /// Answers an invalid request and ends the connection: its framing can no longer be trusted.
     private func refuse(status: HTTPResponse.Status, reason: String) async throws(StreamError) -> Ending {
         server.logger.debug("request refused", metadata: ["status": "\(status.code)", "reason": "\(reason)"])
         server.metrics?.countRefusal(status)
@@ -424,14 +424,14 @@ final class ServerConnection {
         if status == .serviceUnavailable { fields[.retryAfter] = "30" }
         let text = Array("\(status.code) \(status.reasonPhrase)\n".utf8)
         let response = ServerResponse(status: status, fields: fields, body: .bytes(text))
-        // RFC 9110 §9.3.2: no content for a HEAD, once the line that says so has been read.
+        // RFC 9110 §9.3.2: no content for a HEAD, once its request line has been read.
         _ = try await send(response, isHead: parser.head.method == .head, version: 1, mayStay: false)
         try await flush()
         return .linger
     }
 }
 
-/// The chunks of a streamed response, each handed to the kernel before the next.
+/// The chunks of a streamed response, each passed to the kernel before the next.
 final class ConnectionBodyWriter: BodyWriter {
     private let connection: ServerConnection
     private let isChunked: Bool

@@ -1,14 +1,14 @@
 package import HTTPTypes
 package import Sockets
 
-/// The version of the protocol a request came by, as far as it matters.
+/// The protocol version of a request, as far as it matters.
 package enum ProtocolVersion: Hashable, Sendable {
     case http10
-    /// A higher minor version too (RFC 9110 §2.5).
+    /// Also for a higher minor version (RFC 9110 §2.5).
     case http11
     case http2
 
-    /// As messages and logs spell it.
+    /// The spelling in messages and logs.
     package var text: String {
         switch self {
         case .http10: "HTTP/1.0"
@@ -18,25 +18,25 @@ package enum ProtocolVersion: Hashable, Sendable {
     }
 }
 
-/// A whole request, its body read: what an ordinary handler gets.
+/// A complete request with its content: what an ordinary handler gets.
 package struct ServerRequest: Sendable {
-    /// Method, `:path` (the origin-form target as sent), authority and fields, in order, duplicates kept apart.
+    /// Method, `:path` (the origin-form target as sent), authority and fields, in order, without merging duplicates.
     package var head: HTTPRequest
     /// The path of the target, still percent-encoded, without query.
     package var path: String
-    /// What follows `?`, still percent-encoded; nil when there is none.
+    /// The part after `?`, still percent-encoded; nil when there is none.
     package var query: String?
     /// The decoded content, at most `limits.body` bytes.
     package var body: [UInt8]
-    /// What came behind the content, in order; never merged into `fields` (RFC 9110 §6.5.1), and without the names
-    /// `TrailerFields` keeps out.
+    /// Trailers, in order; never merged into `fields` (RFC 9110 §6.5.1), and without the names that `TrailerFields`
+    /// excludes.
     package var trailers: HTTPFields
     package var version: ProtocolVersion
-    /// The client: the peer of the socket, whom its PROXY header names, or what a trusted proxy said in
+    /// The client: the peer of the socket, the address in its PROXY header, or what a trusted proxy said in
     /// `X-Forwarded-For`.
     package var client: IPAddress
-    /// Whether the peer (of the socket, or the one its PROXY header names) is a trusted proxy, whose `X-Forwarded-*` may
-    /// be believed.
+    /// Whether the peer (of the socket, or from its PROXY header) is a trusted proxy, whose `X-Forwarded-*` may be
+    /// trusted.
     package var isFromTrustedProxy: Bool
 
     package init(

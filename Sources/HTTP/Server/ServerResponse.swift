@@ -5,7 +5,7 @@ package struct ServerResponse: Sendable {
     package enum Body: Sendable {
         case none
         case bytes([UInt8])
-        /// Chunked on HTTP/1.1, closed at the end on 1.0. Each chunk is written as the producer yields it.
+        /// Chunked on HTTP/1.1, ended by closing on 1.0. Each chunk is written as the producer yields it.
         case stream(@Sendable (any BodyWriter) async throws -> Void)
     }
 
@@ -20,8 +20,8 @@ package struct ServerResponse: Sendable {
     }
 }
 
-/// Where a streaming body goes. One owner, one loop.
+/// The sink of a streaming body. One owner, one loop.
 package protocol BodyWriter: AnyObject {
-    /// Sends one chunk; returns when it is with the kernel or in the connection's bounded output buffer.
+    /// Sends one chunk; returns when it is in the kernel or in the connection's bounded output buffer.
     func write(_ bytes: [UInt8]) async throws
 }

@@ -8,10 +8,10 @@ package struct StaticAsset: Hashable, Sendable {
     package var contentType: String
     /// Seconds since 1970.
     package var lastModified: Int64
-    /// Changes with the bytes: hexadecimal or base64url text of a digest of them, at least 16 characters.
+    /// Changes with the bytes: a digest of them in hexadecimal or base64url, at least 16 characters.
     package var contentHash: String
 
-    /// - Parameter contentType: nil for what the extension of `path` says.
+    /// - Parameter contentType: nil for the type of the extension of `path`.
     package init(
         path: String, bytes: [UInt8], contentType: String? = nil, lastModified: Int64, contentHash: String
     ) {
@@ -22,21 +22,21 @@ package struct StaticAsset: Hashable, Sendable {
         self.contentHash = contentHash
     }
 
-    /// What `?v=` says when the URL is to be cached for good.
+    /// The value of `?v=` in a URL that may be cached for ever.
     package var version: String { String(contentHash.prefix(16)) }
 }
 
-/// Where an operator's own files come from; the file system in the server, a dictionary in tests.
+/// The source of an operator's own files: the file system in the server, a dictionary in tests.
 package protocol StaticFileSource: Sendable {
-    /// Relative paths with slashes of all files there are, in any order.
+    /// Relative paths of all files, with slashes, in any order.
     func paths() throws -> [String]
-    /// The bytes of one of them and when it was modified, in seconds since 1970.
+    /// The bytes of a file, and when it was modified, in seconds since 1970.
     func read(_ path: String) throws -> (bytes: [UInt8], lastModified: Int64)
 }
 
-/// Serves assets from memory: what is not in the table does not exist, so no path can lead out of it.
+/// Serves assets from memory: what is not in the table does not exist, so no path can escape from it.
 package struct StaticFiles: Sendable {
-    /// A year, and no revalidation: the URL names the content.
+    /// A year, without revalidation: the URL names the content.
     static let versionedCaching = "public, max-age=31536000, immutable"
     /// Long enough for a page and its neighbours, short enough for a new release.
     static let plainCaching = "public, max-age=300"
@@ -59,7 +59,7 @@ package struct StaticFiles: Sendable {
 
     package func asset(_ path: String) -> StaticAsset? { entries[path]?.asset }
 
-    /// Adds an asset, or replaces the one of that path.
+    /// Adds an asset, or replaces the one with that path.
     /// - Returns: false when its path or hash is not allowed, and nothing was added.
     @discardableResult
     package mutating func add(_ asset: StaticAsset) -> Bool {
@@ -74,9 +74,9 @@ package struct StaticFiles: Sendable {
         return true
     }
 
-    /// Takes over every file of `source`, over an asset of the same path or beside the others.
+    /// Adds every file of `source`, replacing an asset of the same path.
     /// - Parameter contentHash: as `StaticAsset.contentHash`.
-    /// - Returns: the paths that were left out, because they hold dotfiles or anything else that is not allowed.
+    /// - Returns: the paths left out, because they are dotfiles or otherwise not allowed.
     package mutating func override(
         from source: any StaticFileSource, contentHash: ([UInt8]) -> String
     ) throws -> [String] {
@@ -96,7 +96,7 @@ package struct StaticFiles: Sendable {
 
     /// Answers a GET or HEAD for `path`, relative and decoded; other methods get 405.
     ///
-    /// A HEAD gets the bytes as well: the server takes the length from them and leaves them out.
+    /// A HEAD gets the bytes as well: the server uses their length and does not send them.
     /// - Parameter now: seconds since 1970.
     package func respond(to request: ServerRequest, path: String, now: Int64) -> ServerResponse {
         guard let entry = entries[path] else {
@@ -122,15 +122,15 @@ package struct StaticFiles: Sendable {
         }
     }
 
-    /// Only the version there is now: an old or future one, kept for a year, would be the wrong content under that
-    /// name while a deployment runs.
+    /// Only the current version: an old or future one, cached for a year, would be the wrong content under that name
+    /// during a deployment.
     private func isVersioned(_ query: String?, _ asset: StaticAsset) -> Bool {
         guard let query else { return false }
         return query.split(separator: "&").contains { $0 == "v=" + asset.version }
     }
 
-    /// Relative, made of non-empty segments of letters, digits, `-`, `_`, `.`, `~`, `@` and `+` that do not begin
-    /// with a dot: no traversal, no dotfiles, nothing a URL would have to escape.
+    /// Relative, made of non-empty segments of letters, digits, `-`, `_`, `.`, `~`, `@` and `+` that do not begin with
+    /// a dot: no traversal, no dotfiles, nothing a URL would have to escape.
     package static func isAllowed(_ path: String) -> Bool {
         guard !path.isEmpty, path.utf8.count <= 255 else { return false }
         return path.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { segment in

@@ -1,8 +1,8 @@
 package import HTTPTypes
 package import Sockets
 
-/// The proxies whose word about a client is taken. Empty by default: then the peer of the socket is the client, and
-/// no field says otherwise.
+/// The proxies that may name the client. Empty by default: then the peer of the socket is the client, whatever the
+/// fields say.
 package struct TrustedProxies: Hashable, Sendable {
     private let networks: [IPNetwork]
 
@@ -10,16 +10,16 @@ package struct TrustedProxies: Hashable, Sendable {
         self.networks = networks
     }
 
-    /// Whether what this peer says about a client is believed.
+    /// Whether this peer may name the client.
     package func contains(_ peer: IPAddress) -> Bool {
         for network in networks where network.contains(peer) { return true }
         return false
     }
 
-    /// Who the client is: the peer, unless that is a trusted proxy; then the rightmost hop of `X-Forwarded-For` that is
-    /// no trusted proxy itself. Hops left of it are the client's own invention. A hop that is no address ends the
-    /// search: the proxy that reported it is the last one known. `X-Real-IP` counts where `X-Forwarded-For` is not sent at
-    /// all, as in the configurations that oauth2-proxy documents for nginx.
+    /// The client's address: the peer, unless it is a trusted proxy; then the rightmost hop of `X-Forwarded-For` that
+    /// is not a trusted proxy itself. The client may have made up the hops left of it. A hop that is not an address
+    /// ends the search: the proxy that reported it is the last one known. `X-Real-IP` counts where `X-Forwarded-For` is
+    /// not sent at all, as in the configurations that oauth2-proxy documents for nginx.
     package func clientAddress(peer: IPAddress, fields: HTTPFields) -> IPAddress {
         var client = peer.normalized
         guard contains(client) else { return client }
@@ -35,7 +35,7 @@ package struct TrustedProxies: Hashable, Sendable {
         return client
     }
 
-    /// An address, perhaps with the port some proxies add: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
+    /// An address, perhaps with the port that some proxies add: `192.0.2.1:4711`, `[2001:db8::1]:4711`.
     private static func address(_ hop: Substring) -> IPAddress? {
         let text = hop.drop { $0 == " " || $0 == "\t" }
         let trimmed = String(text.prefix { $0 != " " && $0 != "\t" })

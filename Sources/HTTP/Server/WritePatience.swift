@@ -1,10 +1,10 @@
-/// How long the peer of a streamed response may go on not taking it, over all its chunks.
+/// How long the peer of a streamed response may fail to take it, over all its chunks.
 ///
-/// A deadline for each chunk alone would let a reader take each at the last moment, for as long as there are chunks. So
-/// the time that was waited counts together, and only what the peer takes earns some of it back: below
-/// `minimumRate` on average it ends. What the producer of the chunks takes is not waiting.
+/// A deadline for each chunk would let a reader take each at the last moment, as long as there are chunks. So the
+/// waiting time is added up, and only bytes that the peer takes earn some of it back: below `minimumRate` on average
+/// the response ends. The producer's own time is not counted.
 package struct WritePatience: Hashable, Sendable {
-    /// Bytes a second that no reader may stay below for long.
+    /// The rate that a reader must not stay below for long, in bytes per second.
     package static let minimumRate: Int64 = 8192
 
     private let most: Int64

@@ -1,8 +1,8 @@
 internal import Coding
 
-/// Takes the content of a message out of its framing (RFC 9112 §6 and §7.1), resumable at any byte.
+/// Extracts the content of a message from its framing (RFC 9112 §6 and §7.1), resumable at any byte.
 ///
-/// Chunk extensions are skipped: nobody here acts on them. Trailer fields are kept apart, for `makeTrailers`.
+/// Chunk extensions are skipped: nobody acts on them. Trailer fields are kept apart, for `makeTrailers`.
 package struct BodyDecoder: Sendable {
     private enum State: UInt8 {
         case complete
@@ -14,7 +14,7 @@ package struct BodyDecoder: Sendable {
 
     private let limits: WireLimits
     private var state: State
-    /// Bytes of the current chunk, or of the whole content, still to come.
+    /// Remaining bytes of the current chunk, or of the whole content.
     private var remaining = 0
     /// Decoded bytes so far.
     private var received = 0
@@ -23,7 +23,7 @@ package struct BodyDecoder: Sendable {
     private var lineBytes = 0
     private var extensionBytes = 0
     private var extensions = ChunkExtensionScanner()
-    /// The trailer section as it came; without one, nothing is allocated.
+    /// The trailer section as sent; without one, nothing is allocated.
     private(set) var trailerSection: [UInt8] = []
     private var trailerCount = 0
 
@@ -42,17 +42,17 @@ package struct BodyDecoder: Sendable {
         }
     }
 
-    /// Whether the content has ended; bytes behind it belong to the next message.
+    /// Whether the content has ended; later bytes belong to the next message.
     package var isComplete: Bool { state == .complete }
 
-    /// The connection was closed by its peer: the end of content that lasts until then, too early for any other.
+    /// The peer closed the connection: the end of content that lasts until then, too early for any other.
     package mutating func end() throws(WireError) {
         if state == .untilClose { state = .complete }
         guard state == .complete else { throw .endedEarly }
     }
 
-    /// Decodes what `input` holds of the content and appends it to `output`.
-    /// - Returns: how many bytes of `input` were used: all of them unless the content is complete.
+    /// Decodes the content in `input` and appends it to `output`.
+    /// - Returns: the number of bytes used: all of them unless the content is complete.
     package mutating func decode(_ input: Span<UInt8>, into output: inout [UInt8]) throws(WireError) -> Int {
         var index = 0
         while index < input.count, state != .complete {
@@ -111,7 +111,7 @@ package struct BodyDecoder: Sendable {
         switch state {
         case .sizeStart, .size:
             if let digit = Hexadecimal.value(of: byte) {
-                // Sixteen digits fill 64 bits; one more would wrap somewhere.
+                // Sixteen digits fill 64 bits; another would wrap somewhere.
                 guard sizeDigits < 16, remaining <= Int.max >> 4 else { throw .invalidChunkSize }
                 remaining = remaining << 4 | Int(digit)
                 sizeDigits += 1
@@ -119,11 +119,11 @@ package struct BodyDecoder: Sendable {
                 return
             }
             guard state == .size else { throw .invalidChunkSize }
-            // The size is known now: too large a chunk is refused before its first byte.
+            // The size is known now: refuse too large a chunk before its first byte.
             guard remaining <= limits.body - received else { throw .bodyTooLarge }
             try endSize(byte)
         case .sizeBlank:
-            // RFC 9112 §7.1.1: whitespace is read, and only, before the semicolon.
+            // RFC 9112 §7.1.1: whitespace is accepted only before the semicolon.
             guard byte != ASCII.carriageReturn else { throw .invalidChunkSize }
             try endSize(byte)
         case .extensions:
@@ -150,7 +150,7 @@ package struct BodyDecoder: Sendable {
         }
     }
 
-    /// Trailer fields keep to the grammar of header fields (RFC 9112 §7.1.2).
+    /// Trailer fields follow the grammar of header fields (RFC 9112 §7.1.2).
     private mutating func readTrailer(_ byte: UInt8) throws(WireError) {
         switch state {
         case .trailerStart:

@@ -17,7 +17,7 @@ package struct ByteClass: Sendable {
     /// `tchar` of RFC 9110 §5.6.2: letters, digits and !#$%&'*+-.^_`|~
     package static var token: ByteClass { ByteClass(low: 0x03ff_6cfa_0000_0000, high: 0x57ff_ffff_c7ff_fffe) }
 
-    /// Letters, digits and -._~ (RFC 3986 §2.3), all that a registered name may be made of here.
+    /// Letters, digits and -._~ (RFC 3986 §2.3): the only characters accepted in a registered name.
     package static var hostName: ByteClass { ByteClass(low: 0x03ff_6000_0000_0000, high: 0x47ff_fffe_87ff_fffe) }
 
     /// `pchar`, `/` and `%` of RFC 3986 §3.3, and the brackets of an IPv6 authority in absolute-form.
@@ -27,7 +27,7 @@ package struct ByteClass: Sendable {
     /// and the grave accent raw (WHATWG URL, query percent-encode set).
     package static var query: ByteClass { ByteClass(low: 0xafff_fff2_0000_0000, high: 0x7fff_ffff_ffff_ffff) }
 
-    /// What a field value may hold: HTAB, SP, visible ASCII and obs-text (RFC 9110 §5.5).
+    /// The bytes of a field value: HTAB, SP, visible ASCII and obs-text (RFC 9110 §5.5).
     @inline(__always)
     package static func isFieldValue(_ byte: UInt8) -> Bool {
         byte >= 0x20 ? byte != 0x7f : byte == 0x09
@@ -59,7 +59,7 @@ enum ASCII {
     static var delete: UInt8 { 0x7f }
 }
 
-/// Whether `range` of `bytes` spells `text`, which must be lower-case ASCII, whatever the case in `bytes`.
+/// Whether `range` of `bytes` spells `text`, which must be lower-case ASCII, in any case of `bytes`.
 func equalsIgnoringCase(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: String) -> Bool {
     guard range.count == text.utf8.count else { return false }
     var index = range.lowerBound

@@ -1,11 +1,11 @@
-/// A place in the bytes a head was parsed from, half-open.
+/// A half-open range in the bytes a head was parsed from.
 package struct ByteRange: Hashable, Sendable {
     package var start: UInt32
     package var end: UInt32
 
     package static let empty = ByteRange(0, 0)
 
-    /// - Precondition: both fit 32 bits; a head never comes near.
+    /// - Precondition: both fit into 32 bits; a head never comes near.
     package init(_ start: Int, _ end: Int) {
         self.start = UInt32(truncatingIfNeeded: start)
         self.end = UInt32(truncatingIfNeeded: end)
@@ -17,7 +17,7 @@ package struct ByteRange: Hashable, Sendable {
 }
 
 extension ByteRange {
-    /// The bytes there as text; bytes that are no UTF-8 become U+FFFD.
+    /// Those bytes as text; invalid UTF-8 becomes U+FFFD.
     package func string(in bytes: Span<UInt8>) -> String {
         let part = bytes.extracting(range)
         if let text = try? UTF8Span(validating: part) {
@@ -26,7 +26,7 @@ extension ByteRange {
         return String(decoding: array(in: bytes), as: UTF8.self)
     }
 
-    /// A copy of the bytes there.
+    /// A copy of those bytes.
     package func array(in bytes: Span<UInt8>) -> [UInt8] {
         let range = self.range
         return [UInt8](capacity: range.count) { output in

@@ -1,8 +1,8 @@
-/// Reads the extensions of one chunk-size line, from behind their first semicolon to the CR that ends the line:
+/// Reads the extensions of one chunk-size line, from after their first semicolon to the CR that ends the line:
 /// `chunk-ext = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )` (RFC 9112 §7.1.1).
 ///
-/// Nobody here acts on them. They keep to their grammar all the same: where a reader guesses, another guesses
-/// differently, and the two part over where the chunk begins.
+/// Nobody acts on them, but the grammar is enforced: where one reader guesses, another guesses differently, and they
+/// disagree about where the chunk begins.
 struct ChunkExtensionScanner: Sendable {
     private enum State: UInt8 {
         case nameStart, name, nameBlank
@@ -12,7 +12,7 @@ struct ChunkExtensionScanner: Sendable {
     private var state = State.nameStart
 
     /// Reads one byte.
-    /// - Returns: whether it was the CR behind a whole extension.
+    /// - Returns: whether it was the CR after a complete extension.
     mutating func read(_ byte: UInt8) throws(WireError) -> Bool {
         switch state {
         case .name where ByteClass.token.contains(byte), .value where ByteClass.token.contains(byte):
@@ -46,7 +46,7 @@ struct ChunkExtensionScanner: Sendable {
         case ASCII.semicolon: state = .nameStart
         case ASCII.equals where isName: state = .valueStart
         case ASCII.space, ASCII.tab: state = isName ? .nameBlank : .valueBlank
-        // Whitespace is for what follows it.
+        // Whitespace must be followed by something.
         case ASCII.carriageReturn where state != .nameBlank && state != .valueBlank: return true
         default: throw Self.error(byte)
         }

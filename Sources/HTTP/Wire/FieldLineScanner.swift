@@ -1,7 +1,7 @@
-/// One field line of a head: where its name and its value are.
+/// One field line of a head: the ranges of its name and value.
 package struct FieldRange: Hashable, Sendable {
     package var name: ByteRange
-    /// Without the whitespace around it.
+    /// Without the surrounding whitespace.
     package var value: ByteRange
     package var known: KnownField
 }
@@ -11,7 +11,7 @@ struct FieldLineScanner: Sendable {
     enum Event {
         /// `last` is one more field.
         case field
-        /// The empty line has been read; `position` is just behind it.
+        /// The empty line was read; `position` is just after it.
         case end
         case needsMore
     }
@@ -32,7 +32,7 @@ struct FieldLineScanner: Sendable {
         self.position = position
     }
 
-    /// Reads on to the end of the next line.
+    /// Reads to the end of the next line.
     /// - Parameter limit: the offset at which the block must have ended.
     mutating func next(_ bytes: Span<UInt8>, limit: Int) throws(WireError) -> Event {
         let end = min(bytes.count, limit)
@@ -97,7 +97,7 @@ struct FieldLineScanner: Sendable {
             }
         }
         position = index
-        // What stands here is not over and fills the block: waiting for more would change nothing.
+        // The unfinished line fills the block: waiting for more would change nothing.
         guard index < limit else { throw .headerTooLarge }
         return .needsMore
     }

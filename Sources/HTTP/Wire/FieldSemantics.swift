@@ -1,12 +1,12 @@
-/// What the fields of one head say about framing and the connection, collected line by line, so that a contradiction
-/// is refused as soon as its line is complete.
+/// What the fields of one head say about framing and the connection, collected line by line, so that a contradiction is
+/// refused as soon as its line is complete.
 struct FieldSemantics: Sendable {
     private(set) var contentLength: Int?
     private(set) var isChunked = false
     private(set) var saysClose = false
     private(set) var saysKeepAlive = false
 
-    /// RFC 9112 §6.1 and §6.2: one Content-Length, one number, no list, not beside Transfer-Encoding.
+    /// RFC 9112 §6.1 and §6.2: one Content-Length, one number, no list, not together with Transfer-Encoding.
     mutating func recordContentLength(
         _ bytes: Span<UInt8>, _ range: ByteRange, maximum: Int
     ) throws(WireError) {
@@ -26,8 +26,8 @@ struct FieldSemantics: Sendable {
         contentLength = value
     }
 
-    /// RFC 9112 §6.1: `chunked` alone is implemented. A coding we do not know is 501; `chunked` not last, twice or
-    /// with parameters, and any on HTTP/1.0, make the end of the message a guess and are 400.
+    /// RFC 9112 §6.1: only `chunked` is implemented. An unknown coding is 501. `chunked` that is not last, repeated or
+    /// has parameters, and any coding on HTTP/1.0, make the end of the message a guess and are 400.
     mutating func recordTransferEncoding(
         _ bytes: Span<UInt8>, _ range: ByteRange, minorVersion: UInt8
     ) throws(WireError) {
@@ -71,11 +71,11 @@ struct FieldSemantics: Sendable {
     }
 }
 
-/// Walks a comma-separated list of tokens (RFC 9110 §5.6.1). Empty elements are skipped, as recipients must.
+/// Iterates over a comma-separated list of tokens (RFC 9110 §5.6.1). Skips empty elements, as recipients must.
 struct TokenList {
     private var position: Int
     private let end: Int
-    /// False once an element was no token.
+    /// False once an element was not a token.
     private(set) var isValid = true
     /// Elements so far.
     private(set) var count = 0
@@ -85,7 +85,7 @@ struct TokenList {
         end = range.upperBound
     }
 
-    /// The next element without the whitespace around it; nil at the end.
+    /// The next element without surrounding whitespace; nil at the end.
     mutating func next(_ bytes: Span<UInt8>) -> Range<Int>? {
         while position < end {
             var start = position

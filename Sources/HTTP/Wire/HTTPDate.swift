@@ -1,12 +1,12 @@
 internal import Coding
 
-/// Dates as HTTP writes them (RFC 9110 §5.6.7), in whole seconds since 1970-01-01T00:00:00Z.
+/// Dates in HTTP's forms (RFC 9110 §5.6.7), in whole seconds since 1970-01-01T00:00:00Z.
 package enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let longDays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`. Moments outside the years 0...9999 become the nearest end.
+    /// IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`. Times outside the years 0...9999 become the nearest end.
     package static func format(_ seconds: Int64) -> String {
         let moment = CivilTime(Timestamp(seconds: seconds))
         let date = "\(padded(moment.day)) \(months[moment.month - 1]) \(padded(Int(moment.year), 4))"
@@ -14,7 +14,8 @@ package enum HTTPDate {
         return "\(days[moment.weekday]), \(date) \(time) GMT"
     }
 
-    /// Reads any of the three forms a recipient must accept. The weekday must be one, but need not be the right one.
+    /// Parses any of the three forms that a recipient must accept. The weekday must be valid, but need not be the right
+    /// one.
     /// - Parameter now: decides the century of the two-digit years of RFC 850 (at most 50 years ahead).
     /// - Returns: nil for anything else, and for a date or time that does not exist.
     package static func parse(_ text: String, now: Int64) -> Int64? {
@@ -45,12 +46,12 @@ package enum HTTPDate {
             let hour = number(clock[0], digits: 2), let minute = number(clock[1], digits: 2),
             let second = number(clock[2], digits: 2)
         else { return nil }
-        // 60 is a leap second; it counts as the first of the next minute, as POSIX time has it.
+        // 60 is a leap second; it counts as the first second of the next minute, as in POSIX time.
         let isLeapSecond = second == 60
         let civil = CivilTime(
             year: year, month: month + 1, day: day, hour: hour, minute: minute, second: isLeapSecond ? 59 : second)
         guard let moment = civil?.timestamp.adding(seconds: isLeapSecond ? 1 : 0) else { return nil }
-        // Behind a leap second at its very end is the year 10000, which has no text.
+        // After a leap second at its very end comes the year 10000, which has no text.
         return moment <= CivilTime.latest ? moment.seconds : nil
     }
 

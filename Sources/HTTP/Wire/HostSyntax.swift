@@ -1,9 +1,9 @@
 import Sockets
 
-/// `uri-host [ ":" port ]` as `Host` and the authority of an absolute target carry it (RFC 9110 §7.2).
+/// `uri-host [ ":" port ]` in `Host` and in the authority of an absolute target (RFC 9110 §7.2).
 ///
-/// Narrower than the grammar on purpose: a registered name is letters, digits, `-`, `.`, `_` and `~` only. Percent
-/// escapes and the sub-delimiters occur in no host anyone uses, and each is read differently by somebody.
+/// Narrower than the grammar on purpose: a registered name consists of letters, digits, `-`, `.`, `_` and `~`. Percent
+/// escapes and sub-delimiters occur in no host in use, and readers disagree about each.
 enum HostSyntax {
     static func isValid(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
         var index = range.lowerBound
@@ -28,7 +28,7 @@ enum HostSyntax {
         return isPort(bytes, index + 1, end)
     }
 
-    /// An IPv4 address in brackets is no `IP-literal`.
+    /// An IPv4 address in brackets is not an `IP-literal`.
     private static func isColonSeparated(_ bytes: Span<UInt8>) -> Bool {
         for index in bytes.indices where bytes[index] == ASCII.colon { return true }
         return false

@@ -1,6 +1,6 @@
 package import HTTPTypes
 
-/// The request and response fields somebody here asks for, recognised once while parsing.
+/// The request and response fields that the server uses, recognised once while parsing.
 package enum KnownField: UInt8, CaseIterable, Sendable {
     case other
     // Framing and the connection.
@@ -21,7 +21,7 @@ package enum KnownField: UInt8, CaseIterable, Sendable {
     package var name: HTTPField.Name { KnownFieldNames.shared.names[Int(rawValue)] }
 }
 
-/// The name of every known field, and the way from the bytes of a name to the field.
+/// The names of all known fields, and the table from the bytes of a name to the field.
 struct KnownFieldNames: Sendable {
     static let shared = KnownFieldNames()
 
@@ -55,7 +55,7 @@ struct KnownFieldNames: Sendable {
         self.slots = slots
     }
 
-    /// The field whose name stands in `bytes` from `start` to `end`, whatever its case.
+    /// The field whose name is in `bytes` from `start` to `end`, in any case.
     @inline(__always)
     func field(in bytes: Span<UInt8>, _ start: Int, _ end: Int) -> KnownField {
         guard end - start <= FieldNameKey.maximumLength else { return .other }
@@ -68,7 +68,7 @@ struct KnownFieldNames: Sendable {
         }
     }
 
-    /// Lower-case, so that HTTPTypes keeps the literal itself as its canonical name and copies count no references.
+    /// Lower case, so that HTTPTypes keeps the literal itself as its canonical name and copies count no references.
     private static let spellings: [(KnownField, String)] = [
         (.host, "host"), (.contentLength, "content-length"), (.transferEncoding, "transfer-encoding"),
         (.connection, "connection"), (.expect, "expect"), (.upgrade, "upgrade"), (.trailer, "trailer"),
@@ -97,8 +97,8 @@ struct KnownFieldNames: Sendable {
 }
 
 /// A field name of at most 32 characters, folded to lower case and packed into words, so that comparing two is exact
-/// and cheap. Setting bit 5 folds letters; of all characters a token may hold, no other one becomes a letter, a digit
-/// or a hyphen by it, and known names are made of nothing else.
+/// and cheap. Setting bit 5 folds letters; of all other characters in a token, none becomes a letter, a digit or a
+/// hyphen by it, and known names consist only of these.
 struct FieldNameKey: Hashable, Sendable {
     static var maximumLength: Int { 32 }
 
@@ -141,7 +141,7 @@ struct FieldNameKey: Hashable, Sendable {
         return word
     }
 
-    /// Where to look first in a table of `1 << bits` slots. The words alone decide nothing: a sender who makes names
+    /// The first slot to try in a table of `1 << bits` slots. The words alone decide nothing: a sender whose names
     /// collide only makes its own requests a few comparisons slower.
     @inline(__always)
     func slot(bits: UInt64) -> Int {

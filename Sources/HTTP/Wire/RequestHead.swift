@@ -1,6 +1,6 @@
 package import HTTPTypes
 
-/// The method of a request; the ones with a meaning here are told apart while parsing.
+/// The method of a request; those with a meaning here are distinguished while parsing.
 package enum RequestMethod: UInt8, Hashable, Sendable {
     case get, head, post, put, delete, options, patch, trace
     /// Any other token.
@@ -17,7 +17,7 @@ package enum BodyFraming: Hashable, Sendable {
     case untilClose
 }
 
-/// A parsed request head, as places in the bytes it was parsed from: nothing is copied until somebody asks.
+/// A parsed request head, as ranges in the bytes it was parsed from: nothing is copied until it is needed.
 package struct RequestHead: Sendable {
     package internal(set) var method = RequestMethod.other
     package internal(set) var methodRange = ByteRange.empty
@@ -26,9 +26,9 @@ package struct RequestHead: Sendable {
     /// The path of the target, still percent-encoded. Empty for an absolute target without one, which means `/`, and
     /// `*` for the asterisk-form.
     package internal(set) var path = ByteRange.empty
-    /// What follows the first `?`; nil when there is none.
+    /// The part after the first `?`; nil when there is none.
     package internal(set) var query: ByteRange?
-    /// Host and port the request is for: of an absolute target, else the value of `Host`. Nil only when an HTTP/1.0
+    /// Host and port of the request: from an absolute target, otherwise the value of `Host`. Nil only when an HTTP/1.0
     /// request names none.
     package internal(set) var authority: ByteRange?
     /// Whether the target is absolute and says `https`.
@@ -52,7 +52,7 @@ package struct RequestHead: Sendable {
         return nil
     }
 
-    /// How many fields of that name there are.
+    /// The number of fields with that name.
     package func count(of known: KnownField) -> Int {
         var count = 0
         for field in fields where field.known == known { count += 1 }
@@ -74,7 +74,7 @@ package struct RequestHead: Sendable {
 }
 
 extension RequestHead {
-    /// The request in HTTPTypes' terms. `Host` becomes the authority and is no field any more; `:path` is the
+    /// The request in HTTPTypes' terms. `Host` becomes the authority and is no longer a field; `:path` is the
     /// origin-form of the target (`*` for the asterisk-form), whichever form was sent.
     /// - Parameters:
     ///   - bytes: the bytes the head was parsed from.
@@ -92,7 +92,7 @@ extension RequestHead {
             path: originForm(in: bytes), headerFields: headerFields)
     }
 
-    /// The name of `field`; nil never happens for a field the parser let through.
+    /// The name of `field`; never nil for a field that the parser accepted.
     package func name(of field: FieldRange, in bytes: Span<UInt8>) -> HTTPField.Name? {
         field.known == .other ? HTTPField.Name(field.name.string(in: bytes)) : field.known.name
     }
@@ -107,7 +107,7 @@ extension RequestHead {
         case .options: .options
         case .patch: .patch
         case .trace: .trace
-        // The parser lets only tokens through; the fallback keeps this total.
+        // The parser accepts only tokens; the fallback keeps this total.
         case .other: HTTPRequest.Method(methodRange.string(in: bytes)) ?? .trace
         }
     }
