@@ -1,5 +1,5 @@
-/// An absolute `http` or `https` URL cut into its parts (RFC 3986 §3), each as it is written: nothing is decoded,
-/// corrected or judged.
+/// An absolute `http` or `https` URL split into its parts (RFC 3986 §3), each as written: nothing is decoded, corrected
+/// or validated.
 package struct AbsoluteURL: Hashable, Sendable {
     package let isSecure: Bool
     /// Between `//` and the next `/`, `?` or `#`; never empty.
@@ -20,11 +20,11 @@ package struct AbsoluteURL: Hashable, Sendable {
     package var scheme: String { isSecure ? "https" : "http" }
     /// The port of the scheme.
     package var defaultPort: UInt16 { isSecure ? 443 : 80 }
-    /// Scheme and authority, as they are written.
+    /// Scheme and authority, as written.
     package var origin: String { "\(scheme)://\(authority)" }
 
-    /// Whether the authority is letters, digits, dots, hyphens, colons and brackets only: no user, nothing encoded,
-    /// nothing that two parsers could read in two ways.
+    /// Whether the authority consists only of letters, digits, dots, hyphens, colons and brackets: no user, no escapes,
+    /// nothing that two parsers could read differently.
     package var hasPlainAuthority: Bool {
         authority.utf8.allSatisfy { byte in
             switch byte {
@@ -37,8 +37,8 @@ package struct AbsoluteURL: Hashable, Sendable {
         }
     }
 
-    /// The host, an IPv6 address with its brackets, and the text behind its colon. Nil when there is no host, or a
-    /// bracket or a colon where none may be (RFC 3986 §3.2.2). What they hold is for the caller to check.
+    /// The host, with brackets for an IPv6 address, and the text after its colon. Nil when there is no host, or a
+    /// misplaced bracket or colon (RFC 3986 §3.2.2). The caller validates their content.
     package var hostAndPort: (host: Substring, port: Substring?)? {
         let host: Substring
         if authority.hasPrefix("[") {

@@ -1,6 +1,6 @@
 /// The query of an address.
 package enum AddressQuery {
-    /// `address` with `query` behind its own query, and its fragment kept.
+    /// `address` with `query` after its own query, keeping its fragment.
     /// - Parameter query: escaped, not empty.
     package static func append(_ query: String, to address: String) -> String {
         let fragment = address.firstIndex(of: "#") ?? address.endIndex

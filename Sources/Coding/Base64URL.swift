@@ -1,4 +1,4 @@
-/// base64url without padding (RFC 7515 §2, RFC 4648 §5), read strictly: one text for one sequence of bytes.
+/// base64url without padding (RFC 7515 §2, RFC 4648 §5), decoded strictly: one text for one sequence of bytes.
 package enum Base64URL {
     package static func encode(_ bytes: [UInt8]) -> String {
         String(decoding: encodedBytes(bytes), as: UTF8.self)
@@ -9,10 +9,11 @@ package enum Base64URL {
         Base64Alphabet.url.encode(bytes, padded: false)
     }
 
-    /// Whether it is one of the 64.
+    /// Whether it is one of the 64 characters.
     package static func isCharacter(_ byte: UInt8) -> Bool { Base64Alphabet.url.contains(byte) }
 
-    /// - Returns: nil for padding, whitespace, `+`, `/`, a length no encoder makes, or bits set beyond the last byte.
+    /// - Returns: nil for padding, whitespace, `+`, `/`, a length that no encoder produces, or bits set beyond the last
+    ///   byte.
     package static func decode(_ text: String) -> [UInt8]? {
         Base64Alphabet.url.decode(text.utf8.span)
     }
@@ -26,7 +27,7 @@ package enum Base64URL {
     }
 }
 
-/// base64 with padding (RFC 4648 §4), as PEM carries it.
+/// base64 with padding (RFC 4648 §4), as in PEM.
 package enum Base64 {
     package static func encode(_ bytes: [UInt8]) -> String {
         String(decoding: Base64Alphabet.standard.encode(bytes, padded: true), as: UTF8.self)

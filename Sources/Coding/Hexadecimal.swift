@@ -23,7 +23,7 @@ package enum Hexadecimal {
         return value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
     }
 
-    /// Two lower-case digits a byte.
+    /// Two lower-case digits per byte.
     package static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(bytes.count * 2)

@@ -1,11 +1,11 @@
-/// What a JSON text may cost.
+/// Limits on a JSON text.
 package struct JSONLimits: Hashable, Sendable {
     /// Bytes of the whole text.
     package var maximumBytes: Int
-    /// Arrays and objects inside each other; at most `depthCeiling`, since each level takes stack.
+    /// Nested arrays and objects; at most `depthCeiling`, since each level takes stack.
     package var maximumDepth: Int
 
-    /// No configuration goes deeper than this.
+    /// The largest possible limit.
     package static let depthCeiling = 256
 
     package init(maximumBytes: Int = 1_048_576, maximumDepth: Int = 32) {
@@ -14,7 +14,7 @@ package struct JSONLimits: Hashable, Sendable {
     }
 }
 
-/// Why a text is not JSON as this server reads it, and where.
+/// Why a text is not JSON as this server accepts it, and where.
 package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Reason: String, Hashable, Sendable {
         case tooLarge = "the text is longer than allowed"
@@ -33,7 +33,7 @@ package struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     package let reason: Reason
-    /// Bytes before the place where it was noticed.
+    /// The number of bytes before the fault.
     package let offset: Int
 
     package var description: String { "\(reason.rawValue) (at byte \(offset))" }

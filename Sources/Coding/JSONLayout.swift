@@ -1,6 +1,6 @@
-/// JSON for people: indented by four blanks, lists of plain values on one line, a line end at the end.
+/// JSON for people: indented by four spaces, lists of plain values on one line, a newline at the end.
 ///
-/// For files on the disk. `JSONWriter` writes what goes over the wire, and what may stand inside HTML.
+/// For files on disk. `JSONWriter` writes what is sent over the network, and what may be inside HTML.
 package enum JSONLayout {
     package static func text(_ value: JSONValue) -> String {
         rendered(value, indentation: "") + "\n"
@@ -32,7 +32,7 @@ package enum JSONLayout {
         value.arrayValue == nil && value.objectValue == nil
     }
 
-    /// Escapes what RFC 8259 §7 wants escaped, and no more.
+    /// Escapes what RFC 8259 §7 requires, and nothing else.
     private static func quoted(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars {

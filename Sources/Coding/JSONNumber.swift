@@ -1,9 +1,9 @@
-/// A JSON number as it was written (RFC 8259 §6): the literal is kept, so nothing is lost between reading and writing.
+/// A JSON number as written (RFC 8259 §6): the literal is kept, so nothing is lost between reading and writing.
 package struct JSONNumber: Hashable, Sendable {
     /// The literal, valid by the grammar of RFC 8259 §6.
     package let literal: String
 
-    /// - Parameter grammatical: a literal the caller has checked against the grammar.
+    /// - Parameter grammatical: a literal that the caller has checked against the grammar.
     init(grammatical literal: String) {
         self.literal = literal
     }

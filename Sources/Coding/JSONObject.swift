@@ -1,6 +1,6 @@
 /// A JSON object whose members keep their order and have unique names (RFC 8259 §4).
 ///
-/// Made for the small objects of protocols: a look-up walks the members.
+/// For the small objects of protocols: a look-up is a linear search.
 package struct JSONObject: Hashable, Sendable {
     package struct Member: Hashable, Sendable {
         package let name: String
@@ -16,20 +16,20 @@ package struct JSONObject: Hashable, Sendable {
         }
     }
 
-    /// In the order they were written.
+    /// In the order written.
     package private(set) var members: [Member]
 
     package init() {
         members = []
     }
 
-    /// - Parameter pairs: in order; a later value of the same name takes the earlier one's place.
+    /// - Parameter pairs: in order; a later value of the same name replaces the earlier one.
     package init(_ pairs: [(String, JSONValue)]) {
         members = []
         for (name, value) in pairs { self[name] = value }
     }
 
-    /// - Parameter unique: members whose names the reader has found to differ.
+    /// - Parameter unique: members whose names are known to differ.
     init(unique members: [Member]) {
         self.members = members
     }

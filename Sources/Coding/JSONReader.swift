@@ -1,7 +1,7 @@
-/// Reads one JSON text strictly by RFC 8259.
+/// Parses one JSON text strictly by RFC 8259.
 ///
-/// Stricter than the grammar where readers differ, so that what is checked is what is used: a duplicate member (after
-/// its escapes are resolved) is refused, as are invalid UTF-8, lone surrogates, a byte order mark and trailing data.
+/// Stricter than the grammar where readers differ, so that what is checked is what is used: refuses duplicate members
+/// (after resolving escapes), invalid UTF-8, lone surrogates, a byte order mark and trailing data.
 package struct JSONReader {
     private let bytes: [UInt8]
     private let maximumDepth: Int
@@ -12,7 +12,7 @@ package struct JSONReader {
         self.maximumDepth = maximumDepth
     }
 
-    /// - Throws: the first fault found; nothing of the text is returned then.
+    /// - Throws: the first fault found.
     package static func parse(
         _ bytes: [UInt8], limits: JSONLimits = JSONLimits()
     ) throws(JSONError) -> JSONValue {
@@ -28,7 +28,7 @@ package struct JSONReader {
     }
 
     private mutating func text() throws(JSONError) -> JSONValue {
-        // RFC 8259 §8.1 lets a reader ignore a byte order mark; refusing keeps readers in agreement.
+        // RFC 8259 §8.1 lets a reader ignore a byte order mark; refusing it keeps readers in agreement.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { throw failure(.byteOrderMark) }
         skipWhitespace()
         let value = try value(depth: 0)
@@ -51,7 +51,7 @@ package struct JSONReader {
         return bytes[index]
     }
 
-    /// - Parameter depth: how many arrays and objects are open around the value.
+    /// - Parameter depth: the number of open arrays and objects around the value.
     private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
         switch try peek() {
         case UInt8(ascii: "{"): return .object(try object(depth: depth + 1))
@@ -184,17 +184,17 @@ package struct JSONReader {
         }
     }
 
-    /// nil when the bytes are no UTF-8.
+    /// Nil for invalid UTF-8.
     private func validated(_ range: Range<Int>) -> String? {
         let span = bytes.span.extracting(range)
         var all: UInt8 = 0
         for index in span.indices { all |= span[index] }
-        // ASCII needs no validation, and nearly all is.
+        // ASCII needs no validation, and nearly all text is ASCII.
         if all < 0x80 { return String(decoding: bytes[range], as: UTF8.self) }
         return String(validating: bytes[range], as: UTF8.self)
     }
 
-    /// The first byte from `start` on that is a quotation mark, a backslash or a control character.
+    /// The first quotation mark, backslash or control character at or after `start`.
     private func plainEnd(from start: Int) -> Int {
         let bytes = bytes.span
         var index = start
@@ -206,14 +206,15 @@ package struct JSONReader {
         return index
     }
 
-    /// The rest of a string that holds escapes; `index` stands at the first of them.
+    /// The rest of a string with escapes; `index` is at the first of them.
     private mutating func escapedString(from start: Int) throws(JSONError) -> String {
         var units = Array(bytes[start..<index])
         while true {
             let byte = try peek()
             switch byte {
             case UInt8(ascii: "\""):
-                // Validated as a whole: an escape cannot complete a broken sequence, since each is whole UTF-8 itself.
+                // Validated as a whole: an escape cannot complete a broken sequence, since each is complete UTF-8
+                // itself.
                 guard let text = String(validating: units, as: UTF8.self) else {
                     throw JSONError(reason: .invalidUTF8, offset: start - 1)
                 }
@@ -268,7 +269,7 @@ package struct JSONReader {
         return scalar
     }
 
-    /// `index` stands at the `u`.
+    /// `index` is at the `u`.
     private mutating func fourDigits() throws(JSONError) -> UInt16 {
         index += 1
         var value: UInt16 = 0
@@ -281,7 +282,7 @@ package struct JSONReader {
     }
 }
 
-/// Notices a repeated name: by walking while there are few, by a set from then on. A token of Apple's has some fifteen
+/// Detects a repeated name: by linear search while there are few, then by a set. A token of Apple's has some fifteen
 /// claims, and comparing them all costs less than hashing one.
 private struct MemberNames {
     private static let walked = 24

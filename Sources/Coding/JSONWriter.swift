@@ -1,10 +1,10 @@
 /// Builds compact JSON, member by member, in the order of the calls.
 ///
-/// Beyond what RFC 8259 §7 wants escaped, `<`, `>`, `&`, U+2028 and U+2029 are, so that the text may stand inside an
-/// HTML script element. The same calls always give the same bytes. Commas are its own affair; balance is the caller's:
-/// each `begin…` has its `end…`, and inside an object a `name` comes before each value.
+/// Besides what RFC 8259 §7 requires, `<`, `>`, `&`, U+2028 and U+2029 are escaped, so that the text may be inside an
+/// HTML script element. The same calls always give the same bytes. It adds commas; the caller balances each `begin…`
+/// with its `end…`, and calls `name` before each value in an object.
 package struct JSONWriter: Sendable {
-    /// What was written so far.
+    /// The text so far.
     package private(set) var bytes: [UInt8] = []
     /// A value was written at this level, so the next one needs a comma first.
     private var needsComma = false
@@ -59,37 +59,37 @@ package struct JSONWriter: Sendable {
         endObject()
     }
 
-    /// A member whose value is null when nil.
+    /// A member; null when the value is nil.
     package mutating func member(_ name: String, _ value: String?) {
         self.name(name)
         if let value { write(value) } else { writeNull() }
     }
 
-    /// A member whose value is null when nil.
+    /// A member; null when the value is nil.
     package mutating func member(_ name: String, _ value: Int64?) {
         self.name(name)
         if let value { write(value) } else { writeNull() }
     }
 
-    /// A member whose value is null when nil.
+    /// A member; null when the value is nil.
     package mutating func member(_ name: String, _ value: Bool?) {
         self.name(name)
         if let value { write(value) } else { writeNull() }
     }
 
-    /// A moment as RFC 3339; null when nil.
+    /// A time as RFC 3339; null when nil.
     package mutating func member(_ name: String, _ value: Timestamp?) {
         member(name, value?.rfc3339)
     }
 
-    /// One whole value.
+    /// One complete value.
     package static func encode(_ value: JSONValue) -> [UInt8] {
         var writer = JSONWriter()
         writer.write(value)
         return writer.bytes
     }
 
-    /// One whole object.
+    /// One complete object.
     package static func encode(_ object: JSONObject) -> [UInt8] {
         var writer = JSONWriter()
         writer.write(object)

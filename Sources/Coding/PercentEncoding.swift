@@ -1,6 +1,6 @@
 /// Percent-encoding of URL components (RFC 3986 §2.1).
 package enum PercentEncoding {
-    /// Keeps only unreserved characters (RFC 3986 §2.3); a space becomes `%20`. Fits any component of a URL.
+    /// Keeps only unreserved characters (RFC 3986 §2.3); a space becomes `%20`. Suitable for any component of a URL.
     package static func encodeComponent(_ text: String) -> String {
         encodeComponent(Array(text.utf8))
     }
@@ -14,7 +14,7 @@ package enum PercentEncoding {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// - Returns: the bytes, or nil when a `%` is not followed by two hexadecimal digits. `+` stands for itself.
+    /// - Returns: the bytes, or nil when a `%` is not followed by two hexadecimal digits. `+` is kept.
     package static func decode(_ text: String) -> [UInt8]? {
         decode(Array(text.utf8))
     }
@@ -36,7 +36,7 @@ package enum PercentEncoding {
         return bytes
     }
 
-    /// What the escape at `index` stands for; nil unless there is a `%` with two hexadecimal digits behind it.
+    /// The byte of the escape at `index`; nil unless there is a `%` followed by two hexadecimal digits.
     package static func escapedByte(in text: Span<UInt8>, at index: Int) -> UInt8? {
         guard index + 2 < text.count, text[index] == UInt8(ascii: "%"),
             let high = Hexadecimal.value(of: text[index + 1]), let low = Hexadecimal.value(of: text[index + 2])

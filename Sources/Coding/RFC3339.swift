@@ -1,6 +1,6 @@
 extension Timestamp {
-    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. Moments outside the years 0000 to 9999 show the
-    /// nearest one inside.
+    /// RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. Times outside the years 0000 to 9999 are shown as
+    /// the nearest one inside.
     package var rfc3339: String {
         let time = CivilTime(self)
         var text: [UInt8] = []
@@ -22,8 +22,8 @@ extension Timestamp {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// RFC 3339 §5.6 with any offset; digits beyond milliseconds are dropped. Leap seconds (`:60`) are refused, and so is
-    /// what an offset moves out of the years 0000 to 9999 of UTC: nothing could write it.
+    /// RFC 3339 §5.6 with any offset; digits beyond milliseconds are dropped. Refuses leap seconds (`:60`), and times
+    /// that the offset moves outside the years 0000 to 9999 of UTC, which cannot be written.
     package init?(rfc3339 text: String) {
         var scanner = TextScanner(text)
         guard let year = scanner.digits(4), scanner.consume("-"), let month = scanner.digits(2), scanner.consume("-"),
@@ -40,7 +40,7 @@ extension Timestamp {
         self = moment
     }
 
-    /// Milliseconds of an optional fraction; nil when it is a dot without digits.
+    /// Milliseconds of an optional fraction; nil for a dot without digits.
     private static func fraction(_ scanner: inout TextScanner) -> Int? {
         guard scanner.consume(".") else { return 0 }
         guard let first = scanner.digit() else { return nil }

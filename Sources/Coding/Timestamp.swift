@@ -1,7 +1,7 @@
-/// A moment, in whole milliseconds since 1970-01-01T00:00:00Z.
+/// A time, in whole milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// The one time type of the domain: what the database stores, what JSON shows as RFC 3339, and what Apple's
-/// seconds (`NumericDate`, RFC 7519 §2) are converted to at the edge.
+/// The domain's only time type: stored in the database, shown in JSON as RFC 3339, and converted at the edge from
+/// Apple's seconds (`NumericDate`, RFC 7519 §2).
 package struct Timestamp: Hashable, Comparable, Sendable {
     package var milliseconds: Int64
 
@@ -24,12 +24,12 @@ package struct Timestamp: Hashable, Comparable, Sendable {
         left.milliseconds < right.milliseconds
     }
 
-    /// The moment `seconds` later; saturates.
+    /// The time `seconds` later; saturates.
     package func adding(seconds: Int64) -> Timestamp {
         adding(milliseconds: Timestamp(seconds: seconds).milliseconds)
     }
 
-    /// The moment `milliseconds` later; saturates.
+    /// The time `milliseconds` later; saturates.
     package func adding(milliseconds other: Int64) -> Timestamp {
         let (value, overflow) = milliseconds.addingReportingOverflow(other)
         return Timestamp(milliseconds: overflow ? (other < 0 ? .min : .max) : value)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How often something happened since the process started. Any thread may count; nothing is allocated and nothing waits.
+/// Counts events since the process started. Safe from any thread, without allocating or waiting.
 package final class Counter: Sendable {
     private let count = Atomic<Int>(0)
 
@@ -11,8 +11,8 @@ package final class Counter: Sendable {
     package func increment(by amount: Int = 1) { count.wrappingAdd(amount, ordering: .relaxed) }
 }
 
-/// One counter for each value of an enumeration, or for each pair of two: as many as there are from the beginning, so no
-/// peer can make them more.
+/// One counter for each value of an enumeration, or for each pair of two. All exist from the start, so no peer can add
+/// any.
 package struct CounterGrid<
     Row: CaseIterable & Hashable & Sendable, Column: CaseIterable & Hashable & Sendable
 >: Sendable {

@@ -1,20 +1,20 @@
 import Synchronization
 
-/// How values were spread since the process started: how many were at most as large as each bound, and their sum.
+/// The distribution of values since the process started: how many were at most each bound, and their sum.
 ///
-/// Recording is two relaxed additions and a look through the bounds: any thread may, nothing is allocated, nothing
-/// waits. Where a value is recorded with every request, each loop has a histogram of its own, so that no two processors
-/// write to one line of memory; readers add them up.
+/// Recording is two relaxed additions and a search through the bounds: safe from any thread, without allocating or
+/// waiting. Where every request records a value, each loop has its own histogram, so that no two processors write to
+/// one cache line; readers add them up.
 package final class Histogram: Sendable {
-    /// What the values count. Kept as whole numbers, shown in base units.
+    /// The unit of the values, kept as whole numbers and shown in base units.
     package enum Unit: Sendable {
         /// Kept in nanoseconds, shown in seconds.
         case seconds
-        /// Shown as they are.
+        /// Shown as recorded.
         case count
     }
 
-    /// The most bounds a histogram has; one more place is for what is larger than all.
+    /// The most bounds of a histogram; one more slot holds larger values.
     package static let maximumBounds = 19
 
     /// Ascending, in nanoseconds for `.seconds`.
@@ -23,14 +23,14 @@ package final class Histogram: Sendable {
     private let counts: InlineArray<20, Atomic<Int>>
     private let sum = Atomic<Int64>(0)
 
-    /// - Parameter bounds: ascending; those beyond `maximumBounds` are left out.
+    /// - Parameter bounds: ascending; those beyond `maximumBounds` are ignored.
     package init(_ unit: Unit, bounds: [Int64]) {
         self.unit = unit
         self.bounds = Array(bounds.prefix(Self.maximumBounds))
         counts = InlineArray { _ in Atomic<Int>(0) }
     }
 
-    /// - Parameter value: negative values, which a clock that went back would give, are recorded as 0.
+    /// - Parameter value: negative values, from a clock that went back, are recorded as 0.
     package func record(_ value: Int64) {
         var place = 0
         while place < bounds.count, value > bounds[place] { place &+= 1 }
@@ -38,13 +38,13 @@ package final class Histogram: Sendable {
         sum.wrappingAdd(max(0, value), ordering: .relaxed)
     }
 
-    /// The time since `start`, into a histogram of `.seconds`.
+    /// Records the time since `start` in a histogram of `.seconds`.
     package func record(since start: ContinuousClock.Instant) {
         let (seconds, attoseconds) = (ContinuousClock.now - start).components
         record(seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
     }
 
-    /// What was recorded so far. Values recorded meanwhile may be in a count and not yet in the sum.
+    /// What was recorded so far. Values recorded concurrently may be in a count and not yet in the sum.
     package var reading: HistogramReading {
         var reading = HistogramReading(unit: unit, bounds: bounds)
         for place in 0...bounds.count { reading.counts[place] = counts[place].load(ordering: .relaxed) }
@@ -53,11 +53,11 @@ package final class Histogram: Sendable {
     }
 }
 
-/// What a histogram held at one moment.
+/// The content of a histogram at one time.
 package struct HistogramReading: Hashable, Sendable {
     package let unit: Histogram.Unit
     package let bounds: [Int64]
-    /// One for each bound, not added up, and one for what is larger.
+    /// One count per bound, not cumulative, and one for larger values.
     package var counts: [Int]
     package var sum: Int64 = 0
 
@@ -69,25 +69,25 @@ package struct HistogramReading: Hashable, Sendable {
 
     package var count: Int { counts.reduce(0, +) }
 
-    /// Adds what another histogram of the same bounds held.
+    /// Adds the reading of another histogram with the same bounds.
     package mutating func add(_ other: HistogramReading) {
         for (place, count) in other.counts.prefix(counts.count).enumerated() { counts[place] += count }
         sum += other.sum
     }
 }
 
-/// Bounds that several histograms share.
+/// Bounds shared by several histograms.
 package enum HistogramBounds {
-    /// What this machine does alone: from 100 µs to 10 s, in nanoseconds.
+    /// Local work: from 100 µs to 10 s, in nanoseconds.
     package static let work: [Int64] = [
         100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000, 100_000_000,
         250_000_000, 500_000_000, 1_000_000_000, 2_500_000_000, 5_000_000_000, 10_000_000_000,
     ]
-    /// Asking somebody over the network: from 10 ms to 10 s, in nanoseconds.
+    /// Network calls: from 10 ms to 10 s, in nanoseconds.
     package static let calls: [Int64] = [
         10_000_000, 25_000_000, 50_000_000, 100_000_000, 250_000_000, 500_000_000, 1_000_000_000, 2_500_000_000,
         5_000_000_000, 10_000_000_000,
     ]
-    /// Things done together: 1, 2, 4, … 256.
+    /// Batch sizes: 1, 2, 4, … 256.
     package static let batches: [Int64] = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 }

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Keeps a trouble that repeats from filling the log: for each key a number of lines at once, then one in each interval.
-/// A line says how many it stands for.
+/// Keeps a repeating problem from filling the log: for each key a number of lines at once, then one per interval. A
+/// line says how many events it stands for.
 package final class LogThrottle: Sendable {
     private struct Bucket {
         /// Lines that may be written, as of `moment`.
@@ -15,8 +15,8 @@ package final class LogThrottle: Sendable {
     private let buckets = Mutex<[String: Bucket]>([:])
 
     /// - Parameters:
-    ///   - burst: lines at once when there was none for a while.
-    ///   - interval: until there may be one more, in milliseconds.
+    ///   - burst: lines at once after a quiet time.
+    ///   - interval: until one more is allowed, in milliseconds.
     package init(burst: Int = 1, interval: Int64) {
         self.burst = burst
         self.interval = interval
@@ -24,15 +24,15 @@ package final class LogThrottle: Sendable {
 
     /// Counts one event.
     /// - Parameters:
-    ///   - key: of a few; each has lines of its own.
+    ///   - key: one of a few; each has its own lines.
     ///   - now: in milliseconds, by any clock.
-    /// - Returns: how many there were since the last line, this one included, when it is time for another; else nil.
+    /// - Returns: when another line is due, the number of events since the last one, including this one; otherwise nil.
     package func count(_ key: String = "", at now: Int64) -> Int? {
         buckets.withLock { buckets in
             var bucket = buckets[key] ?? Bucket(left: burst, moment: now)
             defer { buckets[key] = bucket }
             let gained = max(0, now - bucket.moment) / interval
-            // A clock that was set back does not keep lines away.
+            // A clock that was set back does not suppress lines.
             if now < bucket.moment || gained >= Int64(burst - bucket.left) {
                 (bucket.left, bucket.moment) = (burst, now)
             } else {

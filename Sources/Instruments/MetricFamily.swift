@@ -1,4 +1,4 @@
-/// What a metric is: its name, what it measures, and which labels it may carry.
+/// A metric: its name, what it measures, and its labels.
 package struct MetricFamily: Hashable, Sendable {
     package enum Kind: String, Sendable {
         case counter, gauge, histogram
@@ -6,9 +6,9 @@ package struct MetricFamily: Hashable, Sendable {
 
     package struct Label: Hashable, Sendable {
         package var name: String
-        /// Every value it can have; empty when `described` says what they are instead.
+        /// Every possible value; empty when `described` describes them instead.
         package var values: [String]
-        /// For values that the sources or the configuration bound, and that are too many to list.
+        /// For values that are bounded by the sources or the configuration and too many to list.
         package var described: String?
 
         package init(_ name: String, _ values: [String]) {
@@ -25,7 +25,7 @@ package struct MetricFamily: Hashable, Sendable {
 
     package let name: String
     package let kind: Kind
-    /// One sentence, for whoever reads the page or a dashboard.
+    /// One sentence, for readers of the page or a dashboard.
     package let help: String
     package let labels: [Label]
 

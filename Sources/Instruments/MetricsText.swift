@@ -9,10 +9,10 @@ package struct MetricsText: ~Copyable {
     /// The whole page.
     package consuming func finish() -> [UInt8] { bytes }
 
-    /// Begins a family: what follows belongs to it.
+    /// Begins a family; following samples belong to it.
     package mutating func begin(_ family: MetricFamily) {
         append("# HELP \(family.name) ")
-        // In a help text a quotation mark stands for itself.
+        // A help text does not escape quotation marks.
         append(family.help, escapingQuotes: false)
         append("\n# TYPE \(family.name) \(family.kind.rawValue)\n")
     }
@@ -23,13 +23,13 @@ package struct MetricsText: ~Copyable {
         sample(family, [], value)
     }
 
-    /// A family of one sample without labels, left out when there is no value.
+    /// A family of one sample without labels, omitted when there is no value.
     package mutating func one(_ family: MetricFamily, _ value: Double?) {
         begin(family)
         if let value { sample(family, [], value) }
     }
 
-    /// - Parameter labels: their values, in the order the family names them.
+    /// - Parameter labels: their values, in the family's order.
     package mutating func sample(_ family: MetricFamily, _ labels: [String], _ value: Double) {
         line(family, "", labels, nil, Self.text(value))
     }

@@ -1,6 +1,6 @@
 /// Reads `method SP request-target SP HTTP-version CRLF` (RFC 9112 §3), resumable at any byte.
 struct RequestLineScanner: Sendable {
-    /// No method anybody implements is longer; longer ones get 501 (RFC 9112 §3).
+    /// Longer than any method in use; longer ones get 501 (RFC 9112 §3).
     static let maximumMethodLength = 32
 
     private enum State: UInt8 {
@@ -26,7 +26,7 @@ struct RequestLineScanner: Sendable {
         lineStart = 0
     }
 
-    /// Reads on; fills `head` and returns true once the line is complete.
+    /// Continues; fills `head` and returns true once the line is complete.
     mutating func parse(
         _ bytes: Span<UInt8>, maximum: Int, into head: inout RequestHead
     ) throws(WireError) -> Bool {
@@ -47,7 +47,7 @@ struct RequestLineScanner: Sendable {
                 return true
             }
         }
-        // The line is not over and fills all it may: waiting for more would change nothing.
+        // The unfinished line has reached its limit: waiting for more would change nothing.
         guard position &- lineStart < maximum else { throw .requestLineTooLong }
         return false
     }
@@ -129,7 +129,7 @@ struct RequestLineScanner: Sendable {
         guard byte == ASCII.space, index > targetStart else {
             switch byte {
             case ASCII.lineFeed: throw .bareLineFeed
-            // HTTP/0.9 has no version; nobody speaks it any more.
+            // HTTP/0.9 has no version; nobody uses it any more.
             case ASCII.carriageReturn: throw .invalidVersion
             default: throw .invalidTarget
             }
@@ -168,7 +168,7 @@ struct RequestLineScanner: Sendable {
         if bytes[targetStart] == ASCII.slash {
             head.path = ByteRange(targetStart, pathEnd)
         } else if bytes[targetStart] == ASCII.asterisk {
-            // RFC 9112 §3.2.4: for OPTIONS alone, and nothing beside it.
+            // RFC 9112 §3.2.4: only for OPTIONS, and alone.
             guard targetEnd == targetStart &+ 1, head.method == .options else { throw .invalidTarget }
             head.path = head.target
         } else {
@@ -176,7 +176,7 @@ struct RequestLineScanner: Sendable {
         }
     }
 
-    /// RFC 9112 §3.2.2: an absolute target is accepted, and its authority is the one that counts.
+    /// RFC 9112 §3.2.2: an absolute target is accepted, and its authority takes precedence.
     private func finishAbsolute(
         _ bytes: Span<UInt8>, _ pathEnd: Int, into head: inout RequestHead
     ) throws(WireError) {

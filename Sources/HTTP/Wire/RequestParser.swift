@@ -1,7 +1,7 @@
 /// Parses the heads of HTTP/1.x requests (RFC 9112 §2–§6) without any I/O. One per connection, reused.
 ///
-/// Give it everything buffered since the first byte of the request; give it the same bytes and more when it wants
-/// more. It never looks at a byte twice, whatever the pieces.
+/// Pass everything buffered since the first byte of the request; when it needs more, pass the same bytes and more. It
+/// never reads a byte twice, however the input is split.
 package struct RequestParser: Sendable {
     private enum Phase: UInt8 {
         case requestLine, fields, complete
@@ -15,16 +15,16 @@ package struct RequestParser: Sendable {
     private var blockLimit = 0
     private var hasHost = false
     private var saysExpect = false
-    /// Valid once `parse` returned a length, until `reset`. Keep no copy across `reset`: it would cost the reuse of the
-    /// storage.
+    /// Valid after `parse` returned a length, until `reset`. Keep no copy across `reset`, or the storage cannot be
+    /// reused.
     package private(set) var head = RequestHead()
 
     package init(limits: WireLimits = WireLimits()) {
         self.limits = limits
     }
 
-    /// Parses on.
-    /// - Parameter bytes: from the first byte of this request (or of the empty line before it) on.
+    /// Continues parsing.
+    /// - Parameter bytes: everything from the first byte of this request (or of the empty line before it).
     /// - Returns: the length of the head including the empty line, or nil when more bytes are needed.
     package mutating func parse(_ bytes: Span<UInt8>) throws(WireError) -> Int? {
         if phase == .requestLine {
@@ -50,7 +50,7 @@ package struct RequestParser: Sendable {
         return scanner.position
     }
 
-    /// Makes ready for the next request; storage is kept.
+    /// Prepares for the next request; keeps storage.
     package mutating func reset() {
         phase = .requestLine
         line.reset()
@@ -75,7 +75,7 @@ package struct RequestParser: Sendable {
         case .connection:
             try semantics.recordConnection(bytes, field.value)
         case .expect:
-            // RFC 9110 §10.1.1: HTTP/1.0 knows no expectations.
+            // RFC 9110 §10.1.1: HTTP/1.0 has no expectations.
             guard head.minorVersion > 0 else { return }
             guard equalsIgnoringCase(bytes, field.value.range, "100-continue") else { throw .unsupportedExpectation }
             saysExpect = true
@@ -85,7 +85,7 @@ package struct RequestParser: Sendable {
     }
 
     private mutating func finish() throws(WireError) {
-        // RFC 9112 §3.2: HTTP/1.0 may leave Host out.
+        // RFC 9112 §3.2: HTTP/1.0 may omit Host.
         guard hasHost || head.minorVersion == 0 else { throw .missingHost }
         if semantics.isChunked {
             head.framing = .chunked

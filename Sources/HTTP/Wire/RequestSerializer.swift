@@ -2,21 +2,21 @@ package import HTTPTypes
 
 /// Appends requests to a buffer (RFC 9112 §3): the client's side.
 package enum RequestSerializer {
-    /// Why nothing was written. What a caller passes is our own, so this is a programming error told apart.
+    /// Why nothing was written. Callers pass our own values, so this is a programming error.
     package enum Refusal: Error, Hashable, Sendable {
-        /// The target holds a space, a control or a character beyond ASCII.
+        /// The target contains a space, a control character or non-ASCII.
         case target
-        /// The host is none.
+        /// The host is invalid.
         case host
-        /// A field value holds CR, LF or NUL.
+        /// A field value contains CR, LF or NUL.
         case fieldValue
     }
 
-    /// Appends request line, `Host`, fields and the empty line; on an error nothing is appended. Cookies are one line,
-    /// where the first of them stood.
+    /// Appends request line, `Host`, fields and the empty line; appends nothing on an error. Cookies become one line,
+    /// in the place of the first.
     /// - Parameters:
     ///   - target: origin-form, percent-encoded.
-    ///   - host: what `Host` says: the port only when it is not the scheme's own.
+    ///   - host: the value of `Host`: the port unless it is the scheme's default.
     ///   - contentLength: nil when the method has no content; a POST without content passes 0 (RFC 9110 §8.6).
     package static func appendHead(
         method: HTTPRequest.Method, target: String, host: String, fields: HTTPFields, contentLength: Int?,
@@ -37,7 +37,7 @@ package enum RequestSerializer {
         var hasCookies = false
         for var field in fields where !isOurs(field.name) {
             if field.name == .cookie {
-                // RFC 6265 §5.4: one field, however many `HTTPFields` made of it (as HTTP/2 likes it).
+                // RFC 6265 §5.4: one field, into however many `HTTPFields` split it (as HTTP/2 prefers).
                 if hasCookies { continue }
                 hasCookies = true
                 field.value = fields[values: .cookie].joined(separator: "; ")

@@ -1,8 +1,8 @@
 package import HTTPTypes
 
-/// A parsed response head, as places in the bytes it was parsed from.
+/// A parsed response head, as ranges in the bytes it was parsed from.
 package struct ResponseHead: Sendable {
-    /// 200...599: interim responses are not shown.
+    /// 200...599: interim responses are skipped.
     package internal(set) var status = 0
     package internal(set) var minorVersion: UInt8 = 1
     package internal(set) var fields: [FieldRange] = []
@@ -12,7 +12,7 @@ package struct ResponseHead: Sendable {
 
     package init() {}
 
-    /// The fields in HTTPTypes' terms, in order, duplicates kept apart.
+    /// The fields in HTTPTypes' terms, in order, without merging duplicates.
     package func makeFields(_ bytes: Span<UInt8>) -> HTTPFields {
         var result = HTTPFields()
         result.reserveCapacity(fields.count)
@@ -26,10 +26,10 @@ package struct ResponseHead: Sendable {
     }
 }
 
-/// Parses the heads of HTTP/1.x responses (RFC 9112 §4–§6) without any I/O; interim responses are skipped. Give it
-/// everything buffered since the first byte of the response, and the same bytes and more when it wants more.
+/// Parses the heads of HTTP/1.x responses (RFC 9112 §4–§6) without any I/O; skips interim responses. Pass everything
+/// buffered since the first byte of the response, and the same bytes and more when it needs more.
 package struct ResponseParser: Sendable {
-    /// No server we talk to sends more interim responses than this.
+    /// More interim responses than any server we talk to sends.
     static let maximumInterimResponses = 8
 
     private enum Phase: UInt8 {
@@ -44,7 +44,7 @@ package struct ResponseParser: Sendable {
     private var semantics = FieldSemantics()
     private var blockLimit = 0
     private var interimResponses = 0
-    /// Valid once `parse` returned a length.
+    /// Valid after `parse` returned a length.
     package private(set) var head = ResponseHead()
 
     /// - Parameter isHead: whether the request was a HEAD, whose response has no content whatever its fields say.
@@ -53,9 +53,9 @@ package struct ResponseParser: Sendable {
         self.isHead = isHead
     }
 
-    /// Parses on.
-    /// - Returns: the length of everything up to and including the empty line of the final head, or nil when more
-    ///   bytes are needed.
+    /// Continues parsing.
+    /// - Returns: the length of everything up to and including the empty line of the final head, or nil when more bytes
+    ///   are needed.
     package mutating func parse(_ bytes: Span<UInt8>) throws(WireError) -> Int? {
         while phase != .complete {
             if phase == .statusLine {
@@ -79,12 +79,12 @@ package struct ResponseParser: Sendable {
     }
 
     private mutating func record(_ field: FieldRange, _ bytes: Span<UInt8>) throws(WireError) {
-        // What a 1xx or 204 says about its content is not looked at: there is none (RFC 9112 §6.3). What a 204 says about
-        // the connection is (§9.6): a request on one that its peer is about to close would get no answer.
+        // Content fields of a 1xx or 204 are ignored: there is no content (RFC 9112 §6.3). `Connection` of a 204 is not
+        // (§9.6): a request on a connection that its peer is about to close would get no answer.
         guard line.status >= 200, line.status != 204 || field.known == .connection else { return }
         switch field.known {
         case .contentLength:
-            // The length a HEAD or 304 mentions is not one of this response: no limit applies to it.
+            // The length in a response to HEAD, or in a 304, is not that of this response: no limit applies to it.
             let hasContent = !isHead && line.status != 304
             try semantics.recordContentLength(bytes, field.value, maximum: hasContent ? limits.body : .max)
         case .transferEncoding:
@@ -98,7 +98,7 @@ package struct ResponseParser: Sendable {
 
     private mutating func finish() throws(WireError) {
         if line.status < 200 {
-            // RFC 9110 §15.2: any number of interim responses, which we skip; we never ask for an upgrade.
+            // RFC 9110 §15.2: any number of interim responses, which we skip; we never request an upgrade.
             guard line.status != 101 else { throw .unexpectedSwitchingProtocols }
             interimResponses += 1
             guard interimResponses <= Self.maximumInterimResponses else { throw .tooManyInterimResponses }
@@ -171,14 +171,14 @@ struct StatusLineScanner: Sendable {
         case 8:
             guard byte == ASCII.space else { throw .invalidStatusLine }
         case 9...11:
-            // RFC 9110 §15: 100...599; anything else is an invalid code.
+            // RFC 9110 §15: 100...599; anything else is invalid.
             guard byte >= (offset == 9 ? 0x31 : ASCII.zero), byte <= (offset == 9 ? 0x35 : ASCII.nine) else {
                 throw .invalidStatusLine
             }
             status = status * 10 + Int(byte - ASCII.zero)
         default:
             if byte == ASCII.carriageReturn {
-                // Widely sent without the space that RFC 9112 §4 asks for when the phrase is empty.
+                // Widely sent without the space that RFC 9112 §4 requires when the phrase is empty.
                 sawCarriageReturn = true
             } else if byte != ASCII.space {
                 throw .invalidStatusLine
@@ -188,6 +188,6 @@ struct StatusLineScanner: Sendable {
 }
 
 extension String.UTF8View {
-    /// The byte at `offset`, which must be within.
+    /// The byte at `offset`, which must be in range.
     fileprivate subscript(at offset: Int) -> UInt8 { self[index(startIndex, offsetBy: offset)] }
 }

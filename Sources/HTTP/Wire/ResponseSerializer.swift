@@ -8,26 +8,26 @@ package enum ResponseFraming: Hashable, Sendable {
     case length(Int)
     /// `Transfer-Encoding: chunked`; never to HTTP/1.0.
     case chunked
-    /// The connection is closed behind it: a stream to HTTP/1.0.
+    /// Ended by closing the connection: a stream to HTTP/1.0.
     case untilClose
 }
 
 /// What a response says about its connection.
 package enum ConnectionPersistence: Hashable, Sendable {
-    /// Nothing: HTTP/1.1 stays open by itself.
+    /// Nothing: HTTP/1.1 stays open by default.
     case keepAlive
-    /// `keep-alive`, which HTTP/1.0 must be told.
+    /// `keep-alive`, which HTTP/1.0 needs.
     case keepAliveHTTP10
     case close
 }
 
-/// Appends responses to a buffer (RFC 9112 §4–§7). Framing, connection and date are its business alone: the same
-/// fields from a handler are left out.
+/// Appends responses to a buffer (RFC 9112 §4–§7). It alone sets framing, connection and date: such fields of a handler
+/// are left out.
 package enum ResponseSerializer {
     /// Appends status line, fields and the empty line.
     /// - Parameter date: the value of `Date`, an IMF-fixdate.
-    /// - Returns: how many fields were left out because their value held CR, LF or NUL. Anything but 0 is our own
-    ///   mistake and worth an error in the log.
+    /// - Returns: the number of fields left out because their value contained CR, LF or NUL. Anything but 0 is our own
+    ///   mistake and should be logged as an error.
     @discardableResult
     package static func appendHead(
         status: HTTPResponse.Status, fields: HTTPFields, framing: ResponseFraming, date: [UInt8],
@@ -59,7 +59,7 @@ package enum ResponseSerializer {
         return refused
     }
 
-    /// Appends the interim response a client that expects it waits for (RFC 9110 §15.2.1).
+    /// Appends the interim response that a client with an expectation waits for (RFC 9110 §15.2.1).
     package static func appendContinue(into output: inout [UInt8]) {
         output.append(contentsOf: "HTTP/1.1 100 Continue\r\n\r\n".utf8)
     }
@@ -88,7 +88,7 @@ package enum ResponseSerializer {
             output.append(contentsOf: "HTTP/1.1 ".utf8)
             Decimal.append(status.code, into: &output)
             output.append(ASCII.space)
-            // RFC 9112 §4: the phrase may be empty, the space before it not.
+            // RFC 9112 §4: the phrase may be empty, but the space before it is required.
             if OutgoingText.isSafe(status.reasonPhrase) { output.append(contentsOf: status.reasonPhrase.utf8) }
             output.append(contentsOf: "\r\n".utf8)
         }
@@ -112,7 +112,7 @@ package enum ResponseSerializer {
     }
 }
 
-/// What may stand in a line we write.
+/// What a line we write may contain.
 enum OutgoingText {
     /// No CR, LF or NUL: nothing that would end the line for any reader.
     static func isSafe(_ text: String) -> Bool {
@@ -123,7 +123,7 @@ enum OutgoingText {
     }
 }
 
-/// Decimal numbers without a String in between.
+/// Decimal numbers without an intermediate String.
 enum Decimal {
     static func append(_ number: Int, into output: inout [UInt8]) {
         guard number >= 10 else {

@@ -1,5 +1,5 @@
-/// Why bytes are not a message we accept. After any of these the connection is closed: where the next message
-/// begins is no longer known.
+/// Why bytes are not a message we accept. After any of these the connection is closed: where the next message begins is
+/// unknown.
 package enum WireError: Error, Hashable, Sendable {
     // Limits of `WireLimits`.
     case requestLineTooLong
@@ -54,7 +54,7 @@ package enum WireError: Error, Hashable, Sendable {
 }
 
 extension WireError {
-    /// The status to answer with before closing, when the message was a request.
+    /// The status of the answer before closing, for a request.
     package var status: Int {
         switch self {
         case .requestLineTooLong: 414
@@ -67,7 +67,7 @@ extension WireError {
         }
     }
 
-    /// One line for the log. Fixed text: nothing the peer sent is in it.
+    /// One line for the log. Fixed text without anything the peer sent.
     package var reason: String {
         switch self {
         case .requestLineTooLong: "request line too long"

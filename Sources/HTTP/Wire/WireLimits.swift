@@ -1,4 +1,4 @@
-/// Sizes and counts beyond which a message is refused. Each is inclusive: a message of exactly the limit passes.
+/// Sizes and counts beyond which a message is refused. Each is inclusive: a message of exactly the limit is accepted.
 package struct WireLimits: Hashable, Sendable {
     /// Bytes of the request line (or status line), its CRLF included; beyond it 414.
     package var requestLine: Int
@@ -11,7 +11,7 @@ package struct WireLimits: Hashable, Sendable {
     /// Bytes of one chunk-size line, its extensions and CRLF included; beyond it 400.
     package var chunkLine: Int
     /// Bytes of all chunk extensions of one body together; beyond it 400. Without it, one-byte chunks with long
-    /// extensions would cost us a hundred times what `body` allows.
+    /// extensions would cost a hundred times what `body` allows.
     package var chunkExtensions: Int
     /// Bytes of the trailer section with the empty line that ends it; beyond it 431.
     package var trailerBlock: Int
