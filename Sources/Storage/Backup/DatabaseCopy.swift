@@ -1,21 +1,20 @@
-/// Copies of a whole database: what a backup is made of, and what a restore puts in place.
+/// Copies of a whole database: backups are made of them, and a restore puts them in place.
 package enum DatabaseCopy {
-    /// How far it is.
+    /// Progress so far.
     package struct Progress: Hashable, Sendable {
         package var pages: Int
         package var total: Int
     }
 
-    /// Pages of one step: 2 MiB of those of 4 KiB. Between two steps the copy can be ended.
+    /// Pages per step: 2 MiB with pages of 4 KiB. The copy can be ended between two steps.
     private static let pagesPerStep: Int32 = 512
 
-    /// Copies the database at `source`, as it is at one moment, into the empty file at `destination`, on the calling
-    /// thread. Nobody who writes to the source waits for it: the copy reads one snapshot of it, and what is written
-    /// meanwhile is not in it. The copy is one file, without a log beside it, and on the disk when this returns; its name
-    /// need not be.
+    /// Copies a snapshot of the database at `source` into the empty file at `destination`, on the calling thread. No
+    /// writer of the source waits for it; what is written in the meantime is not copied. The copy is one file without a
+    /// log, and synced to disk when this returns; its directory entry may not be.
     /// - Parameters:
-    ///   - destination: empty, with the mode it is to have.
-    ///   - progress: told after each step; what it throws ends the copy and is thrown.
+    ///   - destination: an empty file with its final mode.
+    ///   - progress: called after each step; an error it throws ends the copy and is rethrown.
     package static func write(
         _ source: String, to destination: String, progress: (Progress) throws -> Void = { _ in }
     ) throws {
@@ -29,10 +28,10 @@ package enum DatabaseCopy {
             defer { from.close() }
             let to = try open(destination)
             defer { to.close() }
-            // A copy that is cut is thrown away whole: its old pages, of which there are none, need no journal.
+            // An incomplete copy is discarded as a whole: it needs no journal.
             try to.execute(sql: "PRAGMA journal_mode = MEMORY")
-            // One snapshot for all steps. Otherwise the first write that comes between two begins the copy anew, and a busy
-            // server might never let it end.
+            // One snapshot for all steps. Otherwise any write between two steps restarts the copy, and on a busy server
+            // it might never end.
             try from.inTransaction("BEGIN DEFERRED") {
                 _ = try from.firstRow("SELECT count(*) FROM sqlite_schema")
                 try from.copy(to: to, pagesPerStep: pagesPerStep) { pages, total in
@@ -44,7 +43,7 @@ package enum DatabaseCopy {
         }
     }
 
-    /// Moves the log of the database at `path` into it, so that the one file holds all and nothing is beside it.
+    /// Moves the log of the database at `path` into it, leaving a single file.
     /// - Throws: `StorageOpenError.locked` when another process has it open.
     package static func settle(_ path: String) throws(StorageOpenError) {
         do {

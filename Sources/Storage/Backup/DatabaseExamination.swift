@@ -1,24 +1,24 @@
 package import Coding
 package import Crypto
 
-/// What a database file that nobody writes to holds, once it was read from its first page to its last.
+/// The result of reading a database file, to which nobody writes, from its first page to its last.
 package struct DatabaseExamination: Hashable, Sendable {
     package var bytes: Int
-    /// Its newest step of the schema.
+    /// The newest step of its schema.
     package var schema: String
     /// Whether this version's server would change its schema.
     package var isOlder: Bool
     package var users: Int
-    /// Those that live.
+    /// Live sessions.
     package var sessions: Int
-    /// The key its server was started with last; nil before one was.
+    /// The key that its server was last started with; nil before one was.
     package var sealingKeyID: String?
 
-    /// Reads all of the file: every page and every index agree, no row refers to a missing one, it is a database of
-    /// Bramley, and its schema is one this version knows.
+    /// Reads the whole file: every page and index agree, no row refers to a missing one, it is a database of Bramley,
+    /// and this version knows its schema.
     /// - Parameters:
-    ///   - keyring: what must open it; nil asks for none.
-    ///   - origin: what it must be stamped with; nil takes both.
+    ///   - keyring: must open it; nil skips the check.
+    ///   - origin: must match its stamp; nil accepts both.
     package static func examine(
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
     ) throws(StorageOpenError) -> DatabaseExamination {
@@ -32,7 +32,7 @@ package struct DatabaseExamination: Hashable, Sendable {
     }
 
     /// The same on the calling thread, for a caller that may cancel.
-    /// - Throws: `CancellationError` soon after the task is cancelled; `StorageOpenError` else.
+    /// - Throws: `CancellationError` soon after the task is cancelled; otherwise `StorageOpenError`.
     package static func examineUntilCancelled(
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, at now: Timestamp
     ) async throws -> DatabaseExamination {
@@ -47,7 +47,7 @@ package struct DatabaseExamination: Hashable, Sendable {
                 connection.interrupt()
             }
         } catch {
-            // The statement it came in says only that it was interrupted.
+            // The error of the current statement would only say that it was interrupted.
             try Task.checkCancellation()
             throw StorageOpenError(error, path: path)
         }
@@ -86,8 +86,8 @@ package struct DatabaseExamination: Hashable, Sendable {
 }
 
 extension Database {
-    /// The first step of the schema that the database in `options.directory` lacks, and its size in bytes; nil when it
-    /// lacks none, or there is no database yet. Changes nothing.
+    /// The first step of the schema that the database in `options.directory` lacks, and the database's size in bytes;
+    /// nil when it lacks none, or does not exist yet. Changes nothing.
     package static func pendingStep(
         _ options: DatabaseOptions, keyring: SealingKeyring
     ) throws(StorageOpenError) -> (name: String, bytes: Int)? {
@@ -96,11 +96,11 @@ extension Database {
         try files.prepare()
         let path = files.databasePath
         do {
-            // Opened for writing, though nothing is written: who only reads leaves an empty log behind.
+            // Opened for writing, though nothing is written: a read-only connection would leave an empty log behind.
             let connection = try DatabaseCopy.open(path)
             defer { connection.close() }
             let migrations = Migrations(path: path, steps: Schema.steps, origin: options.origin, keyring: keyring)
-            // Nothing in it but its header: a server that was killed while it made it.
+            // Nothing but a header: the server was killed while creating it.
             guard try migrations.inspect(connection), let step = try migrations.schema.pendingSteps(connection).first
             else { return nil }
             return (step.name, try connection.size())
@@ -122,7 +122,7 @@ extension SQLiteConnection {
 }
 
 extension DatabaseExamination {
-    /// Whether a file is a database of Bramley, of whatever version.
+    /// Whether a file is a database of Bramley, of any version.
     package static func isDatabase(_ path: String) -> Bool {
         guard let connection = try? DatabaseCopy.open(path, isReadOnly: true) else { return false }
         defer { connection.close() }

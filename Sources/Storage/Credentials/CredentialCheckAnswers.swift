@@ -6,7 +6,7 @@ extension Database {
         _ answer: CheckAnswer, of check: DueCheck, at now: Timestamp
     ) async throws(StoreError) -> CheckOutcome {
         try await write(at: now) { transaction in
-            // About the client, whatever became of the credential.
+            // Concerns the client, whatever became of the credential.
             switch answer {
             case .alive: try transaction.endPause(of: check.clientID, before: check.askedAt)
             case .clientRefused(let detail, _): try transaction.pause(check, detail: detail)
@@ -61,7 +61,7 @@ struct CheckedCredential {
 }
 
 extension Transaction {
-    /// Nil unless it still is the one that was asked about: a sign-in takes the mark away, a notification the token, a
+    /// Nil unless it is still the one that was asked about: a sign-in removes the mark, a notification the token, a
     /// deletion the row.
     fileprivate func markedCredential(_ check: DueCheck) throws -> CheckedCredential? {
         try firstRow(
@@ -74,8 +74,8 @@ extension Transaction {
         ).map { try CheckedCredential($0) }
     }
 
-    /// Ends what the credential carried: the sessions its client's sign-ins made up to it, ties included. A password
-    /// change ends tokens too: nothing is deleted for it.
+    /// Ends what the credential carried: the sessions from its client's sign-ins up to it, ties included. A password
+    /// change ends tokens too, so nothing is deleted.
     /// - Returns: how many sessions ended.
     func endCredential(_ dead: CheckedCredential) throws -> Int {
         try run(
@@ -104,10 +104,10 @@ extension Transaction {
             """, [minute, isDead ? 0 : 1, isDead ? 1 : 0])
     }
 
-    /// Whether a dead answer, counted already, may be applied; puts the brake on when it makes a wave.
+    /// Whether a dead answer, already counted, may be applied; sets the brake when it makes a wave.
     fileprivate func mayApplyDead(of client: ClientID) throws -> Bool {
         let gate = try checkGate()
-        // Refused as a client, we cannot tell what Apple says of a token.
+        // While we are refused as a client, Apple's answer about a token cannot be trusted.
         guard gate.brake == nil, gate.pause(of: client) == nil else { return false }
         let counts = try checkCounts()
         let checks = counts.alive + counts.dead
@@ -124,7 +124,7 @@ extension Transaction {
 
     // MARK: The pause
 
-    /// Begins a pause, or prolongs it when this check was asked after it had begun: those in flight together are one
+    /// Begins a pause, or prolongs it if this check was asked after it began: checks in flight together are one
     /// refusal.
     fileprivate func pause(_ check: DueCheck, detail: String) throws {
         let known = try checkGate().pause(of: check.clientID)
@@ -141,8 +141,8 @@ extension Transaction {
 }
 
 extension Snapshot {
-    /// The last hour's answers. What lies ahead by less than an hour is counted too: a clock that was set back a little
-    /// must not make the brake forget.
+    /// The last hour's answers. Includes those up to an hour ahead: a clock that was set back a little must not make
+    /// the brake forget.
     func checkCounts() throws -> (alive: Int, dead: Int) {
         let row = try firstRow(
             """

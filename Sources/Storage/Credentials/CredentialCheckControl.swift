@@ -1,7 +1,7 @@
 package import Coding
 package import RelyingParty
 
-// The daily checks as the operator commands them.
+// The daily checks, as the operator controls them.
 extension Database {
     package func checkStatus(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> CheckStatus {
         try await read(at: now) { snapshot in
@@ -29,9 +29,9 @@ extension Database {
         }
     }
 
-    /// Takes brake and pauses away, and begins to count anew.
-    /// - Parameter accepting: the wave is real: dead answers held back are applied, and none is held back by the brake for
-    ///   `CheckBrake.exemption`. Else they are forgotten.
+    /// Removes brake and pauses, and restarts the counts.
+    /// - Parameter accepting: the wave is real: applies dead answers that were held back, and the brake holds none back
+    ///   for `CheckBrake.exemption`. Otherwise such answers are discarded.
     package func resumeChecks(accepting: Bool, at now: Timestamp) async throws(StoreError) -> CheckResumption {
         try await write(at: now) { transaction in
             var resumption = CheckResumption(gate: try transaction.checkGate(), died: 0, sessions: 0, forgotten: 0)
@@ -61,7 +61,7 @@ extension Database {
     }
 }
 
-/// Credentials that Apple called dead while that was not applied.
+/// Dead credentials whose answer was not applied.
 private enum HeldBack {
     static let source = """
         FROM apple_credential c JOIN apple_identity i ON i.id = c.identity

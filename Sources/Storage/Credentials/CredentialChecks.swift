@@ -30,7 +30,7 @@ extension Database: CredentialCheckStore {
             var begun: [DueCheck] = []
             for check in waiting.prefix(limit) {
                 guard let due = try transaction.begin(check, team: scope.team, schedule: schedule) else { continue }
-                // Marked like the credential: a process that dies while it asks has made this attempt.
+                // Marked like the credential: a process that dies while asking has used this attempt.
                 if let pause = gate.pause(of: due.clientID) {
                     try transaction.run(
                         "UPDATE credential_pause SET next_try_at = ? WHERE client_id = ?",
@@ -54,7 +54,7 @@ extension CheckGate {
     }
 }
 
-/// A credential whose time has come, not yet marked.
+/// A credential that is due, not yet marked.
 private struct WaitingCheck {
     var check: DueCheck
     var identity: Int64
@@ -83,7 +83,7 @@ extension Snapshot {
         try exists("SELECT 1 FROM apple_credential WHERE client_id = ? AND next_check_at <= ? LIMIT 1", [client, now])
     }
 
-    /// Whether some of this client's credentials have no plan, or one that a clock made which was set back since.
+    /// Whether some of this client's credentials have no plan, or one from before the clock was set back.
     fileprivate func hasPlanning(_ client: ClientID) throws -> Bool {
         try exists(
             """
@@ -97,13 +97,13 @@ extension Snapshot {
 }
 
 extension Transaction {
-    /// The most credentials one transaction plans.
+    /// The most credentials planned in one transaction.
     private static var planningBatch: Int { 500 }
 
     // MARK: Plans
 
     fileprivate func planChecks(_ client: ClientID, schedule: CheckSchedule) throws {
-        // Imported, or older than the checks: asked about within a day, in no order.
+        // Imported, or older than the checks: checked within a day, in no order.
         for row in try rows(
             """
             SELECT identity FROM apple_credential
@@ -112,7 +112,7 @@ extension Transaction {
         {
             try plan(try row["identity"], client, at: schedule.unplanned(at: now))
         }
-        // When it was asked about last nobody knows by this clock; a day from now on is late enough.
+        // By this clock nobody knows when it was last checked; a day from now is late enough.
         for row in try rows(
             "SELECT identity FROM apple_credential WHERE client_id = ? AND next_check_at > ? LIMIT ?",
             [client, now.adding(seconds: CheckSchedule.horizon), Self.planningBatch])
@@ -146,22 +146,23 @@ extension Transaction {
         }
     }
 
-    /// Marks a credential as asked about; nil when it is not to be asked about today after all.
+    /// Marks a credential as asked about; nil when it must not be asked about today after all.
     fileprivate func begin(_ waiting: WaitingCheck, team: TeamID, schedule: CheckSchedule) throws -> DueCheck? {
         let check = waiting.check
         if check.sealedRefreshToken.isEmpty {
-            // Dead already; whoever ended it left the plan.
+            // Already dead; its plan was left behind.
             try run(
                 "UPDATE apple_credential SET next_check_at = NULL WHERE identity = ? AND client_id = ?",
                 [waiting.identity, check.clientID])
             return nil
         }
-        // Of a team that the app has left: its key is not ours, so nobody is asked.
+        // The app has left this team: its key is not ours, so nobody is asked.
         guard check.team.rawValue.isExactly(team.rawValue) else {
             try plan(waiting.identity, check.clientID, at: schedule.afterCheck(at: now))
             return nil
         }
-        // Whatever the plan says, a day passes between two checks. A check in the future is of another clock.
+        // Whatever the plan says, a day passes between two checks. A check in the future is from before the clock was
+        // set back.
         if let last = waiting.checkedAt, last <= now, last.adding(seconds: CheckSchedule.interval) > now {
             try plan(waiting.identity, check.clientID, at: schedule.afterCheck(at: last))
             return nil
@@ -175,7 +176,7 @@ extension Transaction {
         return check
     }
 
-    /// Apple took a code of this client in a sign-in that began after it had refused us: it accepts us again.
+    /// Apple accepted a code of this client in a sign-in that began after it had refused us: it accepts us again.
     func endPause(of client: ClientID, before moment: Timestamp) throws {
         try run(
             "DELETE FROM credential_pause WHERE client_id = ? AND since < ?", [client, moment])

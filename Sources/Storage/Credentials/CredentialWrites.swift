@@ -5,8 +5,8 @@ extension CredentialStatus {
     /// Of an identity `i`.
     static let columns = Storage.columns("i.credential_state", "i.credential_changed_at", "i.credential_cause")
 
-    /// Those of the other identities of `i`'s user, in one text; null when there are none. What moved on to another
-    /// identity is not counted beside that.
+    /// The statuses of the other identities of `i`'s user, in one text; null when there are none. Identities that moved
+    /// on to another one are not counted.
     static let others = """
         (SELECT group_concat(o.credential_state || ' ' || o.credential_cause || ' ' || \
         coalesce(o.credential_changed_at, ''), ',') FROM apple_identity o \
@@ -37,10 +37,10 @@ extension CredentialStatus {
 }
 
 extension Transaction {
-    /// Takes an event to an identity's status, as `CredentialStatus.transition` decides; when it changes the state of the
-    /// person, the applications are told by `user.updated`.
-    /// - Returns: the status afterwards; nil when the identity is not to be kept, which is the caller's to do, or is not
-    ///   there.
+    /// Applies an event to an identity's status, as `CredentialStatus.transition` decides; when the person's state
+    /// changes, records `user.updated`.
+    /// - Returns: the status afterwards; nil when the identity does not exist, or must be deleted, which is left to the
+    ///   caller.
     @discardableResult
     func apply(_ event: CredentialEvent, toIdentity identity: Int64) throws -> CredentialStatus? {
         guard
@@ -64,8 +64,8 @@ extension Transaction {
         return after
     }
 
-    /// A token of this identity is gone, by Apple's answer or by its word about an earlier sign-in, and its row holds it no
-    /// more. When none is left, the newest decides.
+    /// A token of this identity is gone, by Apple's answer or by a notification about an earlier sign-in, and its row
+    /// no longer holds it. When none is left, the newest decides.
     @discardableResult
     func applyDeadToken(ofIdentity identity: Int64) throws -> CredentialStatus? {
         let row = try firstRow(

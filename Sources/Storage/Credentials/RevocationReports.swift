@@ -1,10 +1,10 @@
 package import Coding
 package import RelyingParty
 
-// The queue of revocations as the operator lists and retries it.
+// The queue of revocations, as the operator lists and retries it.
 extension Database {
-    /// At most `limit` entries that Apple has not acknowledged, in the order they were queued, after the entry `id`. A
-    /// deletion of which there was no token to revoke is none.
+    /// At most `limit` entries that Apple has not acknowledged, in the order they were queued, after the entry `id`.
+    /// Does not include deletions without a token to revoke.
     package func revocations(
         after id: Int64?, limit: Int, at now: Timestamp
     ) async throws(StoreError) -> [RevocationReport] {
@@ -19,8 +19,8 @@ extension Database {
         }
     }
 
-    /// Makes everything that waits due now; what was given up has no token left, and what Apple is being asked about is
-    /// left alone.
+    /// Makes everything that waits due now, except entries that were given up, which have no token left, and those
+    /// Apple is being asked about.
     /// - Returns: how many entries are due.
     package func retryRevocations(at now: Timestamp) async throws(StoreError) -> Int {
         try await write(at: now) { transaction in

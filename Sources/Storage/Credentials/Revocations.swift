@@ -2,7 +2,7 @@ package import Coding
 import Crypto
 package import RelyingParty
 
-/// Keyed hashes of a person's key at Apple: what a queue entry of a deleted person is found by.
+/// Keyed hashes of a person's key at Apple, by which the queue entry of a deleted person is found.
 struct SubjectHashes: Sendable {
     private static let purpose = SealingPurpose.other("subject-hash")
 
@@ -13,38 +13,38 @@ struct SubjectHashes: Sendable {
         keyring.keyedHash(of: message(team, subject), purpose: Self.purpose)
     }
 
-    /// Under each key: what may be stored.
+    /// Under each key: what may have been stored.
     func all(_ team: TeamID, _ subject: AppleSubject) -> [[UInt8]] {
         keyring.keyedHashes(of: message(team, subject), purpose: Self.purpose)
     }
 
-    /// Team IDs hold no slash.
+    /// Team IDs contain no slash.
     private func message(_ team: TeamID, _ subject: AppleSubject) -> [UInt8] {
         Array("\(team.rawValue)/\(subject.rawValue)".utf8)
     }
 }
 
-/// What `failure` says of an entry besides why the last attempt failed.
+/// Values of `failure` other than the reason of the last attempt.
 enum RevocationMark {
     /// Apple is being asked, until `next_attempt_at`.
     static let inFlight = "in_flight"
-    /// Apple has answered, or there was no token to revoke. The row stays for a while without a token: by its hash,
-    /// notifications that still come about the deleted person are known for what they are.
+    /// Apple has answered, or there was no token to revoke. The row stays for a while without a token: its hash
+    /// identifies later notifications about the deleted person.
     static let done = "done"
 }
 
-/// An identity of somebody who is being deleted, and by what else Apple may call them.
+/// An identity of a person who is being deleted, and other identifiers Apple may use for them.
 struct LeavingIdentity {
     var row: Int64
     var team: TeamID
     var subject: AppleSubject
-    /// What it stands for since they moved to another team.
+    /// The identity that replaced it in a move to another team.
     var movedTo: (team: TeamID, subject: AppleSubject)?
     var transfer: (target: TeamID, subject: TransferSubject)?
 }
 
 extension SubjectHashes {
-    /// The refresh token of a sign-in as the queue keeps it, also when no key of the ring opens it.
+    /// A sign-in's refresh token in the queue's form, even when no key of the ring opens it.
     fileprivate func resealed(
         _ sealed: [UInt8], _ hash: [UInt8], team: TeamID, subject: AppleSubject, clientID: ClientID
     ) -> [UInt8] {
@@ -56,8 +56,8 @@ extension SubjectHashes {
 }
 
 extension Transaction {
-    /// Queues each live refresh token of an identity, under a context that does not name the person. Without one an entry
-    /// that is done already remembers that there was somebody.
+    /// Queues each live refresh token of an identity, under a context that does not name the person. Without one, a
+    /// finished entry remembers that there was somebody.
     /// - Returns: how many tokens were queued.
     @discardableResult
     func queueRevocations(_ identity: LeavingIdentity) throws -> Int {
@@ -84,19 +84,19 @@ extension Transaction {
             queued += 1
         }
         if queued == 0 { try remember(hash) }
-        // Apple may still call them by the old subject when it speaks to the new team.
+        // Apple may still use the old subject towards the new team.
         if let target = identity.transfer?.target { try remember(hashes.current(target, subject)) }
         return queued
     }
 
-    /// That somebody was deleted, for what Apple still says about them.
+    /// Remembers a deletion, for what Apple still reports about the person.
     private func remember(_ hash: [UInt8]) throws {
         try run(
             "INSERT INTO revocation (subject_hash, client_id, queued_at, failure) VALUES (?, '', ?, ?)",
             [hash, now, RevocationMark.done])
     }
 
-    /// A person who was deleted is back: what they consented to now must not be revoked.
+    /// A deleted person is back: what they consented to now must not be revoked.
     func cancelRevocations(_ subjectHashes: [[UInt8]]) throws {
         for hash in subjectHashes {
             try run("DELETE FROM revocation WHERE subject_hash = ?1 OR transfer_hash = ?1", [hash])
@@ -127,7 +127,7 @@ extension Snapshot {
         }
     }
 
-    /// By what else people of these hashes, who were deleted, may be met by the team they were on the way to.
+    /// Other hashes by which the team that these deleted people were moving to may meet them.
     func transferHashes(_ subjectHashes: [[UInt8]]) throws -> [[UInt8]] {
         try subjectHashes.flatMap { hash in
             try rows(
@@ -137,8 +137,8 @@ extension Snapshot {
         }
     }
 
-    /// Whether Apple is being asked at this moment to end this person's authorization. A mark from further ahead than a
-    /// request can take is one of before the clock was set back.
+    /// Whether Apple is being asked right now to end this person's authorization. A mark further ahead than a request
+    /// can take was set before the clock was set back.
     func isRevocationInFlight(_ subjectHashes: [[UInt8]]) throws -> Bool {
         let latest = now.adding(seconds: AppleRevocations.flightTime)
         return try subjectHashes.contains { hash in
@@ -150,7 +150,7 @@ extension Snapshot {
         }
     }
 
-    /// Whether this is somebody whom this server has deleted not long ago.
+    /// Whether this server recently deleted this person.
     func wasDeleted(_ subjectHashes: [[UInt8]]) throws -> Bool {
         try subjectHashes.contains { hash in
             try exists("SELECT 1 FROM revocation WHERE subject_hash = ? LIMIT 1", [hash])

@@ -103,7 +103,7 @@ extension Snapshot {
         }
     }
 
-    /// Identities that wait for a link's completion: an application that is down may let them wait for days.
+    /// Identities that wait for a link to complete: while an application is down, they may wait for days.
     fileprivate func linkedIdentities(after id: String, limit: Int) throws -> [SealedToken] {
         try rows(
             "SELECT id, sealed_identity FROM account_link WHERE id > ? AND sealed_identity IS NOT NULL ORDER BY id LIMIT ?",
@@ -118,7 +118,7 @@ extension Snapshot {
 }
 
 extension Transaction {
-    /// - Returns: 1, or 0 when it is not there any more as it was read.
+    /// - Returns: 1, or 0 when it is no longer there as it was read.
     fileprivate func replace(_ token: SealedToken, with sealed: [UInt8]) throws -> Int {
         switch token.place {
         case .credential(let team, let subject, let client):

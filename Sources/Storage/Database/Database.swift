@@ -6,11 +6,11 @@ import Synchronization
 
 /// Bramley's database: one SQLite file in WAL mode, written by one connection and read by others.
 ///
-/// Every write shares a durable transaction with those that wait beside it (`GroupCommit`); it survives `kill -9` and
-/// power loss once it is answered. Reads do not wait for writes. Any number of processes on one host may have it open.
+/// Every write shares a durable transaction with other waiting writes (`GroupCommit`); once answered, it survives `kill
+/// -9` and power loss. Reads do not wait for writes. Any number of processes on one host may open it.
 package final class Database: Sendable {
-    /// Told after COMMIT and before any answer what caches may no longer say. A cache is trusted only while `tick`
-    /// is called, at least once a second.
+    /// Receives what caches must forget, after COMMIT and before any answer. A cache is trusted only while `tick` is
+    /// called at least once a second.
     package let invalidations = SessionInvalidations()
 
     let options: DatabaseOptions
@@ -19,9 +19,9 @@ package final class Database: Sendable {
     private let commits: GroupCommit
     let connections: Connections
     let foreignChanges: ForeignChanges
-    /// Somebody was erased since the log was emptied last.
+    /// Somebody was erased since the log was last emptied.
     let erasures = Atomic(false)
-    /// Payloads of notifications received up to then were erased already, by this process; milliseconds since 1970.
+    /// This process has already erased payloads of notifications received until then; milliseconds since 1970.
     let payloadsErasedUntil = Atomic<Int64>(Int64.min)
     private let writer: SQLiteQueue
     private let reader: SQLiteQueue
@@ -29,12 +29,12 @@ package final class Database: Sendable {
     let counting: CountingConnection
     private let migrations: Migrations
 
-    /// Whether `directory` holds a database already. The sealing key is created only together with a new one.
+    /// Whether `directory` contains a database. The sealing key is created only together with a new one.
     package static func exists(in directory: String) -> Bool {
         DatabaseFiles(directory: directory).holdsDatabase
     }
 
-    /// Makes `directory` if only its parent exists, and refuses one that others may write to.
+    /// Creates `directory` if only its parent exists, and refuses one that others may write to.
     package static func prepareDirectory(_ directory: String) throws(StorageOpenError) {
         try DatabaseFiles(directory: directory).prepareDirectory()
     }
@@ -44,8 +44,8 @@ package final class Database: Sendable {
         DatabaseFiles(directory: directory).databasePath
     }
 
-    /// Opens or makes the database: files checked, durability read back, schema brought up to date, stamps compared.
-    /// Blocks; called once, before the loops start.
+    /// Opens or creates the database: checks files, reads durability back, updates the schema, compares stamps. Blocks;
+    /// called once, before the loops start.
     package convenience init(
         options: DatabaseOptions, keyring: SealingKeyring, clock: any WallClock, random: any RandomSource,
         logger: Logger
@@ -97,14 +97,14 @@ package final class Database: Sendable {
             writer: writer, context: context, invalidations: invalidations, maximumBatch: options.maximumBatch)
     }
 
-    /// Looks at what was written here and by other processes, evicts it from the caches, and remembers whether somebody
-    /// was erased. The executable calls it every 250 ms from
-    /// one loop; it takes microseconds when nothing changed. Without it caches answer nothing and every look-up reads.
+    /// Reads what this and other processes have written, evicts it from the caches, and remembers whether somebody was
+    /// erased. The executable calls it every 250 ms from one loop; it takes microseconds when nothing changed. Without
+    /// it, caches answer nothing and every look-up reads.
     package func tick(at now: Timestamp) {
         if foreignChanges.check(at: now) { erasures.store(true, ordering: .releasing) }
     }
 
-    /// For `/readyz`: the database takes a durable write. While there is trouble, one of the size of a sign-in.
+    /// For `/readyz`: makes a durable write. While writes fail, one of the size of a sign-in.
     package func ready(at now: Timestamp) async throws(StoreError) {
         let known = commits.trouble
         var content = Array(String(now.milliseconds).utf8)
@@ -117,24 +117,24 @@ package final class Database: Sendable {
     /// Why writes fail now, as far as this process knows; nil while they succeed.
     package var trouble: StoreTrouble? { commits.trouble }
 
-    /// For `/readyz`: what other processes seal now, this one opens.
+    /// For `/readyz`: whether this process can open what other processes seal now.
     package func sealingKeyFits() async throws(StoreError) -> Bool {
         try await read { snapshot in try Migrations.fits(snapshot.context.keyring, on: snapshot) }
     }
 
-    /// For a server that has taken over from another: from now on the database belongs to this one's sealing key.
+    /// For a server that has taken over from another: the database now belongs to this server's sealing key.
     package func stampSealingKey(at now: Timestamp) async throws(StoreError) {
         let migrations = migrations
         try await write(at: now) { transaction in try migrations.stamp(transaction) }
     }
 
-    /// What the writer has done since opening.
+    /// Counts of the writer since opening.
     package var statistics: WriteStatistics { commits.statistics }
 
-    /// How long the writer takes.
+    /// Measurements of the writer.
     package var metrics: StoreMetrics { commits.metrics }
 
-    /// The pragmas that durability and privacy rest on, as the writing connection reads them back.
+    /// The pragmas that durability and privacy depend on, read back from the writing connection.
     package func pragmas() throws(StoreError) -> [String: String] {
         do {
             return try writer.sync { connection in
@@ -169,12 +169,12 @@ package final class Database: Sendable {
         }
     }
 
-    /// Milliseconds. A read of a server's own takes less than one.
+    /// Milliseconds. A server's own read takes less than one.
     private static let longestWaitForReaders = 50
 
-    /// Moves the log into the database and empties it when somebody was erased: until then it holds pages as they were
-    /// before, and the file system with it. Tried again at the next call when a reader is in the way, such as a backup:
-    /// writers wait meanwhile, so it is not waited for as long as for another writer.
+    /// Moves the log into the database and empties it when somebody was erased: until then the log, and so the file
+    /// system, holds pages as they were before. While a reader such as a backup blocks it, this is tried again at the
+    /// next call; writers wait during the attempt, so the wait is shorter than for another writer.
     func emptyLogAfterErasures() async throws(StoreError) {
         guard erasures.exchange(false, ordering: .acquiringAndReleasing) else { return }
         let busyTimeout = options.busyTimeout
@@ -192,22 +192,22 @@ package final class Database: Sendable {
         _ = try result.get()
     }
 
-    /// - Returns: false when a reader is in the way.
+    /// - Returns: false when a reader blocks it.
     private static func emptyLog(_ connection: SQLiteConnection, busyTimeout: Int) throws -> Bool {
         try connection.execute(sql: "PRAGMA busy_timeout = \(longestWaitForReaders)")
         defer { try? connection.execute(sql: "PRAGMA busy_timeout = \(busyTimeout)") }
         return try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") == 0
     }
 
-    /// How often a command that erased somebody tries to empty the log, and milliseconds between: five seconds in all, of
-    /// which writers of other processes wait for `longestWaitForReaders` at a time.
+    /// How often a command that erased somebody tries to empty the log, and the pause in milliseconds: five seconds in
+    /// all, during which writers of other processes wait for `longestWaitForReaders` at a time.
     private static let closingTurns = (most: 50, pause: Int32(50))
 
-    /// Finishes what was accepted, moves the log into the database and closes. Later writes are `.unavailable`. When a
-    /// reader is in the way, the log stays.
+    /// Finishes accepted writes, moves the log into the database and closes. Later writes are `.unavailable`. When a
+    /// reader blocks it, the log stays.
     package func close() {
         commits.close()
-        // A command leaves the log to the server, unless it erased somebody and there may be none.
+        // A command leaves the log to the server, unless it erased somebody and there may be no server.
         if options.use != .command || foreignChanges.check(at: Timestamp(milliseconds: 0)) {
             let busyTimeout = options.busyTimeout
             for turn in 1...(options.use == .command ? Self.closingTurns.most : 1) {
@@ -227,7 +227,7 @@ package final class Database: Sendable {
 
     /// A durable write, in a transaction it shares with others.
     /// - Parameters:
-    ///   - now: the caller's time; nil asks the clock.
+    ///   - now: the caller's time; nil reads the clock.
     ///   - body: may run twice.
     @discardableResult
     func write<Value: Sendable>(
@@ -236,7 +236,7 @@ package final class Database: Sendable {
         try await commits.write(at: now ?? clock.now(), body)
     }
 
-    /// A read in one snapshot, beside any write.
+    /// A read in one snapshot, concurrent with any write.
     func read<Value: Sendable>(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Snapshot) throws -> Value
     ) async throws(StoreError) -> Value {
@@ -262,7 +262,7 @@ package final class Database: Sendable {
         return try result.get()
     }
 
-    /// A look-up by a key, beside any write, on the thread that asks: for what every sign-in waits for.
+    /// A look-up by key, concurrent with any write, on the calling thread: for what every sign-in waits for.
     func lookUp<Value>(at now: Timestamp, _ body: (Snapshot) throws -> Value) throws(StoreError) -> Value {
         try readers.read { connection in try body(Snapshot(connection, context, at: now)) }
     }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The directory and the file of a database: made with modes that keep others out, and checked before they are used.
+/// The directory and file of a database: created with modes that keep others out, and checked before use.
 ///
 /// SQLite gives `-wal` and `-shm` the mode of the database file.
 struct DatabaseFiles: Sendable {
@@ -14,13 +14,13 @@ struct DatabaseFiles: Sendable {
         directory.hasSuffix("/") ? directory + Self.databaseName : directory + "/" + Self.databaseName
     }
 
-    /// Whether a database with something in it is there.
+    /// Whether there is a database that is not empty.
     var holdsDatabase: Bool {
-        // A file whose size cannot be told may well hold one.
+        // A file whose size cannot be read may well contain one.
         type(of: databasePath) != nil && size(of: databasePath) != 0
     }
 
-    /// Makes what is missing, and refuses what others could read or change.
+    /// Creates what is missing, and refuses what others could read or change.
     func prepare() throws(StorageOpenError) {
         try prepareDirectory()
         try prepareDatabaseFile()
@@ -34,7 +34,7 @@ struct DatabaseFiles: Sendable {
             guard let mode = mode(of: directory) else {
                 throw .unreadable(directory, detail: "its mode cannot be read")
             }
-            // Others may look into it, as in many containers: the files themselves are closed to them.
+            // Others may list it, as in many containers: the files themselves are closed to them.
             guard mode & 0o022 == 0 else { throw .directoryMode(directory, mode: mode) }
             return
         }
@@ -53,7 +53,7 @@ struct DatabaseFiles: Sendable {
             guard type == .typeRegular || type == .typeSymbolicLink else {
                 throw .unreadable(path, detail: "it is not a file")
             }
-            // An empty file is what a process left that died before it wrote anything.
+            // A process that died before it wrote anything leaves an empty file.
             if size(of: path) == 0 { try restrict(path) }
             guard let mode = mode(of: path) else { throw .unreadable(path, detail: "its mode cannot be read") }
             guard mode & 0o077 == 0 else { throw .fileMode(path, mode: mode) }
@@ -64,7 +64,7 @@ struct DatabaseFiles: Sendable {
             return
         }
         do {
-            // Never truncates what another process made in between.
+            // Never truncates what another process created in between.
             try Data().write(to: URL(filePath: path), options: .withoutOverwriting)
         } catch {
             guard type(of: path) != nil else { throw .unreadable(path, detail: "it cannot be created") }
@@ -94,7 +94,7 @@ struct DatabaseFiles: Sendable {
 
     private func integer(_ key: FileAttributeKey, of path: String) -> Int? {
         let value = try? FileManager.default.attributesOfItem(atPath: path)[key]
-        // With all of Foundation in the process this is an NSNumber, which is no BinaryInteger; without it, a UInt.
+        // With all of Foundation in the process this is an NSNumber, which is not a BinaryInteger; without it, a UInt.
         if let value = value as? Int { return value }
         if let value = value as? UInt { return Int(exactly: value) }
         if let value = value as? UInt64 { return Int(exactly: value) }

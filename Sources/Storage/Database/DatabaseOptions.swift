@@ -1,13 +1,13 @@
 package import RelyingParty
 
-/// Whose sign-ins a database holds. Stamped when it is made; never changes.
+/// Whose sign-ins a database holds. Stamped at creation; never changes.
 package enum DatabaseOrigin: String, Sendable, CaseIterable {
     case real, simulated
 }
 
 /// How to open the database.
 package struct DatabaseOptions: Sendable {
-    /// `storage.directory`: holds `bramley.db` and its companions. Made when only its parent exists.
+    /// `storage.directory`: contains `bramley.db` and its companions. Created when only its parent exists.
     package var directory: String
     package var origin: DatabaseOrigin
     package var sessionLimits: SessionLimits
@@ -18,16 +18,17 @@ package struct DatabaseOptions: Sendable {
     /// The most writes that share one transaction.
     package var maximumBatch: Int
     package var use: Use
-    /// Who runs the command, as the operating system knows them: for the audit log.
+    /// The operating system user who runs the command: for the audit log.
     package var account: String?
 
-    /// Who opens it.
+    /// Who opens the database.
     package enum Use: Hashable, Sendable {
-        /// Makes the database and brings its schema up to date; moves the log into the database when it closes.
+        /// Creates the database and updates its schema; moves the log into the database when it closes.
         case server
-        /// As `server`, beside the one whose place it takes: changes no schema, which that one still works with.
+        /// Like `server`, but next to the server it replaces: does not change the schema, which that one still uses.
         case successor
-        /// Beside a server, or without one: makes nothing, changes no schema and leaves the log to the server.
+        /// Next to a server, or without one: creates nothing, does not change the schema, and leaves the log to the
+        /// server.
         case command
     }
 

@@ -3,11 +3,11 @@ import Logging
 import RelyingParty
 import Synchronization
 
-/// Watches for what other processes write.
+/// Watches for writes of other processes.
 ///
-/// `PRAGMA data_version` on a connection of its own moves with every commit of any other connection. When it has
-/// moved, the journal's entries after the last one seen say whose sessions to forget: every ended session and changed
-/// user has one, in the transaction of the change.
+/// `PRAGMA data_version` on a dedicated connection changes with every commit of any other connection. Then the
+/// journal's entries after the last one seen tell whose sessions to forget: every ended session and changed user has
+/// one, in the transaction of the change.
 final class ForeignChanges: Sendable {
     private struct State {
         var version: Int64
@@ -28,25 +28,25 @@ final class ForeignChanges: Sendable {
         self.context = context
         self.invalidations = invalidations
         self.logger = logger
-        // The version first: what is committed between the two reads is looked at again.
+        // Read the version first: a commit between the two reads is then seen again.
         let start = try connection.sync { connection in
             let version = try Self.version(connection)
             let snapshot = Snapshot(connection, context, at: Timestamp(milliseconds: 0))
             return State(version: version, sequence: try snapshot.lastEventSequence())
         }
         state = Mutex(start)
-        // Nothing has been looked at for a running clock yet; the first look begins the trust.
+        // Nothing has been read for a running clock yet; the first check begins the trust.
         invalidations.trust(at: Timestamp(milliseconds: 0))
     }
 
-    /// What was written since the last look, by whomever.
+    /// What was written since the last check, by any process.
     fileprivate struct Changes {
         var entries: [SessionInvalidations.Entry] = []
         var erased = false
     }
 
-    /// Tells the caches what changed and renews their trust; without success both stay as they are.
-    /// - Returns: whether somebody was erased, or may have been.
+    /// Tells the caches what changed and renews their trust; on failure leaves both as they are.
+    /// - Returns: whether somebody was, or may have been, erased.
     func check(at now: Timestamp) -> Bool {
         state.withLock { state in
             do {
@@ -88,12 +88,12 @@ final class ForeignChanges: Sendable {
 }
 
 extension Snapshot {
-    /// What the entries after `sequence` tell. Our own are among them; evicting twice costs little.
+    /// Changes from the entries after `sequence`. Includes our own; evicting twice costs little.
     fileprivate func changes(after sequence: Int64) throws -> (Int64, ForeignChanges.Changes) {
         let last = try lastEventSequence()
         guard last != sequence else { return (sequence, ForeignChanges.Changes()) }
         let first = try value("SELECT min(sequence) FROM event") ?? last + 1
-        // Some were deleted before they were seen, or a backup was restored: what changed is not known.
+        // Entries were deleted before they were seen, or a backup was restored: what changed is unknown.
         guard last > sequence, first <= sequence + 1 else {
             return (last, ForeignChanges.Changes(entries: [.all], erased: true))
         }

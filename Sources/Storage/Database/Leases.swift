@@ -6,7 +6,8 @@ extension Database: LeaseStore {
         _ job: LeasedJob, holder: String, seconds: Int64, at now: Timestamp
     ) async throws(StoreError) -> Bool {
         try await write(at: now) { transaction in
-            // A lease that ends twice as late as one begun now is of a clock that has been set back since: nobody's.
+            // A lease that ends twice as late as one begun now is from before the clock was set back, and belongs to
+            // nobody.
             try transaction.run(
                 """
                 INSERT INTO lease (job, holder, expires_at) VALUES (?1, ?2, ?3)

@@ -3,10 +3,10 @@ package import RelyingParty
 import Synchronization
 
 extension Database {
-    /// Deletes what has expired: sessions past their end, used attempts, names nobody came back for, notifications and
-    /// their payloads, deletions, and journal entries past their retention that no webhook endpoint waits for. In small batches, each a
-    /// write like any other. Of the journal only a beginning goes: an entry behind one that stays (the clock was set
-    /// back between them) waits for it, since a reader takes a gap for nothing having happened.
+    /// Deletes what has expired: sessions past their end, used attempts, unused names, notifications and their
+    /// payloads, deletions, and journal entries past their retention that no webhook endpoint waits for. In small
+    /// batches, each an ordinary write. Only the beginning of the journal is deleted: an entry after one that stays
+    /// (the clock was set back between them) waits for it, since a reader takes a gap to mean that nothing happened.
     package func maintain(at now: Timestamp) async throws(StoreError) -> MaintenanceReport {
         let cutoffs = options.retention.cutoffs(at: now)
         var report = MaintenanceReport()
@@ -55,7 +55,7 @@ extension Database {
             DELETE FROM waiting_identity WHERE id IN
             (SELECT id FROM waiting_identity WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
             """, until: now)
-        // What names a person goes with the link's end; that there was one tells a retry that it is late.
+        // What names a person is erased with the link's end; that the link existed tells a retry that it is late.
         _ = try await delete(
             """
             UPDATE account_link SET \(LinkColumns.erasure), ended_at = expires_at WHERE id IN
@@ -66,7 +66,8 @@ extension Database {
             """
             DELETE FROM account_link WHERE id IN (SELECT id FROM account_link WHERE ended_at <= ? LIMIT ?)
             """, until: cutoffs.links)
-        // A beginning of the log: a line behind one that stays (the clock was set back between them) waits for it.
+        // Only the beginning of the log is deleted: a line after one that stays (the clock was set back between them)
+        // waits for it.
         report.audit = try await delete(
             """
             DELETE FROM audit WHERE sequence IN
@@ -89,8 +90,8 @@ extension Database {
         }
     }
 
-    /// Of notifications that are remembered longer than their payloads. What an earlier round has looked at is not looked at
-    /// again: after the first one, a round reads what came to its time since the last.
+    /// Erases payloads of notifications that are remembered longer. After the first round, each reads only those that
+    /// expired since the last.
     private func erasePayloads(until cutoff: Timestamp) async throws(StoreError) -> Int {
         let start = payloadsErasedUntil.load(ordering: .relaxed)
         guard cutoff.milliseconds > start else { return 0 }
@@ -110,8 +111,8 @@ extension Database {
         try await inBatches { transaction, limit in try transaction.run(sql, [moment, limit]) }
     }
 
-    /// Changes many rows in transactions of a few, so that no sign-in waits long behind them.
-    /// - Parameter body: changes at most as many rows as it is told, and says how many.
+    /// Changes many rows in small transactions, so that no sign-in waits long for them.
+    /// - Parameter body: changes at most the given number of rows, and returns how many.
     /// - Returns: how many were changed.
     func inBatches(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Transaction, _ limit: Int) throws -> Int

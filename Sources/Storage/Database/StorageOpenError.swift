@@ -1,24 +1,24 @@
 /// Why the database was not opened: one clear line each, for the operator's terminal. Nothing was changed.
 package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Neither the directory nor its parent is there.
+    /// Neither the directory nor its parent exists.
     case directoryMissing(String)
     case notADirectory(String)
-    /// The directory may be written by its group or by everyone.
+    /// The directory is writable by its group or by everyone.
     case directoryMode(String, mode: Int)
-    /// The file may be read or written by others than its owner.
+    /// The file is readable or writable by others than its owner.
     case fileMode(String, mode: Int)
-    /// The operating system does not let us read or write it, or it is no regular file.
+    /// The operating system does not let us read or write it, or it is not a regular file.
     case unreadable(String, detail: String)
     case locked(String)
-    /// Damaged, or no SQLite database at all.
+    /// Damaged, or not an SQLite database.
     case corrupt(String, detail: String)
-    /// An SQLite database of some other program.
+    /// Another program's SQLite database.
     case foreign(String)
     /// Written by a newer Bramley; `migration` is its newest step, `known` this version's.
     case newerSchema(String, migration: String, known: String)
-    /// A command found a database that this version's server has not yet brought up to date.
+    /// A command found a database that this version's server has not yet updated.
     case olderSchema(String)
-    /// Stamped real and opened for the simulator, or the other way round.
+    /// Stamped real and opened for the simulator, or the reverse.
     case wrongOrigin(String, found: DatabaseOrigin, expected: DatabaseOrigin)
     /// No configured sealing key opens the check value stored with the database.
     case wrongSealingKey(String)

@@ -2,26 +2,26 @@ package import Coding
 package import RelyingParty
 import Synchronization
 
-/// How much of what the database holds, for whoever watches the server.
+/// Counts of what the database holds, for monitoring.
 package struct StoreCounts: Hashable, Sendable {
     /// Sessions that a request could still use.
     package var sessions = 0
-    /// Identities, by what Apple says of them.
+    /// Identities, by credential state.
     package var credentials: [CredentialState: Int] = [:]
-    /// Events that an endpoint still waits for, counted for each, and when the oldest happened.
+    /// Events that endpoints still wait for, counted per endpoint, and when the oldest happened.
     package var webhooksWaiting = 0
     package var oldestWebhook: Timestamp?
     /// Events that were given up.
     package var webhooksDead = 0
-    /// Tokens of deleted people to be revoked at Apple, and since when the oldest waits.
+    /// Tokens of deleted people waiting to be revoked at Apple, and since when the oldest waits.
     package var revocationsWaiting = 0
     package var oldestRevocation: Timestamp?
-    /// Those that were given up.
+    /// Tokens that were given up.
     package var revocationsFailed = 0
     /// Credentials whose daily check is due, and since when the first is.
     package var checksDue = 0
     package var checksDueSince: Timestamp?
-    /// A wave stopped the daily checks.
+    /// Whether a wave stopped the daily checks.
     package var checksAreStopped = false
     /// Clients that Apple refuses.
     package var clientsRefused = 0
@@ -29,7 +29,7 @@ package struct StoreCounts: Hashable, Sendable {
     package init() {}
 }
 
-/// The connection that counts: one of its own, opened when it is first asked, so that no other read waits for it.
+/// The dedicated connection for counting, opened on first use, so that no other read waits for it.
 final class CountingConnection: Sendable {
     private enum State {
         case unopened
@@ -44,7 +44,7 @@ final class CountingConnection: Sendable {
         self.connections = connections
     }
 
-    /// - Throws: when the database was closed, or does not open.
+    /// - Throws: when the database was closed, or cannot be opened.
     func queue() throws -> SQLiteQueue {
         try state.withLock { state in
             switch state {
@@ -68,8 +68,8 @@ final class CountingConnection: Sendable {
 }
 
 extension Database {
-    /// Counts, beside any write and any other read. A million sessions take some tens of milliseconds of one processor,
-    /// a million identities some hundreds, which are read whole: for a look now and then.
+    /// Counts, concurrent with any other access. A million sessions take tens of milliseconds of one processor; a
+    /// million identities, which are all read, take hundreds: call it only now and then.
     /// - Parameter scope: whose credentials are checked daily.
     package func counts(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> StoreCounts {
         do {
@@ -84,7 +84,7 @@ extension Snapshot {
     fileprivate func counts(_ scope: CheckScope) throws -> StoreCounts {
         var counts = StoreCounts()
         let idleSince = now.adding(seconds: -context.sessionLimits.idleTimeout)
-        // All of them by the smallest index, less those that ended and wait to be deleted: few, found by index.
+        // All of them by the smallest index, minus those that ended and wait to be deleted: few, and found by index.
         counts.sessions =
             try count("SELECT count(*) FROM session")
             - count("SELECT count(*) FROM session WHERE expires_at <= ? OR last_seen_at <= ?", [now, idleSince])
@@ -95,7 +95,7 @@ extension Snapshot {
         try countWebhooks(&counts)
         try countRevocations(&counts)
         try countChecks(scope, &counts)
-        // What was read is not read again soon.
+        // These pages are not read again soon.
         try forgetPages()
         return counts
     }

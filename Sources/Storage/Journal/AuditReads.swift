@@ -4,9 +4,9 @@ package import RelyingParty
 extension Database {
     /// Lines of the audit log, newest first.
     ///
-    /// There is no index but the order they were written in, so that a sign-in adds to the end of one table and touches
-    /// nothing else: a search reads the log from its end, some ten million lines in a few seconds.
-    /// - Parameter before: the `next` of the page before.
+    /// Its only index is the order of writing, so that a sign-in adds to the end of one table and touches nothing else.
+    /// A search reads the log from its end, some ten million lines in a few seconds.
+    /// - Parameter before: the `next` of the previous page.
     package func auditLog(
         _ filter: AuditFilter, before: Int64?, limit: Int
     ) async throws(StoreError) -> AuditPage {

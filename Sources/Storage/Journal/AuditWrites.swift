@@ -2,8 +2,8 @@ package import Coding
 import Crypto
 package import RelyingParty
 
-/// By what an audit line finds the person it is about: HMAC-SHA-256 of the user id, cut to 16 bytes, under a key that is
-/// derived from the sealing key for this alone. The ids in use do not unlock it, nor does the database without the key.
+/// How an audit line identifies its person: HMAC-SHA-256 of the user id, cut to 16 bytes, under a key derived from the
+/// sealing key for this purpose only. Neither the user ids nor the database without the key reveal it.
 struct AuditSubjects: Sendable {
     private static let purpose = SealingPurpose.other("audit-subject")
     private static let count = 16
@@ -21,7 +21,7 @@ struct AuditSubjects: Sendable {
     }
 }
 
-// An audit line is written in the transaction of what it tells.
+// An audit line is written in the transaction of its event.
 extension Transaction {
     func audit(
         _ kind: AuditEntry.Kind, user: UserID? = nil, reason: String? = nil, object: String? = nil
@@ -44,12 +44,12 @@ extension Transaction {
             ])
     }
 
-    /// The line of a journal's entry, where that tells of something that matters for security.
+    /// The line for a journal entry, if it matters for security.
     func audit(_ kind: JournalEntry.Kind, user: UserID, cause: SessionEndCause?, fields: [String]) throws {
         switch kind {
         case .userCreated: try audit(.userCreated, user: user)
         case .sessionCreated: try audit(.signIn, user: user)
-        // Whose time is over, and who signs in anew, took nothing from anybody.
+        // A session that expired or was replaced by a new sign-in took nothing from anybody.
         case .sessionEnded where cause == .expired || cause == .replaced: return
         case .sessionEnded: try audit(.sessionEnded, user: user, reason: cause?.rawValue)
         case .consentRevoked: try audit(.consentRevoked, user: user)
@@ -58,7 +58,7 @@ extension Transaction {
         case .accountLinked: try audit(.userLinked, user: user)
         case .accountUpgraded: try audit(.userUpgraded, user: user)
         case .userUpdated:
-            // What a person may be and may open. Their state has a line of its own, and their name is no matter of security.
+            // What a person may open. Their state has its own line, and their name does not matter for security.
             let changed = fields.filter { ["groups", "externalID", "identities", "credentialState"].contains($0) }
             guard !changed.isEmpty else { return }
             try audit(.userChanged, user: user, object: changed.joined(separator: ","))
@@ -66,7 +66,7 @@ extension Transaction {
         }
     }
 
-    /// The line of a change of state.
+    /// The line for a change of state.
     func audit(_ before: User.State, to after: User.State, of user: UserID, reason: String?) throws {
         switch (before, after) {
         case _ where before == after: return
@@ -79,11 +79,11 @@ extension Transaction {
 }
 
 extension Database {
-    /// Adds a line by the task's actor when something is not as it was at the last call, of this process or of one before.
-    /// The first call ever adds none: there was nothing to change from.
+    /// Adds a line for the task's actor when `state` differs from the last call, by this or an earlier process. The
+    /// first call ever adds none: nothing changed.
     /// - Parameters:
     ///   - kind: what changed; there is one state of each.
-    ///   - state: what it is now. Nothing secret: it is kept as it is given.
+    ///   - state: the present state. Nothing secret: it is stored as given.
     package func recordChange(
         _ kind: AuditEntry.Kind, to state: [UInt8], object: String?, at now: Timestamp
     ) async throws(StoreError) {

@@ -1,8 +1,8 @@
 package import RelyingParty
 
-// The journal as somebody follows it.
+// The journal, for following it.
 extension Database {
-    /// The last `limit` entries that are wanted, and the journal's end.
+    /// The last `limit` matching entries, and the journal's end.
     package func lastEvents(_ filter: JournalFilter, limit: Int) async throws(StoreError) -> JournalPart {
         try await read { snapshot in
             let wanted = filter.conditions
@@ -17,7 +17,7 @@ extension Database {
         }
     }
 
-    /// What is wanted of the next `limit` entries after `position`.
+    /// The matching ones among the next `limit` entries after `position`.
     package func events(
         _ filter: JournalFilter, after position: JournalPosition, limit: Int
     ) async throws(StoreError) -> JournalPart {
@@ -31,7 +31,7 @@ extension Database {
         }
     }
 
-    /// The place of an entry; nil when it is not, or no longer, there.
+    /// The position of an entry; nil when it does not, or no longer, exist.
     package func position(of id: EventID) async throws(StoreError) -> JournalPosition? {
         try await read { snapshot in try snapshot.sequence(of: id).map { JournalPosition(sequence: $0) } }
     }

@@ -2,8 +2,8 @@ import Coding
 package import RelyingParty
 
 extension Transaction {
-    /// Writes an entry of the journal, in the transaction of what it tells. Call it before the user's row is deleted: the
-    /// entry takes the external ID from there.
+    /// Writes a journal entry, in the transaction of its event. Call it before the user's row is deleted: the entry
+    /// reads the external ID there.
     func record(
         _ kind: JournalEntry.Kind, user: UserID, session: SessionID? = nil, cause: SessionEndCause? = nil,
         fields: [String] = [], into: UserID? = nil
@@ -63,7 +63,7 @@ extension Database: EventJournal {
 }
 
 extension Snapshot {
-    /// Of the newest entry there ever was; 0 before the first.
+    /// The sequence of the newest entry ever; 0 before the first.
     func lastEventSequence() throws -> Int64 {
         try value("SELECT \(WebhookQuery.lastSequence)") ?? 0
     }
@@ -72,8 +72,8 @@ extension Snapshot {
         try value("SELECT sequence FROM event WHERE id = ?", [id])
     }
 
-    /// The place as a sequence; nil when events behind it may have been deleted. The oldest go first, and the newest
-    /// never goes: the counter of AUTOINCREMENT and the first row left tell what is missing.
+    /// The position as a sequence; nil when later events may have been deleted. The oldest are deleted first, and the
+    /// newest never: the counter of AUTOINCREMENT and the first remaining row tell what is missing.
     fileprivate func sequence(of place: EventPlace) throws -> Int64? {
         switch place {
         case .event(let id): return try sequence(of: id)

@@ -59,7 +59,7 @@ extension APIKey {
         let scopes: TextList = try row["scopes"]
         self.init(
             id: try row["id"], name: try row["name"],
-            // A scope this version does not know allows nothing here.
+            // A scope unknown to this version allows nothing here.
             scopes: scopes.items.compactMap { APIScope(rawValue: $0) }, createdAt: try row["created_at"],
             lastUsedAt: try row["last_used_at"], revokedAt: try row["revoked_at"], expiresAt: try row["expires_at"])
     }

@@ -1,7 +1,7 @@
 package import Coding
 package import RelyingParty
 
-/// Apple's last good key set, as it came.
+/// Apple's last good key set, as received.
 package struct StoredKeySet: Hashable, Sendable {
     package var document: [UInt8]
     package var fetchedAt: Timestamp
@@ -13,7 +13,7 @@ package struct StoredKeySet: Hashable, Sendable {
 }
 
 extension Database {
-    /// The key set saved last; nil when none was ever.
+    /// The last saved key set; nil if there is none.
     package func loadKeySet() async throws(StoreError) -> StoredKeySet? {
         try await read { snapshot in
             try snapshot.firstRow("SELECT document, fetched_at FROM apple_keys WHERE id = 1")

@@ -9,7 +9,7 @@ extension Database: SigningKeyStore {
     package func changeSigningKeys(
         _ change: @escaping @Sendable ([SigningKeyRecord]) -> [SigningKeyRecord]
     ) async throws(StoreError) -> [SigningKeyRecord] {
-        // From the read to the write no other process writes.
+        // No other process writes between the read and the write.
         try await write { transaction in
             let found = try transaction.signingKeys()
             let wanted = change(found)

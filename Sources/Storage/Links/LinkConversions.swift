@@ -1,14 +1,14 @@
 package import Coding
 package import RelyingParty
 
-// The conversions the application has not answered.
+// Conversions that the application has not answered.
 extension Database {
     package func beginConversion(
         _ key: LinkKey, at now: Timestamp, until deadline: Timestamp, onlyIfDue: Bool
     ) async throws(StoreError) -> ConversionStart {
         try await write(at: now) { transaction in
             guard let link = try transaction.storedLink(key)?.link, link.state == .converting else { return .nothing }
-            // A mark from further ahead than a call can take is one of before the clock was set back.
+            // A mark further ahead than a call can take was set before the clock was set back.
             let changes = try transaction.run(
                 """
                 UPDATE account_link SET is_asking = 1, next_attempt_at = ?3 WHERE id = ?1 AND state = 'converting'
@@ -70,9 +70,9 @@ extension Transaction {
     }
 }
 
-// Links as the operator lists and retries them.
+// Links, as the operator lists and retries them.
 extension Database {
-    /// At most `limit` links, in the order they were begun, after the one named.
+    /// At most `limit` links, oldest first, after the named one.
     /// - Parameter states: empty means all.
     package func links(
         in states: Set<LinkState>, after place: (createdAt: Timestamp, key: LinkKey)?, limit: Int

@@ -9,7 +9,7 @@ enum LinkColumns {
         taken_from, consent_saved_at
         """
 
-    /// What goes when a link ends.
+    /// What is erased when a link ends.
     static let erasure = """
         external_id = NULL, display_name = NULL, sealed_challenge = NULL, methods = '[]', sealed_identity = NULL, \
         team = NULL, subject = NULL, next_attempt_at = NULL, is_asking = 0
@@ -20,19 +20,19 @@ enum LinkColumns {
 struct StoredLink {
     /// What the commit did to the user.
     enum Change: String, TextColumn {
-        /// There was none, and nobody but the link has had to do with them since.
+        /// The link created them, and so far nobody but the link has dealt with them.
         case made
-        /// They got the external ID; or there was none, and they are more than the link's by now.
+        /// They got the external ID; or the link created them, and others have dealt with them since.
         case set
-        /// They had it.
+        /// They already had it.
         case present
     }
 
     var link: Link
     var change: Change?
-    /// Who had the external ID before.
+    /// The user who had the external ID before.
     var takenFrom: UserID?
-    /// Of the name the commit took from `first_consent`.
+    /// When the name was saved that the commit took from `first_consent`.
     var consentSavedAt: Timestamp?
 
     init(_ row: Row) throws(StoreError) {
@@ -88,7 +88,7 @@ extension Transaction {
             ])
     }
 
-    /// Ends a link: what names a person is erased with it.
+    /// Ends a link, and erases what names a person in it.
     func end(_ key: LinkKey, as state: LinkState, failure: String? = nil, session: SessionID? = nil) throws {
         try run(
             """
@@ -97,14 +97,14 @@ extension Transaction {
             """, [state, failure, session, now, key])
     }
 
-    /// A user whom a link has made is not the link's alone any more: to be undone is the external ID, not they.
+    /// A user created by a link now matters to others: undoing the link removes the external ID, not the user.
     func keepUser(_ user: UserID) throws {
         try run(
             "UPDATE account_link SET change = ? WHERE user = ? AND change = ?",
             [StoredLink.Change.set, user, StoredLink.Change.made])
     }
 
-    /// One user became part of another.
+    /// One user was merged into another.
     func joinLinks(of second: UserID, to first: UserID) throws {
         try run("UPDATE account_link SET user = ? WHERE user = ?", [first, second])
         try run(
@@ -113,8 +113,8 @@ extension Transaction {
         try keepUser(first)
     }
 
-    /// Links that wait with this identity, and, where the whole identity ends, the identity whose person is asked. Those
-    /// that are committed go with their user.
+    /// Erases links that wait with this identity and, when the whole identity ends, its waiting identity. Committed
+    /// links end with their user.
     func forgetLinks(of subject: AppleSubject, team: TeamID, before end: Timestamp?) throws {
         try run(
             """

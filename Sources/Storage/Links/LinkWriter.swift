@@ -62,8 +62,8 @@ extension Transaction {
         return .committed(committed)
     }
 
-    /// What the identity brings to its user, known or new: the address, the refresh token, the name. Now, as in every
-    /// sign-in, and not when the application has converted: by then others may have said newer things.
+    /// Stores what the identity brings to its user, new or known: address, refresh token and name. This happens now, as
+    /// in every sign-in, not after the conversion: by then newer data may exist.
     private func admitLinked(_ record: SignInRecord) throws -> Person {
         guard let person = try admit(record) else { throw StoreError.inconsistent("a link's sign-in is closed") }
         return person
@@ -74,10 +74,10 @@ extension Transaction {
         return .refused(failure)
     }
 
-    /// Takes the external ID from who has it: they are signed in to the application's account no more.
+    /// Takes the external ID from its owner, and ends their sessions, which belong to the application's account.
     private func releaseExternalID(from owner: UserID?) throws {
         guard let owner else { return }
-        // First the sessions: their events carry the external ID, by which the application knows whose they were.
+        // The sessions first: their events carry the external ID, by which the application recognises them.
         try endSessions(of: owner, cause: .replaced)
         try setExternalID(nil, of: owner)
     }
@@ -93,7 +93,7 @@ extension Transaction {
     func finish(_ finish: LinkFinish) throws -> Link? {
         guard let link = try storedLink(finish.key)?.link else { return nil }
         guard link.state == .converting, let user = link.user else { return link }
-        // Changed while the application was being asked: nobody is told that their Apple Account opens it.
+        // Changed while the application was being asked: do not claim that their Apple Account opens it.
         guard let present = try self.user(user), ConversionRule.isAccount(of: present, link) else {
             try end(finish.key, as: .failed, failure: ConversionRule.Obstacle.accountChanged.rawValue)
             return try storedLink(finish.key)?.link
@@ -104,7 +104,7 @@ extension Transaction {
         return try storedLink(finish.key)?.link
     }
 
-    /// The session of whoever upgraded, unless Apple has ended what it stands on while the application converted: the
+    /// The session of the person who upgraded, unless Apple ended their consent during the conversion: then the
     /// password is gone all the same, and the person consents again.
     private func session(_ finish: LinkFinish, of user: UserID) throws -> SessionID? {
         guard finish.makesSession, let record = finish.record else { return nil }
@@ -123,12 +123,12 @@ extension Transaction {
         guard let stored = try storedLink(key) else { return nil }
         let link = stored.link
         guard link.state == .converting, let user = link.user, let externalID = link.externalID else { return link }
-        // Before the user goes: the row would go with them.
+        // Before the user is deleted: the row would be deleted too.
         try run("UPDATE account_link SET user = NULL WHERE id = ?", [key])
         // Unless the application has given them another one since.
         let isTheirs = try owner(ofExternalID: externalID) == user
         let isUntouched = try isTheirs && stored.change == .made && isUntouched(user)
-        // Told before the end of a user: whoever deletes what they keep of them keeps the account.
+        // Recorded before the user's end: an application that deletes their data then keeps the account.
         if isTheirs, stored.change != .present { try setExternalID(nil, of: user) }
         if isUntouched { try unmake(user, stored) }
         if let former = stored.takenFrom, try owner(ofExternalID: externalID) == nil,
@@ -140,15 +140,15 @@ extension Transaction {
         return try storedLink(key)?.link
     }
 
-    /// Whether the application and the operator have left a user alone whom a link made.
+    /// Whether neither the application nor the operator has changed a user that a link created.
     private func isUntouched(_ user: UserID) throws -> Bool {
         guard let present = try self.user(user) else { return false }
         return present.state == .active && present.groups.isEmpty
     }
 
-    /// Deletes the user a commit made. Their consent at Apple is left alone: it may be older than the link. The name goes
-    /// back to where it waits for their next sign-in, since Apple does not send it again. The journal goes on: whoever
-    /// was told of the user is told of the end.
+    /// Deletes the user that a commit created. Their consent at Apple is left alone: it may be older than the link. The
+    /// name returns to where it waits for their next sign-in, since Apple does not send it again. The journal
+    /// continues: readers that learned of the user learn of the end.
     private func unmake(_ user: UserID, _ stored: StoredLink) throws {
         if let savedAt = stored.consentSavedAt {
             try run(

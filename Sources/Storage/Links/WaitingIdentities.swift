@@ -10,7 +10,8 @@ extension Database {
         try await write(at: now) { transaction in
             let earlier = try transaction.waiting("attempt = ?", [identity.attempt])
             if let earlier { return earlier }
-            // Also somebody who comes from another team, and is about to be recognized by Apple's name for them there.
+            // Includes people who are moving from another team and are about to be recognised by their transfer
+            // subject.
             let isKnown = try transaction.exists(
                 """
                 SELECT 1 WHERE EXISTS (SELECT 1 FROM apple_identity WHERE team = ?1 AND subject = ?2)

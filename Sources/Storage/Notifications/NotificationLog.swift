@@ -1,9 +1,9 @@
 package import Coding
 package import RelyingParty
 
-// Apple's notifications as the operator looks at them.
+// Apple's notifications, for the operator.
 extension Database {
-    /// At most `limit`, newest first, after `cursor`; nil outcome does not narrow.
+    /// At most `limit`, newest first, after `cursor`; a nil outcome selects all.
     package func notifications(
         outcome: NotificationOutcome?, after cursor: NotificationCursor?, limit: Int
     ) async throws(StoreError) -> NotificationPage {
@@ -27,8 +27,8 @@ extension Database {
         try await read { snapshot in try snapshot.recordedNotification(id) }
     }
 
-    /// Applies one again as if it arrived now, in one transaction with its new outcome: one about somebody who was not
-    /// known, or of a type that was not.
+    /// Applies one again as if it arrived now, in one transaction with its new outcome: for people or types that were
+    /// unknown.
     package func replayNotification(
         _ id: String, team: TeamID, at now: Timestamp
     ) async throws(StoreError) -> NotificationReplay {
@@ -68,7 +68,7 @@ extension RecordedNotification {
 }
 
 extension AppleNotification {
-    /// What was verified when it arrived; nil once its payload was erased.
+    /// What was verified on arrival; nil once its payload was erased.
     init?(_ recorded: RecordedNotification) {
         guard let payload = recorded.payload else { return nil }
         self.init(

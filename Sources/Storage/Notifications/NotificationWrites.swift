@@ -25,10 +25,10 @@ extension Database: NotificationStore {
     }
 }
 
-/// What came of a notification.
+/// The result of a notification.
 struct NotificationChange {
     var outcome: NotificationOutcome
-    /// The person is erased by it or was deleted before, so it keeps neither payload nor subject itself.
+    /// It erases the person, or they were deleted before, so it keeps neither payload nor subject.
     var erases = false
 }
 
@@ -53,7 +53,7 @@ extension Transaction {
                 """, [identity])
         else { return try applyToStranger(notification, name, team: team) }
         let person = try Person(row)
-        // The relay address of the old team is not the one that mail goes to now.
+        // The relay address of the old team is not the one in use now.
         if notification.isAboutEmail, !person.isCalled(name), !person.user.has(notification.email) {
             return NotificationChange(outcome: .stale)
         }
@@ -71,15 +71,15 @@ extension Transaction {
                 change.erases = loss == .erased
                 try lose(loss, person, upTo: notification.eventTime, cause: cause)
             } else {
-                // The sign-in that is later may be one whose token a check has found dead, beside the one that went now.
+                // The later sign-in may be one whose token a check has found dead, so that none is left now.
                 try applyDeadToken(ofIdentity: person.identity)
             }
         }
         return change
     }
 
-    /// The end of a consent that no user stands for: of a sign-in that was not finished, or of somebody deleted here. What
-    /// Apple says of the latter, and be it the echo of our own revocation, is not kept again.
+    /// The end of a consent without a user: of a sign-in that was not completed, or of somebody deleted here. For the
+    /// latter, Apple's reports, such as the echo of our own revocation, are not stored again.
     private func applyToStranger(
         _ notification: AppleNotification, _ name: AppleSubject, team: TeamID
     ) throws -> NotificationChange {
@@ -89,7 +89,7 @@ extension Transaction {
         guard notification.kind == .consentRevoked || notification.kind == .accountDeleted else { return change }
         try recordEnd(
             [hashes.current(team, name)] + transferHashes(known), upTo: notification.eventTime, at: now)
-        // A name that came later belongs to a consent that holds.
+        // A name that came later belongs to a consent that is still valid.
         try forgetFirstConsent(of: name, team: team, before: notification.eventTime)
         return change
     }
@@ -99,7 +99,7 @@ extension Transaction {
         try run(
             "UPDATE user SET email_forwarding = ?, email_event_at = ?, updated_at = ? WHERE id = ?",
             [isOn, notification.eventTime, now, user])
-        // It says too that this was the address at that time.
+        // It also confirms that this was the address at that time.
         if person.user.has(notification.email) {
             try recordTold(email: notification.eventTime, ofIdentity: person.identity)
         }
@@ -107,7 +107,7 @@ extension Transaction {
         invalidate(.user(user))
     }
 
-    /// Ends what this identity's sign-ins up to the event's time made, ties included: Apple's clock on both sides.
+    /// Ends what this identity's sign-ins up to the event's time made, ties included: by Apple's clock on both sides.
     private func end(_ person: Person, upTo time: Timestamp, cause: SessionEndCause) throws {
         try endSessions(
             where: "s.identity IN \(Self.linked) AND s.issued_at <= ?2", [person.identity, time], cause: cause)
@@ -136,7 +136,7 @@ extension Transaction {
         }
     }
 
-    /// Gone is the person with their last identity alone; else they have one less to sign in by.
+    /// With their last identity the person is deleted; otherwise they have one way less to sign in.
     private func recordDeletion(of user: UserID, isLast: Bool, fields: [String] = []) throws {
         if isLast {
             try record(.accountDeleted, user: user)
@@ -145,8 +145,8 @@ extension Transaction {
         }
     }
 
-    /// Deletes the identity and, when it was the user's last, the user, with what is kept of them elsewhere. The journal
-    /// keeps ids, and the hash remembers that there was somebody.
+    /// Deletes the identity and, if it was the user's last, the user with all their data. The journal keeps ids, and
+    /// the hash remembers that there was somebody.
     private func erase(_ person: Person, upTo time: Timestamp) throws {
         let id = person.user.id
         let before = try user(id)
@@ -164,7 +164,7 @@ extension Transaction {
         }
     }
 
-    /// Whether the user has, beside this identity and those it stands for, another whose Apple Account is not gone.
+    /// Whether the user has, besides this identity and those it replaced, another whose Apple Account still exists.
     private func hasOthers(_ identity: Int64, of user: UserID) throws -> Bool {
         try exists(
             """

@@ -5,11 +5,11 @@ struct Connections: Sendable {
     let busyTimeout: Int
     let use: DatabaseOptions.Use
 
-    /// The page cache of one connection, in KiB. A command reads few of them again and keeps to SQLite's own
-    /// measure: beside a server on a small machine it should be small.
+    /// The page cache of one connection, in KiB. A command rereads few pages and keeps SQLite's default, to stay small
+    /// next to a server on a small machine.
     private var cacheSize: Int { use != .command ? 8192 : 2000 }
 
-    /// The one connection that writes. WAL, `synchronous=FULL`, both read back.
+    /// The only connection that writes. WAL and `synchronous=FULL`, both read back.
     func openWriter() throws -> SQLiteQueue {
         let connection = try SQLiteConnection(path: path, busyTimeout: busyTimeout)
         // Deleted names and tokens are overwritten, not only unlinked.
@@ -17,8 +17,8 @@ struct Connections: Sendable {
         return SQLiteQueue(connection, label: "writer")
     }
 
-    /// Turns on the write-ahead log and full synchronisation, without which acknowledged commits are lost when power
-    /// fails. Apart from opening: the file must be known to be ours first.
+    /// Enables the write-ahead log and full synchronisation, without which power loss loses acknowledged commits.
+    /// Separate from opening: first the file must be known to be ours.
     func makeDurable(_ writer: SQLiteQueue) throws {
         try writer.sync { connection in
             let mode = try connection.first("PRAGMA journal_mode = WAL", as: String.self)
@@ -27,8 +27,8 @@ struct Connections: Sendable {
             }
             try connection.execute(sql: "PRAGMA synchronous = FULL")
             try connection.execute(sql: "PRAGMA journal_size_limit = 67108864")
-            // A log of 16 MiB is moved into the database at once: a page that many writes changed moves once. The cache
-            // keeps the ends of the indexes that every write goes to.
+            // The log is moved into the database at 16 MiB: a page that many writes changed moves once. The cache holds
+            // the ends of the indexes that every write touches.
             try connection.execute(sql: "PRAGMA wal_autocheckpoint = 4000")
             try connection.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
             let synchronous = try connection.first("PRAGMA synchronous") ?? -1
@@ -36,27 +36,28 @@ struct Connections: Sendable {
         }
     }
 
-    /// Once the schema is current every transaction is small, and its pages wait in memory for their commit. SQLite 3.40
-    /// loses a commit, when it recovers the log, whose pages had gone to the log before and a part of which was taken back
-    /// then (`ROLLBACK TO`), as happens to a batch in which one write fails.
+    /// Once the schema is current every transaction is small, and its pages stay in memory until the commit. When
+    /// SQLite 3.40 recovers the log, it loses a commit whose pages had been spilled to the log before part of it was
+    /// rolled back (`ROLLBACK TO`), as happens to a batch in which one write fails.
     func keepUncommittedInMemory(_ writer: SQLiteQueue) throws {
         try writer.sync { connection in try connection.run("PRAGMA cache_spill = OFF") }
     }
 
-    /// Milliseconds. A reader waits only for a program that locks the whole file, and a loop has other requests to serve.
+    /// Milliseconds. A reader waits only for a program that locks the whole file, and a loop has other requests to
+    /// serve.
     private static let loopBusyTimeout = 50
 
-    /// A connection that only reads, on the thread of an event loop.
+    /// A read-only connection for the thread of an event loop.
     func openLoopReader() throws -> SQLiteConnection {
         let connection = try openReader()
         try connection.execute(sql: "PRAGMA busy_timeout = \(Self.loopBusyTimeout)")
         return connection
     }
 
-    /// A connection that only reads, for one purpose.
+    /// A read-only connection for one purpose.
     func openReader() throws -> SQLiteConnection {
         let connection = try SQLiteConnection(path: path, isReadOnly: true, busyTimeout: busyTimeout)
-        // The inner pages of the indexes of a million sessions; as much is used as was read.
+        // Room for the inner pages of the indexes of a million sessions; memory is used only for pages that were read.
         try connection.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
         return connection
     }

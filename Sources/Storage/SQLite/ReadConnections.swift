@@ -1,8 +1,8 @@
 import RelyingParty
 import Synchronization
 
-/// Read-only connections for look-ups that take microseconds: made on the thread that asks, without a way to another
-/// queue and back. As many as threads have ever asked at once.
+/// Read-only connections for look-ups that take microseconds: opened on the calling thread, without a detour through
+/// another queue. As many as threads have ever asked at once.
 final class ReadConnections: Sendable {
     private struct State {
         var idle: [SQLiteConnection] = []
@@ -16,7 +16,7 @@ final class ReadConnections: Sendable {
         self.connections = connections
     }
 
-    /// Runs `body` on this thread. For look-ups by a key, one statement each: there is no transaction around them.
+    /// Runs `body` on this thread. For look-ups by key, one statement each: there is no transaction around them.
     func read<Value>(_ body: (SQLiteConnection) throws -> Value) throws(StoreError) -> Value {
         do {
             let reader = try acquire()
@@ -43,7 +43,7 @@ final class ReadConnections: Sendable {
         if mustClose { reader.close() }
     }
 
-    /// Closes those nobody uses now; the others close once their look-up has ended.
+    /// Closes unused connections; the others close when their look-up has ended.
     func close() {
         let idle = state.withLock { state in
             state.isClosed = true

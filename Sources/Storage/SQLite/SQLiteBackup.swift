@@ -1,12 +1,12 @@
 import CSQLite
 
 extension SQLiteConnection {
-    /// Copies this database over that of `destination` by SQLite's backup interface. When it throws, the destination holds
-    /// no database.
+    /// Copies this database over that of `destination` through SQLite's backup interface. If it throws, the destination
+    /// holds no database.
     /// - Parameters:
-    ///   - pagesPerStep: how many pages are copied before `progress` is told.
-    ///   - progress: told after each step how many pages of how many are copied; what it throws ends the copy and is
-    ///     thrown.
+    ///   - pagesPerStep: pages copied between two calls of `progress`.
+    ///   - progress: called after each step with the pages copied and the total; an error it throws ends the copy and
+    ///     is rethrown.
     func copy(
         to destination: SQLiteConnection, pagesPerStep: Int32, progress: (_ pages: Int, _ total: Int) throws -> Void
     ) throws {
@@ -28,7 +28,7 @@ extension SQLiteConnection {
             _ = unsafe sqlite3_backup_finish(backup)
             throw error
         }
-        // Tells the destination what went wrong: not before does it have the text.
+        // Only now does the destination have the error's text.
         let end = unsafe sqlite3_backup_finish(backup)
         guard step == SQLITE_DONE, end == SQLITE_OK else {
             throw unsafe SQLiteError(code: end == SQLITE_OK ? step : end, of: to)

@@ -1,26 +1,26 @@
 import CSQLite
 
-/// One connection and the statements it has prepared.
+/// One connection and its prepared statements.
 ///
-/// Proof for `@unchecked Sendable`: a connection is used by one thread at a time. `SQLiteQueue` lends its own on its
-/// serial queue alone; a reader of `ReadConnections` is taken out of the list by whoever uses it, and a loop's
-/// `SessionLookUpReader` is not Sendable.
+/// Proof for `@unchecked Sendable`: one thread at a time uses a connection. `SQLiteQueue` lends its own only on its
+/// serial queue; a reader of `ReadConnections` is removed from the list by its user, and a loop's `SessionLookUpReader`
+/// is not Sendable.
 @safe final class SQLiteConnection: @unchecked Sendable {
-    // Safe: open from `init` until `close`, and nil from then on.
+    // Safe: open from `init` until `close`, and nil afterwards.
     private var database: OpaquePointer?
     private var statements: [StatementText: SQLiteStatement] = [:]
 
-    /// Opens the file at `path`, which is made when it is missing and may be written to. References between tables are
+    /// Opens the file at `path`, which is created when it is missing and may be written. References between tables are
     /// enforced.
     /// - Parameter busyTimeout: how long a statement waits for another connection's lock, in milliseconds.
-    /// - Throws: also when the file is no database.
+    /// - Throws: also when the file is not a database.
     init(path: String, isReadOnly: Bool = false, busyTimeout: Int) throws {
-        // One thread at a time uses a connection, so it needs no lock of SQLite's.
+        // One thread at a time uses a connection, so SQLite's own locking is not needed.
         let access = isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         var database: OpaquePointer?
         let code = unsafe sqlite3_open_v2(
             path, &database, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
-        // SQLite makes a connection even when it cannot open the file; `deinit` closes it.
+        // SQLite creates a connection even when it cannot open the file; `deinit` closes it.
         unsafe self.database = database
         guard code == SQLITE_OK, let database = unsafe database else {
             throw unsafe SQLiteError(code: code, of: database)
@@ -28,7 +28,7 @@ import CSQLite
         unsafe sqlite3_busy_timeout(database, Int32(clamping: busyTimeout))
         unsafe bramley_refuse_quoted_strings(database)
         try execute(sql: "PRAGMA foreign_keys = ON")
-        // The first read: SQLite has not looked at the file yet.
+        // Only the first read makes SQLite examine the file.
         _ = try firstRow("SELECT * FROM sqlite_schema LIMIT 1")
     }
 
@@ -36,15 +36,15 @@ import CSQLite
         close()
     }
 
-    /// Drops what was prepared and closes the connection; an open transaction is rolled back. Later statements fail.
+    /// Drops prepared statements and closes the connection; an open transaction is rolled back. Later statements fail.
     func close() {
         statements.removeAll()
         unsafe sqlite3_close_v2(database)
         unsafe database = nil
     }
 
-    /// Makes the statement that runs now fail with SQLITE_INTERRUPT. From any thread, as long as nobody closes the
-    /// connection meanwhile.
+    /// Makes the running statement fail with SQLITE_INTERRUPT. From any thread, as long as nobody closes the connection
+    /// at the same time.
     func interrupt() {
         guard let database = unsafe database else { return }
         unsafe sqlite3_interrupt(database)
@@ -55,14 +55,14 @@ import CSQLite
         return unsafe database
     }
 
-    /// Holds the calling thread, and no lock, by SQLite's own clockwork (`sqlite3_sleep`).
+    /// Blocks the calling thread, without a lock, through SQLite (`sqlite3_sleep`).
     static func pause(milliseconds: Int32) {
         _ = sqlite3_sleep(milliseconds)
     }
 
     // MARK: Statements
 
-    /// Runs one statement to its end.
+    /// Runs one statement to completion.
     func run(_ sql: String, _ arguments: StatementArguments = []) throws {
         let statement = try prepared(sql)
         defer { statement.reset() }
@@ -87,14 +87,14 @@ import CSQLite
         return rows
     }
 
-    /// The first column of the first row; nil when there is no row, or when it holds something else.
+    /// The first column of the first row; nil when there is no row, or when it has another type.
     func first<Value: ColumnReadable>(
         _ sql: String, _ arguments: StatementArguments = [], as type: Value.Type = Value.self
     ) throws -> Value? {
         try firstRow(sql, arguments)?.values.first.flatMap { Value($0) }
     }
 
-    /// What a pragma reads back, as text.
+    /// The value of a pragma, as text.
     func pragma(_ name: String) throws -> String? {
         switch try firstRow("PRAGMA \(name)")?.values.first {
         case .integer(let number): String(number)
@@ -103,7 +103,7 @@ import CSQLite
         }
     }
 
-    /// Runs any number of statements, which are not kept.
+    /// Runs any number of statements without caching them.
     func execute(sql: String) throws {
         let database = unsafe try opened()
         let code = unsafe sqlite3_exec(database, sql, nil, nil, nil)
@@ -120,20 +120,20 @@ import CSQLite
 
     // MARK: Transactions
 
-    /// False also when SQLite has ended it by itself.
+    /// Also false after SQLite has ended the transaction by itself.
     var isInsideTransaction: Bool { unsafe database.map { unsafe sqlite3_get_autocommit($0) == 0 } ?? false }
 
-    /// Rows that the last INSERT, UPDATE or DELETE changed.
+    /// Rows changed by the last INSERT, UPDATE or DELETE.
     var changesCount: Int { Int(unsafe sqlite3_changes(database)) }
 
-    /// Begins a transaction. Another is still open only when its ROLLBACK had failed: then it is rolled back first.
+    /// Begins a transaction. Another can only be open if its ROLLBACK failed; it is then rolled back first.
     func begin(_ statement: String = "BEGIN IMMEDIATE") throws {
         if isInsideTransaction { try run("ROLLBACK") }
         try run(statement)
     }
 
     /// Runs `body` in a transaction of its own, committed unless it throws.
-    /// - Parameter statement: the one that begins it.
+    /// - Parameter statement: begins the transaction.
     func inTransaction<Value>(_ statement: String = "BEGIN IMMEDIATE", _ body: () throws -> Value) throws -> Value {
         try begin(statement)
         do {
@@ -147,8 +147,8 @@ import CSQLite
     }
 }
 
-/// The text of a statement as a key. Statements are few and long: the length and a few bytes tell nearly all apart, and
-/// one literal equals itself without a look at its bytes.
+/// The text of a statement as a key. Statements are few and long: the length and a few bytes distinguish nearly all,
+/// and a literal equals itself without comparing bytes.
 private struct StatementText: Hashable {
     let sql: String
 

@@ -5,7 +5,7 @@ import RelyingParty
 struct SQLiteError: Error, Hashable {
     /// SQLite's extended result code.
     let extendedCode: Int32
-    /// SQLite's own text. It may name tables and columns, and holds no value.
+    /// SQLite's own text. It may name tables and columns, but contains no value.
     let message: String
 
     init(extendedCode: Int32, message: String) {
@@ -13,28 +13,28 @@ struct SQLiteError: Error, Hashable {
         self.message = message
     }
 
-    /// What `database` says of the call that has just answered `code`.
+    /// The error of `database` for the call that just returned `code`.
     init(code: Int32, of database: OpaquePointer?) {
-        // Safe: the text is SQLite's until the next call on this connection, and copied here. For no connection it is that
-        // of a lack of memory.
+        // Safe: the text belongs to SQLite until the next call on this connection, and is copied here. Without a
+        // connection, it is that of out of memory.
         let message = unsafe sqlite3_errmsg(database).map { unsafe String(cString: $0) }
         self.init(extendedCode: unsafe max(code, sqlite3_extended_errcode(database)), message: message ?? "")
     }
 
-    /// The connection was closed before.
+    /// The connection had been closed.
     static let closed = SQLiteError(extendedCode: SQLITE_MISUSE, message: "the connection is closed")
 
     /// SQLite's primary result code.
     var code: Int32 { extendedCode & 0xff }
 
-    /// Whether a copy failed where it was written to, not where it was read.
+    /// Whether a copy failed on the side it was written to, not the side it was read from.
     var isOfDestination: Bool {
         // SQLITE_IOERR_WRITE, _FSYNC and _TRUNCATE are macros that Swift does not import.
         code == SQLITE_FULL || [3, 4, 6].contains { extendedCode == SQLITE_IOERR | $0 << 8 }
     }
 
     fileprivate var detail: String {
-        // Safe: a constant of SQLite's.
+        // Safe: a constant of SQLite.
         let name = unsafe sqlite3_errstr(extendedCode).map { unsafe String(cString: $0) } ?? ""
         return message == name ? "\(extendedCode) (\(name))" : "\(extendedCode) (\(name)) \(message)"
     }

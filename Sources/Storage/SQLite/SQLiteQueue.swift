@@ -1,6 +1,6 @@
 import Dispatch
 
-/// One connection on a serial queue of its own: whoever waits for a disk or a lock there is no event loop.
+/// One connection on its own serial queue: no event loop waits for its disk or locks.
 final class SQLiteQueue: Sendable {
     private let queue: DispatchQueue
     private let connection: SQLiteConnection
@@ -11,17 +11,17 @@ final class SQLiteQueue: Sendable {
         self.connection = connection
     }
 
-    /// Runs `body` on the queue and waits for it. Not to be called from the queue itself.
+    /// Runs `body` on the queue and waits for it. Must not be called on the queue itself.
     func sync<Value>(_ body: (SQLiteConnection) throws -> Value) rethrows -> Value {
         try queue.sync { try body(connection) }
     }
 
-    /// Runs `body` on the queue, behind what waits there.
+    /// Runs `body` on the queue, after what waits there.
     func async(_ body: @escaping @Sendable (SQLiteConnection) -> Void) {
         queue.async { [connection] in body(connection) }
     }
 
-    /// Closes the connection, behind what waits there; what comes later fails.
+    /// Closes the connection after what waits there; later calls fail.
     func close() {
         sync { $0.close() }
     }

@@ -1,9 +1,9 @@
 import CSQLite
 
-/// One prepared statement of one connection. Not Sendable: it is used where its connection is.
+/// One prepared statement of one connection. Not Sendable: used wherever its connection is.
 @safe final class SQLiteStatement {
-    // Safe: prepared by `init` and finalized by `deinit` alone. `database` is open for as long: a connection drops its
-    // statements before it closes.
+    // Safe: prepared only by `init` and finalized only by `deinit`. `database` is open for as long: a connection drops
+    // its statements before it closes.
     private let pointer: OpaquePointer
     private let database: OpaquePointer
     private let parameterCount: Int
@@ -13,7 +13,7 @@ import CSQLite
     init(_ sql: String, on database: OpaquePointer) throws {
         var pointer: OpaquePointer?
         var isWhole = false
-        // Safe: SQLite reads the text, which is kept for the call, and points to where it stopped in it.
+        // Safe: SQLite reads the text, which is kept for the call, and returns a pointer to where it stopped.
         let code = unsafe sql.withCString { text in
             var rest: UnsafePointer<CChar>?
             let code = unsafe sqlite3_prepare_v3(database, text, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, &rest)
@@ -32,7 +32,7 @@ import CSQLite
         parameterCount = Int(unsafe sqlite3_bind_parameter_count(pointer))
         let columnCount = unsafe sqlite3_column_count(pointer)
         self.columnCount = columnCount
-        // Safe: the name is SQLite's until the statement is finalized, and copied here.
+        // Safe: the name belongs to SQLite until the statement is finalized, and is copied here.
         names = ColumnNames(
             (0..<columnCount).map { unsafe sqlite3_column_name(pointer, $0).map { unsafe String(cString: $0) } ?? "" })
     }
@@ -41,7 +41,7 @@ import CSQLite
         unsafe sqlite3_finalize(pointer)
     }
 
-    /// Goes on to the next row.
+    /// Advances to the next row.
     /// - Returns: false when there is none: the statement is done.
     func step() throws -> Bool {
         let code = unsafe sqlite3_step(pointer)
@@ -52,7 +52,8 @@ import CSQLite
         }
     }
 
-    /// Ends what `step` began; the next one begins anew. Its own failure is that of the last step, told already.
+    /// Ends what `step` began, so that the next step starts again. Returns only the error of the last step, which was
+    /// already thrown.
     func reset() {
         unsafe sqlite3_reset(pointer)
     }
@@ -107,7 +108,7 @@ import CSQLite
 
     // MARK: Columns
 
-    /// A copy of the row `step` has come to.
+    /// A copy of the current row.
     var row: Row {
         var values: [ColumnValue] = []
         values.reserveCapacity(Int(columnCount))
@@ -125,8 +126,8 @@ import CSQLite
         }
     }
 
-    // Safe, both: the pointer is good for so many bytes until the next step, and they are copied. It is asked for before
-    // the count, as SQLite wants it.
+    // Safe, both: the pointer is valid for that many bytes until the next step, and they are copied. SQLite requires
+    // asking for the pointer before the count.
     private func text(_ column: Int32) -> String {
         let start = unsafe sqlite3_column_text(pointer, column)
         let count = Int(unsafe sqlite3_column_bytes(pointer, column))

@@ -2,7 +2,7 @@ import Coding
 import Crypto
 import RelyingParty
 
-/// The steps of the schema that a database has, held against those this version knows.
+/// The steps of a database's schema, compared with those this version knows.
 struct SchemaCheck {
     let path: String
     let steps: [SchemaStep]
@@ -11,7 +11,7 @@ struct SchemaCheck {
         try connection.first("PRAGMA application_id") == Schema.applicationID
     }
 
-    /// What the database lacks, in order.
+    /// The missing steps, in order.
     /// - Throws: `StorageOpenError.newerSchema` when it has a step this version does not know.
     func pendingSteps(_ connection: SQLiteConnection) throws -> [SchemaStep] {
         let applied = Set(try connection.rows("SELECT name FROM migration").map { row -> String in try row["name"] })
@@ -22,14 +22,14 @@ struct SchemaCheck {
     }
 }
 
-/// Brings a database to the current schema and holds it against its stamps, in one transaction: two processes that
-/// start together, or one that dies in between, leave nothing half-made.
+/// Updates a database to the current schema and checks its stamps, in one transaction: two processes that start
+/// together, or one that dies in between, leave nothing half-done.
 struct Migrations {
     private static let originKey = "origin"
     private static let sealingKey = "sealing-key-check"
-    /// The key a server was started with last.
+    /// The key that a server was last started with.
     static let sealingKeyID = "sealing-key-id"
-    /// When that was, for the first time; milliseconds as text.
+    /// When a server was first started with it; milliseconds as text.
     static let sealingKeySince = "sealing-key-since"
     private static let checkPurpose = SealingPurpose.other("database-check")
     private static let checkText = Array("bramley".utf8)
@@ -46,8 +46,8 @@ struct Migrations {
         schema = SchemaCheck(path: path, steps: steps)
     }
 
-    /// Refuses what is not ours, before anything is changed.
-    /// - Returns: false when there is nothing in it yet.
+    /// Refuses another program's file, before anything is changed.
+    /// - Returns: false when the file is empty.
     @discardableResult
     func inspect(_ connection: SQLiteConnection) throws -> Bool {
         guard try connection.firstRow("SELECT 1 FROM sqlite_schema LIMIT 1") != nil else { return false }
@@ -57,14 +57,14 @@ struct Migrations {
         return true
     }
 
-    /// For who opens the database beside a server: refuses one that lacks a step.
+    /// For opening next to a server: refuses a database that lacks a step.
     func requireCurrent(_ connection: SQLiteConnection) throws {
         guard try connection.firstRow("SELECT 1 FROM sqlite_schema WHERE name = 'migration'") != nil,
             try schema.pendingSteps(connection).isEmpty
         else { throw StorageOpenError.olderSchema(path) }
     }
 
-    /// Applies what is missing and stamps a new database.
+    /// Applies missing steps and stamps a new database.
     func run(_ connection: SQLiteConnection, _ context: StoreContext, at now: Timestamp) throws {
         try connection.inTransaction {
             try connection.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
@@ -99,7 +99,7 @@ struct Migrations {
         }
     }
 
-    /// Whether the key that the server started last seals with is in the ring.
+    /// Whether the ring contains the key that the last started server seals with.
     static func fits(_ keyring: SealingKeyring, on snapshot: Snapshot) throws -> Bool {
         try snapshot.stored(sealingKey).map { opens($0, keyring) } ?? false
     }
@@ -119,7 +119,7 @@ struct Migrations {
         try transaction.store(Self.sealingKey, keyring.seal(Self.checkText, purpose: Self.checkPurpose))
         try transaction.store(Self.sealingKeyID, current)
         try transaction.store(Self.sealingKeySince, Array(String(transaction.now.milliseconds).utf8))
-        // A new database has no key that it changed from.
+        // A new database has no previous key.
         if before != nil, try transaction.exists("SELECT 1 FROM sqlite_schema WHERE name = 'audit'") {
             try transaction.audit(.sealingKeyChanged, object: keyring.currentKeyID)
         }
@@ -131,14 +131,14 @@ struct Migrations {
 }
 
 extension Snapshot {
-    /// A value of `meta`.
+    /// Reads a value of `meta`.
     func stored(_ key: String) throws -> [UInt8]? {
         try value("SELECT value FROM meta WHERE key = ?", [key])
     }
 }
 
 extension Transaction {
-    /// Sets a value of `meta`.
+    /// Writes a value of `meta`.
     func store(_ key: String, _ value: [UInt8]) throws {
         try run(
             "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",

@@ -1,4 +1,4 @@
-/// One step of the schema. Named and append-only: a step that was released is never changed, renamed or removed.
+/// One step of the schema. Append-only: a released step is never changed, renamed or removed.
 struct SchemaStep: Sendable {
     let name: String
     let sql: String
@@ -6,8 +6,8 @@ struct SchemaStep: Sendable {
 
 /// The schema, step by step.
 ///
-/// Times are integer milliseconds since 1970 UTC, digests 32-byte blobs, identifiers their prefixed text. Values from
-/// Swift enumerations are checked when they are read, so a later step need not rebuild a table to add a case.
+/// Times are integer milliseconds since 1970 UTC, digests 32-byte blobs, identifiers their prefixed text. Values of
+/// Swift enumerations are validated when read, so a later step need not rebuild a table to add a case.
 enum Schema {
     /// `PRAGMA application_id`: "Brml".
     static let applicationID = 0x4272_6D6C

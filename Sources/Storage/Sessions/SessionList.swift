@@ -1,7 +1,7 @@
 package import Coding
 package import RelyingParty
 
-// Sessions of everybody, as the operator sees them.
+// Everybody's sessions, as the operator sees them.
 extension Database {
     /// At most `limit` live sessions, newest first, after `cursor`; of one user, or of all.
     package func sessions(
@@ -23,8 +23,8 @@ extension Database {
         }
     }
 
-    /// Ends every session there is at `now`, in transactions of some hundred each: a server beside it waits for none of
-    /// them long. Sessions made meanwhile stay.
+    /// Ends every session that exists at `now`, in transactions of a few hundred, so that a server waits for none of
+    /// them long. Sessions created in the meantime stay.
     /// - Returns: how many were ended.
     package func endAllSessions(cause: SessionEndCause, at now: Timestamp) async throws(StoreError) -> Int {
         try await inBatches(at: now) { transaction, limit in

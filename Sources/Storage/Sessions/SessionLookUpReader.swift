@@ -2,8 +2,8 @@ import Coding
 import Crypto
 import RelyingParty
 
-/// One loop's synchronous look-up: a read-only connection of its own and one prepared statement. The statement is
-/// reset before every answer, so no read transaction outlives a call.
+/// One loop's synchronous look-up: its own read-only connection and one prepared statement. The statement is reset
+/// before every answer, so no read transaction outlives a call.
 final class SessionLookUpReader: SessionReader {
     private let connection: SQLiteConnection
     private let context: StoreContext

@@ -18,7 +18,7 @@ extension Session {
 }
 
 extension Snapshot {
-    /// The one look-up of a session by its token, with its user and the identity it was made by.
+    /// The look-up of a session by its token, with its user and the identity that created it.
     func signedIn(_ token: Digest256) throws -> SignedIn? {
         let row = try firstRow(SignedIn.byToken, [token])
         guard let found = try row.map({ SignedIn(session: try Session($0), user: try User($0)) }) else { return nil }
@@ -43,7 +43,7 @@ extension SignedIn {
 }
 
 extension Transaction {
-    /// Ends the sessions a condition on `s` selects, each with its event and its invalidation.
+    /// Ends the sessions selected by a condition on `s`, each with its event and its invalidation.
     /// - Returns: how many there were.
     @discardableResult
     func endSessions(

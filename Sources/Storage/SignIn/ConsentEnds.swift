@@ -2,12 +2,12 @@ import Coding
 import Crypto
 import RelyingParty
 
-/// The newest end of a consent that Apple has told of, or that is our own doing, for a person whom no user stands for: a
-/// sign-in from before it may still be in flight, and must not bring them back. By keyed hashes, which name nobody; kept
-/// for `RetentionPolicy.consentEnds`, whether the person returns or not.
+/// The newest end of a consent, reported by Apple or caused by us, for a person without a user: a sign-in from before
+/// may still be in flight, and must not bring them back. Stored by keyed hashes, which name nobody, for
+/// `RetentionPolicy.consentEnds`, whether or not the person returns.
 extension Transaction {
-    /// Apple has ended whatever this person consented to up to `end`, by Apple's clock.
-    /// - Parameter hashes: of each name of theirs, under the current key.
+    /// Records that Apple has ended whatever this person consented to up to `end`, by Apple's clock.
+    /// - Parameter hashes: of each of their identifiers, under the current key.
     func recordEnd(_ hashes: [[UInt8]], upTo end: Timestamp, at noted: Timestamp) throws {
         for hash in hashes {
             try run(
@@ -19,7 +19,7 @@ extension Transaction {
         }
     }
 
-    /// Keeps the end that the notifications about a leaving identity tell of, which are about to be erased.
+    /// Keeps the end reported by notifications about a leaving identity, which are about to be erased.
     func keepEnd(of identity: LeavingIdentity) throws {
         let row = try firstRow(
             """
@@ -33,8 +33,8 @@ extension Transaction {
 }
 
 extension Snapshot {
-    /// Whether we learnt, since this sign-in's attempt began, that Apple has ended what this person consented to at or
-    /// after the sign-in's `iat`: it brings a token that is dead.
+    /// Whether we learned, since this sign-in's attempt began, that Apple has ended this person's consent at or after
+    /// the sign-in's `iat`: its token is dead.
     func hasEnded(_ hashes: [[UInt8]], issuedAt: Timestamp, attemptIssuedAt: Timestamp) throws -> Bool {
         try hashes.contains { hash in
             try exists(
@@ -50,13 +50,13 @@ enum EndQuery {
 }
 
 extension SubjectHashes {
-    /// What a sign-in of this person may be known by: their own subject, that of the team they moved to, and the names
-    /// under which another team may meet them.
+    /// The hashes that may identify a sign-in of this person: of their own subject, that of the team they moved to, and
+    /// the identifiers that another team may have for them.
     func names(of identity: LeavingIdentity) -> [[UInt8]] {
         var names = [current(identity.team, identity.subject)]
         if let (team, subject) = identity.movedTo { names.append(current(team, subject)) }
         if let (target, subject) = identity.transfer {
-            // Apple may still call them by the old subject when it speaks to the new team.
+            // Apple may still use the old subject towards the new team.
             names += [transfer(target, subject), current(target, identity.subject)]
         }
         return names

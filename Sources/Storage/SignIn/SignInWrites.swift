@@ -37,9 +37,9 @@ extension Snapshot {
             refusal: try row["refusal"])
     }
 
-    /// Whether Apple has told, since the attempt began, of the end of this person's consent at or after this sign-in's
-    /// `iat`: a notification that arrived while the code was being exchanged ended what there was, and must end what
-    /// comes of it too. One that arrived earlier is about earlier sign-ins, though `iat` has whole seconds and may tie.
+    /// Whether Apple has reported, since the attempt began, the end of this person's consent at or after this sign-in's
+    /// `iat`: a notification that arrived during the code exchange ended what existed, and must end what results from
+    /// it too. One that arrived earlier concerns earlier sign-ins, though `iat` has whole seconds and may tie.
     private func wasRevoked(_ record: SignInRecord) throws -> Bool {
         let names = [record.claims.subject] + (try formerSubjects(of: record.claims, team: record.team))
         return try names.contains { name in
@@ -64,8 +64,8 @@ extension Transaction {
     fileprivate func completeSignIn(_ record: SignInRecord) throws -> SignInResult {
         if let used = try usedAttempt(record.attempt) { return .alreadyUsed(used) }
         if try hasEnded(record) {
-            // The name stays. The end may have come just before this consent, in the same second or with an answer
-            // that was lost: then the consent stands, and Apple does not send the name again.
+            // The name stays. The end may have come just before this consent, in the same second or with a lost answer;
+            // then the consent is valid, and Apple does not send the name again.
             try refuse(nil, record, .revoked, .revoked)
             return .revoked
         }
@@ -100,11 +100,12 @@ extension Transaction {
         try audit(.signInRefused, user: user, reason: reason.rawValue)
     }
 
-    /// Finds or creates the person, with everything this sign-in says of them; nil when sign-up is closed to them.
+    /// Finds or creates the person, and applies everything this sign-in says about them; nil when sign-up is closed to
+    /// them.
     func admit(_ record: SignInRecord) throws -> Person? {
         let known = try knownPerson(record)
         if known == nil, record.policy == .closed {
-            // A stranger who is turned away leaves no name behind.
+            // A new person who is refused leaves no name behind.
             try forgetFirstConsent(of: record.claims.subject, team: record.team)
             return nil
         }
@@ -119,7 +120,7 @@ extension Transaction {
         return person
     }
 
-    /// The user who has this identity; moved here first when they come from another team.
+    /// The user with this identity; moved here first if they come from another team.
     func knownPerson(_ record: SignInRecord) throws -> Person? {
         if let person = try person(team: record.team, subject: record.claims.subject) { return person }
         return try welcome(record.claims, to: record.team)
@@ -182,7 +183,7 @@ extension Transaction {
         return person
     }
 
-    /// The refresh token of the latest sign-in by Apple's clock stays.
+    /// Keeps the refresh token of the latest sign-in by Apple's clock.
     private func storeCredential(_ record: SignInRecord, identity: Int64) throws {
         guard let sealed = record.sealedRefreshToken else { return }
         try run(
@@ -197,7 +198,7 @@ extension Transaction {
         try endPause(of: record.claims.clientID, before: record.attemptIssuedAt)
     }
 
-    /// Ends the session the new one replaces, and makes it.
+    /// Ends the session that the new one replaces, and creates it.
     func makeSession(_ record: SignInRecord, person: Person) throws -> Session {
         if let replaced = record.replacing { try endSessions(where: "s.id = ?", [replaced], cause: .replaced) }
         let new = record.session

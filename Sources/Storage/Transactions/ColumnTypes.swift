@@ -88,7 +88,7 @@ extension WebhookEndpointID: ColumnBindable, ColumnReadable {
     var column: ColumnValue { .integer(rawValue) }
 }
 
-/// A type that is stored as its raw text.
+/// A type stored as its raw text.
 protocol TextColumn: ColumnBindable, ColumnReadable {
     var rawValue: String { get }
 }
@@ -97,7 +97,7 @@ extension TextColumn {
     var column: ColumnValue { .text(rawValue) }
 }
 
-// Enumerations: another text than those of their cases is corrupt.
+// Enumerations: any other text is corrupt.
 extension TextColumn where Self: RawRepresentable, RawValue == String {
     init?(_ column: ColumnValue) {
         guard let text = String(column) else { return nil }
@@ -105,7 +105,7 @@ extension TextColumn where Self: RawRepresentable, RawValue == String {
     }
 }
 
-/// An identifier: checked before it was stored.
+/// An identifier: validated before it was stored.
 protocol IdentifierColumn: TextColumn {
     init(unchecked rawValue: String)
 }
@@ -117,7 +117,7 @@ extension IdentifierColumn {
     }
 }
 
-/// A text as Apple gave it.
+/// A text as Apple sent it.
 protocol AppleTextColumn: TextColumn {
     init(_ rawValue: String)
 }

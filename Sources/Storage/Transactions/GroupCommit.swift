@@ -5,11 +5,11 @@ import Synchronization
 
 /// One write waiting for its transaction.
 struct PendingWrite: Sendable {
-    /// Does the write. May run twice when a transaction was lost or given up in between, so it touches nothing but the
-    /// transaction.
+    /// Performs the write. May run twice when a transaction was lost or given up in between, so it has no effects
+    /// outside the transaction.
     let run: @Sendable (SQLiteConnection) throws -> FinishedWrite
     let fail: @Sendable (StoreError) -> Void
-    /// Makes its task commit the next batch, itself in front.
+    /// Makes its task commit the next batch, beginning with itself.
     let lead: @Sendable () -> Void
 }
 
@@ -19,35 +19,35 @@ struct FinishedWrite: Sendable {
     let invalidations: [SessionInvalidations.Entry]
 }
 
-/// What the writer has done since it was opened.
+/// Counts of the writer since it was opened.
 package struct WriteStatistics: Hashable, Sendable {
     /// Transactions committed.
     package var transactions = 0
-    /// Writes in them, those that failed alone included.
+    /// Their writes, including those that failed individually.
     package var writes = 0
-    /// Transactions SQLite rolled back by itself.
+    /// Transactions that SQLite rolled back by itself.
     package var lost = 0
     /// Writes that wait now.
     package var pending = 0
-    /// Writes of the batch being committed now.
+    /// Writes of the batch being committed.
     package var running = 0
 }
 
 /// Commits concurrent writes together, on one serial queue.
 ///
-/// The task of the first write that waits leads: it lets the tasks of its turn add theirs, sends the batch to the queue
-/// in one way there and back, answers for all of it, and leaves the lead to the first of those that came meanwhile.
+/// The task of the first waiting write leads: it lets the other tasks of its turn add theirs, sends the batch to the
+/// queue in one round trip, answers all of it, and passes the lead to the first write that came in the meantime.
 ///
-/// A write that fails alone leaves the others. As nearly none does, a batch runs without savepoints at first, each of
-/// which makes SQLite keep a copy of every page the write touches; when a write fails, the transaction is rolled back
-/// and the batch runs again with a savepoint for each. Nobody is answered before COMMIT returned. SQLite rolls back the
-/// whole transaction on a full disk or an I/O error: so after every write it is checked whether the transaction still
-/// stands. If not, nothing more of the batch runs in it, no one of the batch is acknowledged, and every write is tried
-/// once more in a transaction of its own.
+/// A write that fails individually does not affect the others. Since almost none fails, a batch first runs without
+/// savepoints, each of which makes SQLite copy every page the write touches. When a write fails, the transaction is
+/// rolled back and the batch runs again with a savepoint for each. Nothing is answered before COMMIT returned. On a
+/// full disk or an I/O error SQLite rolls back the whole transaction, so after every write we check that the
+/// transaction still exists. If not, nothing more of the batch runs in it, none of it is acknowledged, and every write
+/// is tried once more in its own transaction.
 final class GroupCommit: Sendable {
     private struct State {
         var pending: [PendingWrite] = []
-        /// Somebody commits the next batch.
+        /// Some task will commit the next batch.
         var isLed = false
         var isClosed = false
         var statistics = WriteStatistics()
@@ -60,19 +60,19 @@ final class GroupCommit: Sendable {
         }
     }
 
-    /// What became of a batch.
+    /// The result of a batch.
     private enum Outcome {
-        /// Committed, or failed for good: to be called when the caller may.
+        /// Committed, or permanently failed: to be called when the caller may.
         case answers([@Sendable () -> Void])
-        /// A write failed: nothing is committed, and nobody is answered.
+        /// A write failed: nothing is committed, and nothing answered.
         case spoiled
-        /// SQLite ended the transaction: the same.
+        /// SQLite ended the transaction: likewise.
         case lost
     }
 
     private typealias Answers = [@Sendable () -> Void]
 
-    /// Turns a leader waits for others at most.
+    /// The most turns a leader waits for others.
     private static let gatheringTurns = 8
 
     private let writer: SQLiteQueue
@@ -136,14 +136,14 @@ final class GroupCommit: Sendable {
     /// Nil while writes succeed.
     var trouble: StoreTrouble? { state.withLock { $0.trouble } }
 
-    /// A probe has succeeded that began while there was `known`; nothing has failed since.
+    /// A probe that began during the trouble `known` succeeded, and nothing has failed since.
     func endTrouble(_ known: StoreTrouble) {
         state.withLock { state in
             if state.trouble == known { state.trouble = nil }
         }
     }
 
-    /// Refuses further writes; those already accepted are done when this returns.
+    /// Refuses further writes; accepted ones are done when this returns.
     func close() {
         state.withLock { $0.isClosed = true }
         writer.sync { connection in
@@ -155,7 +155,7 @@ final class GroupCommit: Sendable {
 
     // MARK: Leading
 
-    /// Commits one batch and answers for it.
+    /// Commits one batch and answers it.
     private func lead() async {
         await gather()
         let answers = await withCheckedContinuation { (continuation: CheckedContinuation<Answers, Never>) in
@@ -169,7 +169,7 @@ final class GroupCommit: Sendable {
         next?.lead()
     }
 
-    /// Waits as long as each turn brings further writes: one commit for many costs little more than for one.
+    /// Waits as long as each turn brings more writes: one commit for many costs little more than for one.
     private func gather() async {
         var known = 0
         for _ in 0..<Self.gatheringTurns {
@@ -182,7 +182,7 @@ final class GroupCommit: Sendable {
 
     // MARK: On the queue
 
-    /// - Returns: how to answer for the batch; nil when nothing waits.
+    /// - Returns: how to answer the batch; nil when nothing waits.
     private func commitNext(on connection: SQLiteConnection) -> Answers? {
         let batch = state.withLock { state in
             let batch = Array(state.pending.prefix(maximumBatch))
@@ -195,7 +195,7 @@ final class GroupCommit: Sendable {
         var outcome = commit(batch, isolating: false, on: connection)
         if case .spoiled = outcome { outcome = commit(batch, isolating: true, on: connection) }
         if case .answers(let answers) = outcome { return answers }
-        // What is left of a lost transaction, each alone; what is lost again has failed.
+        // The remaining writes of a lost transaction, each alone; one that is lost again has failed.
         var answers: Answers = []
         for write in batch {
             if case .answers(let own) = commit([write], isolating: false, on: connection) { answers += own }
@@ -203,7 +203,7 @@ final class GroupCommit: Sendable {
         return answers
     }
 
-    /// One transaction. A batch of one always has its answer.
+    /// One transaction. A batch of one always gets its answer.
     /// - Parameter isolating: with a savepoint for each write.
     private func commit(_ batch: [PendingWrite], isolating: Bool, on connection: SQLiteConnection) -> Outcome {
         let start = ContinuousClock.now
@@ -242,7 +242,7 @@ final class GroupCommit: Sendable {
         }
         metrics.commits.record(since: start)
         metrics.batches.record(Int64(batch.count))
-        // After COMMIT and before any answer, so that no one who knows of the write can be told otherwise.
+        // After COMMIT and before any answer, so that whoever knows of the write cannot be contradicted.
         self.invalidations.append(invalidations)
         return .answers(answers)
     }
@@ -296,7 +296,7 @@ private final class WriteTicket<Value: Sendable>: Sendable {
     private enum State {
         case quiet
         case waiting(CheckedContinuation<Signal, Never>)
-        /// Came before anybody waited for it.
+        /// Arrived before anybody waited for it.
         case told(Signal)
     }
 
@@ -327,7 +327,7 @@ private final class WriteTicket<Value: Sendable>: Sendable {
                 state = .quiet
                 return continuation
             case .told(.answer):
-                // The database was closed, and that has committed the batch nobody led yet.
+                // The database was closed, which committed the batch that nobody led yet.
                 return nil
             case .quiet, .told(.lead):
                 state = .told(signal)

@@ -1,6 +1,6 @@
 import RelyingParty
 
-/// What one place of a row holds.
+/// The value of one column in a row.
 enum ColumnValue: Hashable, Sendable {
     case null
     case integer(Int64)
@@ -9,7 +9,7 @@ enum ColumnValue: Hashable, Sendable {
     case blob([UInt8])
 }
 
-/// A type whose values a statement takes as parameters.
+/// A type whose values a statement accepts as parameters.
 protocol ColumnBindable: Sendable {
     var column: ColumnValue { get }
 }
@@ -31,18 +31,18 @@ struct StatementArguments: ExpressibleByArrayLiteral, Sendable {
     }
 }
 
-/// A type that a column is read as.
+/// A type that a column can be read as.
 protocol ColumnReadable {
-    /// Nil for a column of another type; NULL is one for every type that is not optional.
+    /// Nil for a column of another type; only optional types accept NULL.
     init?(_ column: ColumnValue)
 }
 
-/// A copy of one row: it outlives its statement's next step. Columns are read by the names the statement gives them.
+/// A copy of one row, which outlives its statement's next step. Columns are read by the names the statement gives them.
 struct Row {
     let values: [ColumnValue]
     let names: ColumnNames
 
-    /// - Throws: `.corrupt` when the column holds something else than a `Value`.
+    /// - Throws: `.corrupt` when the column is not a `Value`.
     subscript<Value: ColumnReadable>(name: String) -> Value {
         get throws(StoreError) {
             guard let index = names.index(of: name) else { throw .inconsistent("no column is named \(name)") }
@@ -52,7 +52,7 @@ struct Row {
     }
 }
 
-/// The columns of one statement. They are mostly read in their order, so a look begins behind the one before.
+/// The column names of one statement. Columns are mostly read in order, so a search begins after the last one found.
 final class ColumnNames {
     private let names: [String]
     private var next = 0
@@ -72,7 +72,7 @@ final class ColumnNames {
     }
 }
 
-/// Columns of tables that a query joins, each read by its qualified name: `u.id AS "u.id"`.
+/// Columns of joined tables, each read by its qualified name: `u.id AS "u.id"`.
 func columns(_ names: String...) -> String {
     names.map { "\($0) AS \"\($0)\"" }.joined(separator: ", ")
 }
@@ -87,12 +87,12 @@ struct Conditions {
         arguments += values
     }
 
-    /// The column has one of the values; none at all does not narrow.
+    /// The column has one of the values; an empty list adds no condition.
     mutating func add(_ column: String, in values: [any ColumnBindable]) {
         guard !values.isEmpty else { return }
         add("\(column) IN (\(values.map { _ in "?" }.joined(separator: ", ")))", StatementArguments(values))
     }
 
-    /// Empty when there is none.
+    /// Empty without conditions.
     var clause: String { parts.isEmpty ? "" : "WHERE " + parts.joined(separator: " AND ") }
 }

@@ -2,26 +2,26 @@ import Coding
 import Crypto
 import RelyingParty
 
-/// What every statement of the domain may need besides its own arguments.
+/// What the domain's statements may need besides their own arguments.
 struct StoreContext: Sendable {
     let identifiers: RandomIdentifier
     let keyring: SealingKeyring
     let sessionLimits: SessionLimits
     let onAccountDeleted: AccountDeletionPolicy
-    /// For whom a write is done when no request asks.
+    /// The actor of writes outside of requests.
     let standing: AuditActor
-    /// Who runs the command, when it works for the operator.
+    /// The operating system user of a command, when it works for the operator.
     let account: String?
 
     var subjectHashes: SubjectHashes { SubjectHashes(keyring: keyring) }
     var auditSubjects: AuditSubjects { AuditSubjects(keyring: keyring) }
 }
 
-/// One state of the store, as statements read it. The domain's reads are its methods; used where its connection is.
+/// One state of the store, as statements read it. The domain's reads are its methods; used wherever its connection is.
 class Snapshot {
     private let connection: SQLiteConnection
     let context: StoreContext
-    /// The time of the caller, for everything that is read and written.
+    /// The caller's time, for everything read and written.
     let now: Timestamp
 
     init(_ connection: SQLiteConnection, _ context: StoreContext, at now: Timestamp) {
@@ -47,7 +47,7 @@ class Snapshot {
         return value
     }
 
-    /// What `SELECT count(*)` and its like answer; 0 for NULL.
+    /// The answer of `SELECT count(*)` and similar; 0 for NULL.
     final func count(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
         try value(sql, arguments) ?? 0
     }
@@ -59,8 +59,8 @@ class Snapshot {
 
     /// One page of a search.
     /// - Parameters:
-    ///   - sql: its last parameter is the most rows there may be.
-    ///   - limit: one more is asked for, which tells whether there is another page.
+    ///   - sql: its last parameter is the maximum number of rows.
+    ///   - limit: one more is requested, which tells whether there is another page.
     final func page<Item>(
         _ sql: String, _ arguments: StatementArguments, limit: Int, _ read: (Row) throws -> Item
     ) throws -> (items: [Item], isLast: Bool) {
@@ -70,12 +70,12 @@ class Snapshot {
         return (try rows.prefix(limit).map(read), rows.count <= limit)
     }
 
-    /// Gives back the memory of pages that were read and are not read again soon.
+    /// Frees the memory of pages that are not read again soon.
     final func forgetPages() throws {
         try connection.execute(sql: "PRAGMA shrink_memory")
     }
 
-    /// For `Transaction`: runs one statement to its end.
+    /// For `Transaction`: runs one statement to completion.
     /// - Returns: how many rows it changed.
     fileprivate final func execute(_ sql: String, _ arguments: StatementArguments) throws -> Int {
         try connection.run(sql, arguments)
@@ -83,11 +83,11 @@ class Snapshot {
     }
 }
 
-/// One write, inside the transaction it shares with those that are committed with it. The domain's writes are its methods.
+/// One write, inside the transaction it shares with others. The domain's writes are its methods.
 final class Transaction: Snapshot {
-    /// On whose behalf it is done.
+    /// Who causes it.
     let actor: AuditActor
-    /// What it makes invalid, told to the caches after COMMIT.
+    /// What it makes invalid; passed to the caches after COMMIT.
     private(set) var invalidations: [SessionInvalidations.Entry] = []
 
     /// - Parameter actor: nil for nobody in particular.
@@ -96,7 +96,7 @@ final class Transaction: Snapshot {
         super.init(connection, context, at: now)
     }
 
-    /// Runs one statement to its end.
+    /// Runs one statement to completion.
     /// - Returns: how many rows it inserted, updated or deleted.
     @discardableResult
     func run(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
@@ -104,7 +104,7 @@ final class Transaction: Snapshot {
     }
 
     /// Runs an `INSERT … RETURNING` of one row.
-    /// - Returns: the column it asks for.
+    /// - Returns: the returned column.
     func insert<Value: ColumnReadable>(_ sql: String, _ arguments: StatementArguments) throws -> Value {
         guard let value: Value = try value(sql, arguments) else {
             throw StoreError.inconsistent("nothing was inserted")
@@ -116,7 +116,7 @@ final class Transaction: Snapshot {
         invalidations.append(entry)
     }
 
-    /// Runs `body` and takes back all that it wrote.
+    /// Runs `body` and rolls back everything it wrote.
     func rehearse<Value>(_ body: () throws -> Value) throws -> Value {
         let known = invalidations.count
         try run("SAVEPOINT rehearsal")

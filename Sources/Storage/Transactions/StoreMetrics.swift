@@ -1,12 +1,12 @@
 package import Instruments
 
-/// What the writer does, as it is measured.
+/// Measurements of the writer.
 package final class StoreMetrics: Sendable {
-    /// From BEGIN to the end of COMMIT, of transactions that were committed.
+    /// From BEGIN to the end of COMMIT, for committed transactions.
     package let commits = Histogram(.seconds, bounds: HistogramBounds.work)
-    /// Writes in one of them.
+    /// Writes per committed transaction.
     package let batches = Histogram(.count, bounds: HistogramBounds.batches)
-    /// Transactions that could not be begun or committed, or that SQLite ended: a full disk, an I/O error, a lock of
-    /// another process.
+    /// Transactions that could not be begun or committed, or that SQLite ended: a full disk, an I/O error, another
+    /// process's lock.
     package let failures = Counter()
 }

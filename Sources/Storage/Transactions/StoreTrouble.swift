@@ -1,11 +1,11 @@
 package import RelyingParty
 
-/// The database takes no writes: a full or read-only disk, another process's lock, damage. Known from the write that
-/// failed last, and over when one shows that there is room again.
+/// The database accepts no writes: a full or read-only disk, another process's lock, or damage. Known from the last
+/// failed write, and over when a write shows that there is room again.
 package struct StoreTrouble: Hashable, Sendable {
-    /// Of the write that failed last.
+    /// Of the last failed write.
     package internal(set) var error: StoreError
-    /// Writes that have failed since it began.
+    /// Failed writes since it began.
     package internal(set) var failures: Int
     /// When it began.
     package let since: ContinuousClock.Instant
@@ -16,12 +16,12 @@ package struct StoreTrouble: Hashable, Sendable {
         self.since = since
     }
 
-    /// Another process holds the database: any write that succeeds shows that it is over.
+    /// Another process holds the lock: any successful write shows that it is over.
     package var isLock: Bool {
         if case .busy = error { true } else { false }
     }
 
-    /// Whether a failure says something of the machine, not of the write alone.
+    /// Whether a failure concerns the machine, not only the write.
     static func isMeant(by error: StoreError) -> Bool {
         switch error {
         case .unavailable, .busy, .corrupt: true
@@ -31,7 +31,7 @@ package struct StoreTrouble: Hashable, Sendable {
 }
 
 extension GroupCommit {
-    /// What the probe writes while there is trouble: as much as a sign-in, in bytes. Less may find room in what failed
-    /// writes have left on a full disk, and call a server ready at which nobody can sign in.
+    /// Bytes that the probe writes during trouble: as many as a sign-in. Fewer might fit into what failed writes have
+    /// left on a full disk, and declare a server ready at which nobody can sign in.
     static let probeSize = 65_536
 }

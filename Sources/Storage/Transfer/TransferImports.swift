@@ -44,7 +44,7 @@ extension Database {
         try await write(at: now) { transaction in
             guard let origin = try transaction.origin(person, to: team), origin.movedTo == nil else { return }
             try transaction.recordTransferFailure(reason, of: origin.row)
-            // Somebody who took their consent back, or is gone, stays that.
+            // People who withdrew consent, or are gone, stay that way.
             try transaction.apply(.transferredOut(at: now), toIdentity: origin.row)
         }
     }
@@ -82,7 +82,7 @@ extension Transaction {
         return .adopted(name)
     }
 
-    /// Whether Apple's name for one person is another's already.
+    /// Whether another person already has this transfer subject.
     func isTransferSubjectTaken(_ name: TransferSubject, for team: TeamID, by row: Int64) throws -> Bool {
         try exists(
             "SELECT 1 FROM apple_identity WHERE transfer_target = ? AND transfer_subject = ? AND id <> ?",

@@ -2,7 +2,7 @@ import Coding
 import Crypto
 import RelyingParty
 
-/// Somebody on their way to another team, by the identity that is left behind.
+/// A person on the way to another team, by the identity left behind.
 struct TransferOrigin {
     var row: Int64
     var user: User
@@ -17,7 +17,7 @@ struct TransferOrigin {
     }
 }
 
-// People being moved to another team.
+// Moves people to another team.
 extension Transaction {
     func origin(_ name: TransferSubject, to team: TeamID) throws -> TransferOrigin? {
         try firstRow(
@@ -28,8 +28,8 @@ extension Transaction {
         ).map { try TransferOrigin($0) }
     }
 
-    /// Moves somebody who signs in under this team for the first time, and whom Apple calls by a name that their old
-    /// team was given for them.
+    /// Moves a person who signs in under this team for the first time with a transfer subject that their old team
+    /// received for them.
     /// - Returns: whether there was somebody to move.
     func welcome(_ claims: IdentityClaims, to team: TeamID) throws -> Bool {
         guard let name = claims.transferSubject.map({ TransferSubject($0) }),
@@ -41,7 +41,7 @@ extension Transaction {
         return true
     }
 
-    /// Moves somebody by what Apple answered to the import.
+    /// Moves a person by Apple's answer to the import.
     func move(
         _ name: TransferSubject, to identity: TransferredIdentity, of team: TeamID, joins: Bool
     ) throws -> MoveResult {
@@ -52,7 +52,7 @@ extension Transaction {
             return try settle(origin, at: target, address: identity.email)
         }
         guard second.user.id == origin.user.id else { return try join(origin, second, joins: joins) }
-        // They went, and are back: the identity they had here is the one they have again.
+        // They went, and are back: their former identity here is theirs again.
         try run(
             """
             UPDATE apple_identity SET moved_to = NULL, transfer_target = NULL, transfer_subject = NULL,
@@ -64,7 +64,7 @@ extension Transaction {
         return try settle(origin, at: second.identity, address: identity.email)
     }
 
-    /// - Parameter address: that Apple gives them now.
+    /// - Parameter address: their present one, from Apple.
     private func settle(_ origin: TransferOrigin, at target: Int64, address: EmailAddress?) throws -> MoveResult {
         try link(origin, to: target)
         var user = origin.user
@@ -99,7 +99,7 @@ extension Transaction {
         user.absorb(second, told: &told, secondTold)
         try run("UPDATE user SET email_event_at = ? WHERE id = ?", [told.forwarding, first.id])
         try finish(user, before: first)
-        // Whoever was shut out under one name is not let in by the other.
+        // A person disabled under one identity is not enabled through the other.
         if second.state == .disabled {
             try setState(.disabled, of: user, cause: .userDisabled)
         } else if user.state != .active {
@@ -126,8 +126,8 @@ extension Transaction {
         CredentialStatus.transition(from: nil, on: .transferredIn(at: now), lastSignIn: origin.lastSignIn)
     }
 
-    /// From here on the old identity, and what had led to it, stands for the new one. Its sessions live on as the new
-    /// one's; its refresh tokens stay, for a deletion to revoke.
+    /// From now on the new identity replaces the old one, and those that led to it. Its sessions continue under the new
+    /// one; its refresh tokens stay, for a deletion to revoke.
     private func link(_ origin: TransferOrigin, to target: Int64) throws {
         try run(
             """
@@ -138,7 +138,7 @@ extension Transaction {
             "UPDATE apple_identity SET moved_to = ?1 WHERE (id = ?2 OR moved_to = ?2) AND id <> ?1",
             [target, origin.row])
         try run("UPDATE apple_identity SET transfer_failure = NULL WHERE id = ?", [origin.row])
-        // No user.updated: the person is known by the new identity, and that one's state.
+        // No user.updated: the person is now known by the new identity and its state.
         let status = CredentialStatus.transition(
             from: origin.user.identityCredential, on: .transferredOut(at: now), lastSignIn: origin.lastSignIn)
         if let status { try update(status, ofIdentity: origin.row) }
@@ -148,7 +148,7 @@ extension Transaction {
         let changed = before.changedFields(comparedWith: user)
         if !changed.isEmpty { try update(user) }
         var fields = ["appleSubject"] + changed
-        // Whoever was refused before, or had taken their consent back, is here again.
+        // A person who was refused before, or had withdrawn consent, is back.
         if before.credential.state != .authorized { fields.append("credentialState") }
         try record(.userTransferred, user: user.id, fields: fields)
         invalidate(.user(user.id))
@@ -160,7 +160,7 @@ extension Transaction {
     }
 }
 
-/// `transfer_failure` besides what Apple says.
+/// Values of `transfer_failure` besides Apple's.
 enum TransferFailure {
     static let secondAccount = "second_account"
     static let twoExternalIDs = "two_external_ids"

@@ -2,10 +2,10 @@ import Coding
 import Crypto
 import RelyingParty
 
-// Who a subject names while a person moves from one team to another.
+// Which person a subject means during a move from one team to another.
 extension Snapshot {
-    /// The identity a subject stands for, as `team` sees it: its own; or one of a team that handed its people over, and
-    /// then the identity they have now. Somebody who left `team` is known by where they went.
+    /// The identity that a subject means to `team`: its own; or that of a team that transferred its people, and then
+    /// their present identity. Somebody who left `team` is known by where they went.
     func identity(team: TeamID, subject: AppleSubject) throws -> Int64? {
         let own: Int64? = try value(
             "SELECT coalesce(moved_to, id) FROM apple_identity WHERE team = ? AND subject = ?", [team, subject])
@@ -15,11 +15,11 @@ extension Snapshot {
             SELECT coalesce(o.moved_to, o.id) AS id FROM apple_identity o LEFT JOIN apple_identity n ON n.id = o.moved_to
             WHERE o.subject = ? AND o.transfer_target IS NOT NULL AND coalesce(n.team, o.transfer_target) = ? LIMIT 2
             """, [subject, team])
-        // Two teams may have given one name to two people: then it names nobody.
+        // Two teams may have used one subject for two people; then it names nobody.
         return former.count == 1 ? try former[0]["id"] : nil
     }
 
-    /// What else names the person of a sign-in: their subjects under teams they came from.
+    /// Other identifiers of a sign-in's person: their subjects under teams they came from.
     func formerSubjects(of claims: IdentityClaims, team: TeamID) throws -> [AppleSubject] {
         try rows(
             """
@@ -32,12 +32,12 @@ extension Snapshot {
 }
 
 extension SubjectHashes {
-    /// Of a deleted person who was on the way to another team: what they are known by when they arrive there.
+    /// For a deleted person on the way to another team: the hash that identifies them when they arrive there.
     func transfer(_ target: TeamID, _ subject: TransferSubject) -> [UInt8] {
         keyring.keyedHash(of: transferMessage(target, subject), purpose: Self.transferPurpose)
     }
 
-    /// Under which hashes a deletion of this person may be queued: of their subject, and of the name they came by.
+    /// The hashes under which a deletion of this person may be queued: of their subject, and of their transfer subject.
     func all(_ team: TeamID, _ claims: IdentityClaims) -> [[UInt8]] {
         let named = claims.transferSubject.map { TransferSubject($0) }.map { name in
             keyring.keyedHashes(of: transferMessage(team, name), purpose: Self.transferPurpose)

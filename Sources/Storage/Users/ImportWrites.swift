@@ -2,9 +2,9 @@ package import Coding
 package import RelyingParty
 
 extension Database {
-    /// Imports some people in one transaction, in order, each with its event. New ones are `active`, whatever the
-    /// policy for sign-ups: the operator vouches for them.
-    /// - Parameter isRehearsal: says what would become of each, and writes nothing.
+    /// Imports people in one transaction, in order, each with an event. New ones are `active`, whatever the sign-up
+    /// policy: the operator vouches for them.
+    /// - Parameter isRehearsal: reports what would happen to each, and writes nothing.
     /// - Returns: one result for each, in the same order.
     package func importPeople(
         _ people: [ImportedPerson], team: TeamID, isRehearsal: Bool, at now: Timestamp
@@ -48,7 +48,7 @@ extension Transaction {
             try record(.userUpdated, user: user.id, fields: fields)
             invalidate(.user(user.id))
         }
-        // A token of somebody who has since withdrawn their consent is worth nothing.
+        // The token of a person who has since withdrawn consent is worthless.
         let tookToken =
             user.identityCredential.state == .authorized
             ? try insert(person.credential, identity: known.identity) : false
@@ -81,8 +81,8 @@ extension Transaction {
         try record(.userCreated, user: person.newUser)
     }
 
-    /// Keeps the token of a client that has none yet; a dead one counts, since it is the newer truth.
-    /// - Returns: whether it was taken.
+    /// Stores the token of a client that has none yet. A dead one counts as one, since it is newer.
+    /// - Returns: whether it was stored.
     @discardableResult
     private func insert(_ credential: ImportedPerson.Credential?, identity: Int64) throws -> Bool {
         guard let credential else { return false }

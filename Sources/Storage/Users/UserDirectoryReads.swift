@@ -1,7 +1,7 @@
 import Coding
 package import RelyingParty
 
-// Looking people up: `UserDirectory`'s reads.
+// `UserDirectory`'s reads.
 extension Database {
     package func user(_ id: UserID) async throws(StoreError) -> User? {
         try await read { snapshot in try snapshot.user(id) }
@@ -40,8 +40,8 @@ extension Database {
         }
     }
 
-    /// People by their address, to look at and nothing else: an address proves nothing and belongs to several.
-    /// - Returns: at most `limit` users with this address, ASCII case aside, oldest first.
+    /// Finds people by address, only for display: an address proves nothing and may belong to several people.
+    /// - Returns: at most `limit` users with this address, ignoring ASCII case, oldest first.
     package func users(email: String, limit: Int) async throws(StoreError) -> [User] {
         try await read { snapshot in
             try snapshot.rows(

@@ -8,8 +8,8 @@ extension Database: UserDirectory {
         try await patchUser(id, if: condition, at: now) { _ in patch }
     }
 
-    /// A patch that depends on what the user is: no other write comes between the look and the change.
-    /// - Parameter change: nil leaves the user as they are, and `patched` has them so. May be asked twice.
+    /// A patch that depends on the user's present state: no other write comes between reading and writing.
+    /// - Parameter change: nil leaves the user as they are, and `patched` returns them. May be called twice.
     package func patchUser(
         _ id: UserID, if condition: UserCondition? = nil, at now: Timestamp,
         _ change: @escaping @Sendable (User) -> UserPatch?
@@ -72,7 +72,7 @@ extension Database: UserDirectory {
                 revocations += try transaction.queueRevocations(identity)
                 try transaction.eraseTraces(of: identity)
             }
-            // Identities, credentials and sessions go with it.
+            // Deletes identities, credentials and sessions with it.
             try transaction.run("DELETE FROM user WHERE id = ?", [id])
             return .deleted(revocations: revocations)
         }

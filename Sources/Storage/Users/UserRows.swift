@@ -9,8 +9,8 @@ extension User {
             "u.email_verified", "u.email_private", "u.email_forwarding", "u.real_user_status", "u.created_at", "i.id",
             "i.subject") + ", \(CredentialStatus.columns), \(CredentialStatus.others) AS others"
 
-    /// Users joined with the identity they were created by, or have moved to since: one row each, however many identities
-    /// they have.
+    /// Users joined with the identity they were created with, or have moved to since: one row each, however many
+    /// identities they have.
     static let all = """
         SELECT \(columns) FROM user u JOIN apple_identity i ON i.user = u.id \
         AND i.id = (SELECT id FROM apple_identity WHERE user = u.id ORDER BY moved_to IS NOT NULL, id LIMIT 1)
@@ -38,12 +38,12 @@ extension User {
     }
 }
 
-/// A user by one of their identities.
+/// A user with one of their identities.
 struct Person {
     var user: User
     /// The identity's row.
     var identity: Int64
-    /// Made by this transaction.
+    /// Created by this transaction.
     var isNew = false
 }
 
@@ -54,12 +54,12 @@ extension Person {
 }
 
 extension Snapshot {
-    /// The user with the identity they were created by, or the one they have moved to since.
+    /// The user with the identity they were created with, or have moved to since.
     func user(_ id: UserID) throws -> User? {
         try firstRow(User.byID, [id]).map { try User($0) }
     }
 
-    /// Whoever has this identity, with it.
+    /// The person with this identity.
     func person(team: TeamID, subject: AppleSubject) throws -> Person? {
         try firstRow(User.bySubject, [team, subject]).map { try Person($0) }
     }
@@ -68,7 +68,7 @@ extension Snapshot {
         try value("SELECT id FROM user WHERE external_id = ?", [externalID])
     }
 
-    /// When Apple spoke last of this person, by whichever identity.
+    /// Apple's last reports about this person, through any identity.
     func lastTold(of user: UserID) throws -> LastTold {
         let row = try firstRow(
             """

@@ -2,7 +2,7 @@ import Coding
 import RelyingParty
 
 extension Transaction {
-    /// Writes every column of a user that can change.
+    /// Writes all columns of a user that can change.
     func update(_ user: User) throws {
         try run(
             """
@@ -17,14 +17,14 @@ extension Transaction {
             ])
     }
 
-    /// Apple has spoken of the address that the user has now.
+    /// Records that Apple has confirmed the user's present address.
     func recordTold(email time: Timestamp, ofIdentity identity: Int64) throws {
         try run(
             "UPDATE apple_identity SET email_told_at = max(coalesce(email_told_at, ?1), ?1) WHERE id = ?2",
             [time, identity])
     }
 
-    /// Sets the state, with its event; ends every session of one who is disabled.
+    /// Sets the state, with its event; ends every session of a disabled user.
     func setState(_ state: User.State, of user: User, cause: SessionEndCause) throws {
         guard user.state != state else { return }
         try run("UPDATE user SET state = ?, updated_at = ? WHERE id = ?", [state, now, user.id])
@@ -34,8 +34,8 @@ extension Transaction {
         if state == .disabled { try endSessions(of: user.id, cause: cause) }
     }
 
-    /// The name of an unfinished sign-in.
-    /// - Parameter end: keeps a name that came later: it belongs to a consent after that moment, and Apple will not say
+    /// Deletes the name of an unfinished sign-in.
+    /// - Parameter end: keeps a name that came later: it belongs to a consent after that time, and Apple will not send
     ///   it again.
     func forgetFirstConsent(of subject: AppleSubject, team: TeamID, before end: Timestamp? = nil) throws {
         try run(
@@ -43,9 +43,9 @@ extension Transaction {
             [team, subject, end])
     }
 
-    /// What is kept of a person outside of their own rows: the name of an unfinished sign-in, and notifications. That Apple
-    /// ended their consent stays, by a hash.
-    /// - Parameter end: when Apple says the person ended it; nil for a deletion here, which ends all there is.
+    /// Erases what is stored about a person outside their own rows: the name of an unfinished sign-in, and
+    /// notifications. A hash still remembers that Apple ended their consent.
+    /// - Parameter end: when the person ended it, according to Apple; nil for a deletion here, which erases everything.
     func eraseTraces(of identity: LeavingIdentity, before end: Timestamp? = nil) throws {
         let (subject, team) = (identity.subject, identity.team)
         try keepEnd(of: identity)

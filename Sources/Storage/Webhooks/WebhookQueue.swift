@@ -7,10 +7,10 @@ package import RelyingParty
 // next_attempt_at and the others have none.
 
 enum WebhookQuery {
-    /// Neither the entry `e` of the journal nor an earlier one waits for an endpoint that takes it: the journal loses its
-    /// beginning and nothing else, so that a reader's place tells whether anything behind it is missing. An endpoint
-    /// that stopped (410) holds nothing back: the operator was told, and until `webhooks retry` the journal keeps to its
-    /// own retention. Both look-ups are made once for all entries, the second from the oldest row on.
+    /// No endpoint that accepts it waits for the journal entry `e` or an earlier one: only the beginning of the journal
+    /// is deleted, so that a reader's position tells whether anything after it is missing. A stopped endpoint (410)
+    /// holds nothing back: the operator was told, and until `webhooks retry` the journal's own retention applies. Both
+    /// look-ups are made once for all entries, the second from the oldest row on.
     static let isNotAwaited = """
         e.sequence <= coalesce((SELECT min(w.cursor) FROM webhook_endpoint w WHERE w.stopped_at IS NULL), \(Int64.max)) \
         AND e.sequence < coalesce((SELECT d.sequence FROM webhook_delivery d INDEXED BY webhook_delivery_event \
@@ -18,11 +18,11 @@ enum WebhookQuery {
         ORDER BY d.sequence LIMIT 1), \(Int64.max))
         """
 
-    /// Of the newest entry of the journal. Not max(sequence): the table may have been emptied by retention.
+    /// Of the newest journal entry. Not max(sequence): retention may have emptied the table.
     static let lastSequence = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)"
 
-    /// An earlier row of the line of `d` is not dead. The index is named: SQLite would go through all that waits for the
-    /// endpoint instead.
+    /// An earlier row of the line of `d` is not dead. The index is named, because SQLite would otherwise read
+    /// everything that waits for the endpoint.
     static let hasPredecessor = """
         EXISTS (SELECT 1 FROM webhook_delivery p INDEXED BY webhook_delivery_line WHERE p.endpoint = d.endpoint AND p.user = d.user \
         AND p.sequence < d.sequence AND p.dead_at IS NULL)
@@ -30,8 +30,8 @@ enum WebhookQuery {
 }
 
 extension Database {
-    /// Brings the endpoints to what the configuration names, before the server begins: a new one starts at the end of
-    /// the journal; of one that is no longer named everything is dropped. Blocks.
+    /// Updates the endpoints to the configuration, before the server starts: a new one begins at the end of the
+    /// journal; one that is no longer configured is dropped with everything that waits. Blocks.
     package func setWebhookEndpoints(_ urls: [String], at now: Timestamp) throws(StoreError) {
         try writeNow(at: now) { transaction in
             for row in try transaction.rows("SELECT url FROM webhook_endpoint") {
@@ -122,7 +122,7 @@ extension Database: WebhookStore {
 }
 
 extension Transaction {
-    /// Queues the next entries of the journal for one endpoint.
+    /// Queues the next journal entries for one endpoint.
     /// - Returns: its new cursor.
     fileprivate func queue(_ endpoint: WebhookEndpointID, after cursor: Int64, last: Int64, types: TextList, limit: Int)
         throws -> Int64
@@ -146,7 +146,7 @@ extension Transaction {
         return end
     }
 
-    /// The next of a user's events for an endpoint becomes due.
+    /// Makes the user's next event for an endpoint due.
     private func release(_ delivery: WebhookDelivery) throws {
         try run(
             """
@@ -177,7 +177,7 @@ extension Transaction {
         _ delivery: WebhookDelivery, _ reason: String, next: Timestamp?, pausedUntil: Timestamp?
     ) throws -> WebhookTransition {
         let endpoint = delivery.endpoint
-        // A replay of an earlier event may have taken its place at the head of the line meanwhile.
+        // A replay of an earlier event may have become first in the line in the meantime.
         let changes = try run(
             """
             UPDATE webhook_delivery AS d SET attempts = attempts + 1, failure = ?3,
@@ -185,7 +185,7 @@ extension Transaction {
             dead_at = CASE WHEN ?4 IS NULL THEN ?5 END
             WHERE d.endpoint = ?1 AND d.sequence = ?2 AND d.dead_at IS NULL
             """, [endpoint, delivery.sequence, reason, next, now])
-        // Delivered meanwhile by the next holder of the lease: this attempt's failure is nobody's.
+        // The next holder of the lease has delivered it: this attempt's failure does not count.
         guard changes > 0 else { return .none }
         if next == nil { try release(delivery) }
         return try recordFailure(of: endpoint, reason, pausedUntil: pausedUntil)

@@ -82,7 +82,7 @@ extension Database: WebhookDirectory {
 }
 
 extension Transaction {
-    /// After replays: the first of each line is due, what stood there instead waits behind it.
+    /// After replays: makes the first of each line due; what was due instead waits behind it.
     fileprivate func straightenLines() throws {
         try run(
             """
