@@ -1,16 +1,16 @@
 internal import Coding
 
-/// An IPv4 or IPv6 address, without port. An IPv4-mapped IPv6 address (`::ffff:192.0.2.1`) that was parsed or made by
-/// `normalized` is its IPv4 address, so that one client has one spelling.
+/// An IPv4 or IPv6 address, without port. Parsing and `normalized` turn an IPv4-mapped IPv6 address
+/// (`::ffff:192.0.2.1`) into its IPv4 address, so that one client has one spelling.
 package enum IPAddress: Hashable, Sendable {
     /// Host byte order: 127.0.0.1 is `0x7F00_0001`.
     case v4(UInt32)
-    /// The high and the low eight octets, each big-endian.
+    /// The upper and lower eight octets, each big-endian.
     case v6(UInt64, UInt64)
 }
 
 extension IPAddress {
-    /// The same address, an IPv4-mapped one (`::ffff:0:0/96`, RFC 4291 §2.5.5.2) as IPv4.
+    /// The same address; an IPv4-mapped one (`::ffff:0:0/96`, RFC 4291 §2.5.5.2) as IPv4.
     package var normalized: IPAddress {
         if case .v6(0, let low) = self, low >> 32 == 0xffff {
             return .v4(UInt32(truncatingIfNeeded: low))
@@ -18,7 +18,8 @@ extension IPAddress {
         return self
     }
 
-    /// Whose it is, where addresses are counted: one subscriber has a whole IPv6 /64, and could use every address of it.
+    /// The subscriber, where addresses are counted: one subscriber has a whole IPv6 /64 and could use every address of
+    /// it.
     package var subscriber: IPAddress {
         switch normalized {
         case .v4(let value): .v4(value)
@@ -34,7 +35,7 @@ extension IPAddress {
         }
     }
 
-    /// Reads the text form of an address: dotted decimal with exactly four numbers of no leading zero, or RFC 4291
+    /// Parses the text form of an address: dotted decimal with exactly four numbers without leading zeros, or RFC 4291
     /// §2.2 with at most one `::` and an optional dotted tail. No brackets, port or zone. Nil for anything else.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
@@ -68,7 +69,7 @@ extension IPAddress {
                 octets += 1
             } else {
                 guard byte >= 0x30, byte <= 0x39 else { return nil }
-                // A leading zero is octal to some readers: no address at all is safer than another one.
+                // Some readers take a leading zero as octal: no address is safer than a different one.
                 guard digits == 0 || octet != 0 else { return nil }
                 octet = octet * 10 + UInt32(byte - 0x30)
                 digits += 1

@@ -1,4 +1,4 @@
-/// A block of addresses: an address and how many of its leading bits count (CIDR, RFC 4632 §3.1, RFC 4291 §2.3).
+/// A block of addresses: an address and the number of its leading bits that count (CIDR, RFC 4632 §3.1, RFC 4291 §2.3).
 package struct IPNetwork: Hashable, Sendable {
     /// The first address of the block.
     package let address: IPAddress
@@ -17,8 +17,8 @@ package struct IPNetwork: Hashable, Sendable {
         self.prefixLength = prefixLength
     }
 
-    /// Reads `192.0.2.0/24`, `2001:db8::/32`, or an address alone. Nil when it is neither, when bits beyond the prefix
-    /// are set (such a line is a typing error more often than not), or when the length is not plain decimal.
+    /// Parses `192.0.2.0/24`, `2001:db8::/32`, or a single address. Nil for anything else, when bits beyond the prefix
+    /// are set (probably a typing error), or when the length is not plain decimal.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let head = parts.first, let address = IPAddress(String(head)) else { return nil }
@@ -30,7 +30,7 @@ package struct IPNetwork: Hashable, Sendable {
         guard (1...3).contains(digits.count), digits.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }),
             digits.count == 1 || digits.first != 0x30, var length = Int(parts[1])
         else { return nil }
-        // `::ffff:192.0.2.0/120` counts the 96 bits that `normalized` takes away.
+        // `::ffff:192.0.2.0/120` counts the 96 bits that `normalized` removes.
         if address.bitWidth == 32, head.utf8.contains(0x3a) {
             guard length >= 96 else { return nil }
             length -= 96

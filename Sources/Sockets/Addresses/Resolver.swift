@@ -2,19 +2,19 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// Names to addresses through the system's getaddrinfo(3), which blocks: each lookup has a short-lived thread of its
-/// own, so that a slow name server delays no loop.
+/// Resolves names through the system's getaddrinfo(3), which blocks: each lookup has a short-lived thread, so that a
+/// slow name server delays no loop.
 package final class Resolver: Sendable {
     private let running = Mutex(0)
     private let maximum: Int
 
-    /// - Parameter maximum: lookups under way at once; one more is refused.
+    /// - Parameter maximum: concurrent lookups; one more is refused.
     package init(maximum: Int = 16) {
         self.maximum = maximum
     }
 
-    /// Both address families, in the order of RFC 6724 that the system gives; empty when the name does not resolve
-    /// before `deadline`. A literal address is answered at once. On the loop.
+    /// Both address families, in the system's order (RFC 6724); empty when the name does not resolve before `deadline`.
+    /// A literal address is answered at once. Call it on the loop.
     package func resolve(
         _ host: String, port: UInt16, on loop: EventLoop, deadline: Deadline
     ) async -> [SocketAddress] {
@@ -46,7 +46,7 @@ package final class Resolver: Sendable {
         let addresses = Mutex<[SocketAddress]>([])
     }
 
-    /// One call of getaddrinfo and whom to tell.
+    /// One call of getaddrinfo and its waiter.
     private final class Lookup: Sendable {
         private let host: String
         private let port: UInt16
@@ -60,7 +60,8 @@ package final class Resolver: Sendable {
 
         func start() {
             var thread: pthread_t = 0
-            // Invariant: the retained reference is taken back exactly once: by the thread, or here when none began.
+            // Invariant: the retained reference is taken back exactly once: by the thread, or here when none was
+            // started.
             let retained = unsafe Unmanaged.passRetained(self)
             let code = unsafe pthread_create(
                 &thread, nil,

@@ -44,7 +44,7 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
-    /// Calls `body` with the address in the kernel's layout, valid during the call only.
+    /// Calls `body` with the address in the kernel's layout, valid only during the call.
     func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         switch ip {
         case .v4(let host):

@@ -1,11 +1,11 @@
-/// Input and output buffers that wait for their next connection: one pool a loop, touched by its thread alone.
+/// Input and output buffers that wait for their next connection: one pool per loop, used only on its thread.
 ///
 /// Proof for `@unchecked Sendable`: the pool is a member of one `EventLoop` and only that loop's thread calls it.
 package final class BufferPool: @unchecked Sendable {
-    /// What a fresh buffer holds, in bytes.
+    /// The size of a new buffer, in bytes.
     package static let size = 8192
     private static let kept = 64
-    /// How large an output may have grown and be kept: after a crowd they are all that is left of it.
+    /// The largest output buffer that is kept: after a crowd, only these remain of it.
     private static let largestOutput = 16_384 + size
     private var buffers: [[UInt8]] = []
     private var outputs: [[UInt8]] = []
@@ -31,20 +31,20 @@ package final class BufferPool: @unchecked Sendable {
         outputs.append(output)
     }
 
-    /// Buffers that grew beyond the usual size are let go.
+    /// Buffers that grew beyond the usual size are freed.
     package func release(_ buffer: consuming [UInt8]) {
         guard buffers.count < Self.kept, buffer.count == Self.size else { return }
         buffers.append(buffer)
     }
 
-    /// Lets go of all that wait: a crowd has left, and the next connections are few.
+    /// Frees all waiting buffers: a crowd has left, and few connections follow.
     package func removeAll() {
         buffers = []
         outputs = []
         for action in whenEmptied { action() }
     }
 
-    /// `action` runs with every `removeAll`: it lets go of other storage that waits for its next connection.
+    /// Runs `action` with every `removeAll`, to free other storage that waits for its next connection.
     package func whenEmptied(_ action: @escaping () -> Void) {
         whenEmptied.append(action)
     }

@@ -1,7 +1,7 @@
-/// Names one registration of one loop: epoll hands it back in its 64 bits of user data.
+/// Identifies one registration in one loop: epoll returns it in its 64 bits of user data.
 ///
-/// The generation grows every time a slot is given away again, so an event that was already queued for a closed
-/// descriptor never reaches the descriptor that reuses its number.
+/// The generation increases whenever a slot is reused, so an event already queued for a closed descriptor never reaches
+/// the descriptor that reuses its number.
 struct ChannelToken: Hashable, Sendable {
     var slot: UInt32
     var generation: UInt32
@@ -19,25 +19,26 @@ struct ChannelToken: Hashable, Sendable {
     }
 }
 
-/// What a loop wakes: by an event of its descriptor, by its deadline, when the loop drains, when it is torn down.
+/// Something a loop wakes: by an event of its descriptor, by its deadline, when the loop drains, or when it is torn
+/// down.
 ///
-/// Proof for `@unchecked Sendable`: `loop` never changes. `token`, `deadline` and `armed` are read and written on the
-/// loop's thread alone: by the loop itself, whose `register`, `unregister`, `arm` and turn run there, and by
-/// `setDeadline`, which asserts it (`loop.assertOnLoop()`, debug builds). `ready`, `expired`, `drain` and `abort` are
-/// called by the loop. A reference may travel, because a task that owns a channel prefers that loop as its executor.
+/// Proof for `@unchecked Sendable`: `loop` never changes. `token`, `deadline` and `armed` are used only on the loop's
+/// thread: by the loop itself, whose `register`, `unregister`, `arm` and turn run there, and by `setDeadline`, which
+/// asserts it (`loop.assertOnLoop()`, debug builds). The loop calls `ready`, `expired`, `drain` and `abort`. A
+/// reference may travel, because a task that owns a channel prefers that loop as its executor.
 package class Channel: @unchecked Sendable {
     package let loop: EventLoop
     var token: ChannelToken?
     /// When `expired()` is due.
     package private(set) var deadline: Deadline = .never
-    /// The deadline of this channel's one current heap entry; `.never` without one.
+    /// The deadline of this channel's current heap entry; `.never` without one.
     var armed: Deadline = .never
 
     init(loop: EventLoop) {
         self.loop = loop
     }
 
-    /// Moves the deadline. Later ones cost nothing: the pending entry is put back when it fires.
+    /// Moves the deadline. A later one costs nothing: the pending entry is put back when it fires.
     package final func setDeadline(_ deadline: Deadline) {
         loop.assertOnLoop()
         self.deadline = deadline
@@ -47,43 +48,43 @@ package class Channel: @unchecked Sendable {
     func ready(_ events: UInt32) {}
     func expired() {}
     func drain() {}
-    /// Another process takes over what is new.
+    /// Another process takes over new connections.
     func retire() {}
     func abort() {}
-    /// Whether closing it now costs nobody an answer, as far as is known without asking the kernel.
+    /// Whether closing it now deprives nobody of an answer, as far as is known without asking the kernel.
     func isExpendable(among admission: AdmissionControl) -> Bool { false }
-    /// Closes it to make room, unless there is a reason not to; whether it did.
+    /// Closes it to make room, unless there is a reason not to; returns whether it did.
     func closeIfIdle() -> Bool { false }
 }
 
-/// A deadline without a descriptor: what `EventLoop.sleep` and a name lookup wait on.
+/// A deadline without a descriptor: `EventLoop.sleep` and name lookups wait on it.
 ///
-/// Proof for `@unchecked Sendable`: `survivesDraining` never changes. `waiter` and `outcome` belong to the loop's thread
-/// as a `Channel`'s own properties do: `wait` and `cancel` assert that they run there, the rest is called by the loop.
+/// Proof for `@unchecked Sendable`: `survivesDraining` never changes. `waiter` and `outcome` belong to the loop's
+/// thread like a `Channel`'s own properties: `wait` and `cancel` assert that they run there, the loop calls the rest.
 @safe final class TimerChannel: Channel, @unchecked Sendable {
     private var waiter: UnsafeContinuation<Bool, Never>?
     private var outcome: Bool?
 
     private let survivesDraining: Bool
 
-    /// - Parameter survivesDraining: whether the wait goes on when the loop begins to drain.
+    /// - Parameter survivesDraining: whether the wait continues when the loop begins to drain.
     init(loop: EventLoop, survivesDraining: Bool = true) {
         self.survivesDraining = survivesDraining
         super.init(loop: loop)
     }
 
-    /// True when the deadline passed, false when something else ended the wait before it.
+    /// True when the deadline passed, false when something else ended the wait earlier.
     func wait() async -> Bool {
         loop.assertOnLoop()
         if let outcome { return outcome }
-        // Invariant: `finish` takes the continuation out before it resumes it, so it is resumed exactly once.
+        // Invariant: `finish` removes the continuation before it resumes it, so it is resumed exactly once.
         return await unsafe withUnsafeContinuation { unsafe waiter = $0 }
     }
 
     override func expired() { finish(true) }
     override func drain() { if !survivesDraining { finish(false) } }
     override func abort() { finish(false) }
-    /// Ends the wait: what it was for has come.
+    /// Ends the wait: what it was for has happened.
     func cancel() {
         loop.assertOnLoop()
         finish(false)
@@ -100,7 +101,7 @@ package class Channel: @unchecked Sendable {
     }
 }
 
-/// The end of draining: when it expires, what is still open is closed.
+/// The end of draining: when it expires, open connections are closed.
 ///
 /// Proof for `@unchecked Sendable`: it adds no state to `Channel`'s.
 final class GracePeriod: Channel, @unchecked Sendable {

@@ -1,4 +1,4 @@
-/// A moment on the monotonic clock, for timers only; never stored, never compared with the wall clock.
+/// A time on the monotonic clock, only for timers; never stored, never compared with the wall clock.
 package struct Deadline: Hashable, Comparable, Sendable {
     /// Nanoseconds of CLOCK_MONOTONIC.
     package var nanoseconds: Int64
@@ -14,7 +14,7 @@ package struct Deadline: Hashable, Comparable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// Asks the clock. On a loop's thread `EventLoop.now` is cheaper.
+    /// Reads the clock. On a loop's thread `EventLoop.now` is cheaper.
     package static var now: Deadline {
         Deadline(nanoseconds: SystemCalls.monotonicNow())
     }

@@ -5,17 +5,17 @@ internal import Synchronization
 /// One thread, one epoll instance, one `TaskExecutor`: everything of a connection happens here.
 ///
 /// A task that prefers this loop runs its jobs on the loop's thread, between two calls of `epoll_wait`. Readiness
-/// resumes continuations, which enqueue jobs, which run in the same turn. Jobs enqueued by the loop's own thread go to
-/// a plain array; those of other threads go through a mutex and an eventfd.
+/// resumes continuations, which enqueue jobs, which run in the same turn. Jobs enqueued by the loop's own thread go
+/// into a plain array; those of other threads through a mutex and an eventfd.
 ///
-/// Proof for `@unchecked Sendable`: `remote` is a mutex; every other variable is touched by
-/// the loop's thread only, which `assertOnLoop` checks in debug builds.
+/// Proof for `@unchecked Sendable`: `remote` is a mutex; every other variable is used only on the loop's thread, which
+/// `assertOnLoop` checks in debug builds.
 @safe package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private struct Remote {
         var jobs: [UnownedJob] = []
         var operations: [@Sendable () -> Void] = []
         var isWoken = false
-        /// The thread is over: operations that come later have nobody to run them.
+        /// The thread has ended: later operations would never run.
         var hasEnded = false
     }
 
@@ -24,7 +24,7 @@ internal import Synchronization
         var channel: Channel?
     }
 
-    /// What a new task is to be made for.
+    /// What a new task is for.
     package enum Arrival: Sendable {
         case connection(SocketStream)
         case operation(@Sendable () async -> Void)
@@ -35,8 +35,8 @@ internal import Synchronization
     private let epoll: Descriptor
     private let wakeup: Descriptor
     private let remote = Mutex(Remote())
-    /// Who runs the loop; 0 while nobody does. Others ask as well, only to hear that it is not they: whatever value they
-    /// see, it is never their own, so no order is needed.
+    /// The thread that runs the loop; 0 while there is none. Other threads read it too, only to learn that it is not
+    /// they: they never see their own value, so no ordering is needed.
     private let thread = Atomic<pthread_t>(0)
     private var jobs: [UnownedJob] = []
     private var running: [UnownedJob] = []
@@ -52,7 +52,7 @@ internal import Synchronization
     package private(set) var isDraining = false
     /// Set once by `retire`: no new connections, and one more request on each.
     private var isRetiring = false
-    /// Whether a connection is to end with the request at hand.
+    /// Whether a connection ends with its current request.
     package var isEnding: Bool { isDraining || isRetiring }
     package let buffers = BufferPool()
 
@@ -87,8 +87,8 @@ internal import Synchronization
         assert(isOnLoop, "a channel was touched off its loop")
     }
 
-    /// Runs `operation` on the loop's thread, soon. From the loop's own thread: at once. Once the loop has stopped, it
-    /// is dropped: most operations hold the loop, and kept by it they would hold each other.
+    /// Runs `operation` on the loop's thread, soon; from the loop's own thread, at once. Once the loop has stopped, it
+    /// is dropped: most operations hold the loop, so keeping them would create a reference cycle.
     package func execute(_ operation: @escaping @Sendable () -> Void) {
         if isOnLoop {
             operation()
@@ -108,7 +108,7 @@ internal import Synchronization
 
     private func signalWakeup() {
         var one: UInt64 = 1
-        // Invariant: eventfd takes exactly eight bytes, which `one` provides.
+        // Invariant: eventfd reads exactly eight bytes, which `one` provides.
         _ = unsafe write(wakeup.number, &one, 8)
     }
 
@@ -136,30 +136,30 @@ internal import Synchronization
         letGo()
     }
 
-    /// What is registered still (a pooled connection, the end of the grace period) and this loop hold each other:
-    /// without this a stopped loop would keep its descriptors for as long as the process lives.
+    /// Remaining channels (a pooled connection, the end of the grace period) and this loop hold each other: without
+    /// this a stopped loop would keep its descriptors until the process ends.
     private func letGo() {
         for slot in slots { slot.channel?.token = nil }
         slots.removeAll()
         free.removeAll()
-        // Taken out under the lock and released behind it: the end of an operation may be the end of what it holds.
+        // Removed under the lock and released after it: destroying an operation may destroy what it holds.
         _ = remote.withLock { remote in
             remote.hasEnded = true
             defer { remote.operations.removeAll() }
             return remote.operations
         }
-        // Another thread may get the same name.
+        // Another thread may get the same ID.
         thread.store(0, ordering: .relaxed)
     }
 
-    /// Ends the thread after the jobs at hand. Only when no task of this loop is left.
+    /// Ends the thread after the current jobs. Only when no task of this loop is left.
     func stop() {
         execute { self.isStopping = true }
     }
 
     private func runJobs() {
         guard !jobs.isEmpty else { return }
-        // Only what is here now: jobs that these enqueue wait until epoll was asked, so that nobody starves.
+        // Only the present jobs: those they enqueue wait until epoll was polled, so that nobody starves.
         swap(&jobs, &running)
         let executor = unsafe asUnownedTaskExecutor()
         for job in running { unsafe job.runSynchronously(on: executor) }
@@ -167,7 +167,7 @@ internal import Synchronization
     }
 
     private func drainRemote() {
-        // Nothing, most often. What is taken leaves no storage behind that would have to be copied.
+        // Usually nothing. Taking the storage avoids a copy later.
         let taken = remote.withLock { remote -> (jobs: [UnownedJob], operations: [@Sendable () -> Void])? in
             guard remote.isWoken else { return nil }
             remote.isWoken = false
@@ -197,7 +197,7 @@ internal import Synchronization
 
     // MARK: Registration
 
-    /// Gives `channel` a slot, and its descriptor, if it has one, to epoll.
+    /// Gives `channel` a slot, and registers its descriptor, if it has one, with epoll.
     func register(_ channel: Channel, descriptor: Int32? = nil, events: UInt32 = 0) throws(SystemError) {
         assertOnLoop()
         let slot: UInt32
@@ -220,7 +220,7 @@ internal import Synchronization
         }
     }
 
-    /// Takes the slot back. The descriptor leaves epoll when its owner closes it.
+    /// Frees the slot. The descriptor leaves epoll when its owner closes it.
     func unregister(_ channel: Channel) {
         assertOnLoop()
         guard let token = channel.token else { return }
@@ -230,12 +230,12 @@ internal import Synchronization
         free.append(token.slot)
     }
 
-    /// Takes a descriptor from epoll, whose channel keeps its slot.
+    /// Removes a descriptor from epoll; its channel keeps its slot.
     func unwatch(_ descriptor: Int32) {
         try? control(EPOLL_CTL_DEL, descriptor, events: 0, data: 0)
     }
 
-    /// Gives it back.
+    /// Adds it again.
     func watch(_ channel: Channel, descriptor: Int32, events: UInt32) throws(SystemError) {
         guard let token = channel.token else { return }
         try control(EPOLL_CTL_ADD, descriptor, events: events, data: token.rawValue)
@@ -290,7 +290,7 @@ internal import Synchronization
 
     // MARK: Tasks
 
-    /// Makes a task for `arrival` under the loop's root.
+    /// Creates a task for `arrival` under the loop's root.
     package func arrive(_ arrival: Arrival) {
         assertOnLoop()
         arrivals.append(arrival)
@@ -302,8 +302,8 @@ internal import Synchronization
         execute { self.arrive(.operation(operation)) }
     }
 
-    /// The loop's root task: every connection and every operation is its child. Returns when the loop drains and all
-    /// children have ended.
+    /// The loop's root task: every connection and operation is its child. Returns when the loop drains and all children
+    /// have ended.
     ///
     /// `group.addTask` is only ever called from here, because adding from the epoll callback hangs.
     package func runRoot(_ serve: @escaping @Sendable (SocketStream) async -> Void) async {
@@ -320,7 +320,7 @@ internal import Synchronization
                     }
                 }
                 if isDraining { break }
-                // Invariant: `wakeRoot` takes the continuation out before it resumes it.
+                // Invariant: `wakeRoot` removes the continuation before it resumes it.
                 await unsafe withUnsafeContinuation { unsafe arrivalWaiter = $0 }
             }
         }
@@ -342,7 +342,7 @@ internal import Synchronization
         }
     }
 
-    /// Stops accepting, ends idle connections and sleeps; what is in flight goes on, until `deadline`.
+    /// Stops accepting, ends idle connections and sleeps; work in flight continues until `deadline`.
     func beginDrain(abortAt deadline: Deadline) {
         execute { [self] in
             guard !isDraining else { return }
@@ -354,8 +354,8 @@ internal import Synchronization
         }
     }
 
-    /// Closes up to `count` connections that wait for a request, those first whose time is up first. Only of those that
-    /// count together: a crowd of visitors closes none of the operator's.
+    /// Closes up to `count` connections that wait for a request, nearest deadline first. Only those that are counted
+    /// together: a crowd of visitors closes none of the operator's.
     /// - Returns: how many were closed.
     func shed(_ count: Int, of admission: AdmissionControl) -> Int {
         assertOnLoop()
@@ -368,7 +368,7 @@ internal import Synchronization
         return closed
     }
 
-    /// Closes every connection that is left: the end of the grace period.
+    /// Closes all remaining connections: the end of the grace period.
     func abortAll() {
         execute { [self] in
             for slot in slots { slot.channel?.abort() }

@@ -6,14 +6,14 @@ internal import Synchronization
 package final class EventLoopGroup: Sendable {
     package let loops: [EventLoop]
 
-    /// As many as `server.threads` may ask for: each has listening sockets, all of which a successor inherits.
+    /// The default maximum of `server.threads`: each loop has listening sockets, all of which a successor inherits.
     private static let mostByDefault = 256
 
     /// - Parameter count: loops to make; 0 makes one per core the process may run on, up to 256.
     package init(count: Int) throws(SystemError) {
-        // A peer that closes early must show as EPIPE on the write, never as a signal.
+        // A peer that closes early must appear as EPIPE on the write, never as a signal.
         _ = signal(SIGPIPE, SIG_IGN)
-        // A file that reached its limit must show as EFBIG on the write, like a full disk.
+        // A file that reached its limit must appear as EFBIG on the write, like a full disk.
         _ = signal(SIGXFSZ, SIG_IGN)
         var loops: [EventLoop] = []
         for index in 0..<(count > 0 ? count : min(Int(bramley_available_cores()), Self.mostByDefault)) {
@@ -22,8 +22,8 @@ package final class EventLoopGroup: Sendable {
         self.loops = loops
     }
 
-    /// Starts the threads, runs `root` once on every loop as a task that prefers it, and ends the threads when all
-    /// have returned.
+    /// Starts the threads, runs `root` once on every loop as a task that prefers it, and ends the threads when all have
+    /// returned.
     package func run(_ root: @escaping @Sendable (EventLoop) async -> Void) async throws(SystemError) {
         var threads: [pthread_t] = []
         for loop in loops { threads.append(try Self.startThread(loop)) }
@@ -36,7 +36,7 @@ package final class EventLoopGroup: Sendable {
         for thread in threads { _ = pthread_join(thread, nil) }
     }
 
-    /// Waits on the loop of the caller, or on the first one; false when that began to drain first.
+    /// Waits on the caller's loop, or on the first one; false when that began to drain first.
     package func sleep(milliseconds: Int64) async -> Bool {
         let loop = loops.first { $0.isOnLoop } ?? loops[0]
         return await withTaskExecutorPreference(loop) {
@@ -44,15 +44,15 @@ package final class EventLoopGroup: Sendable {
         }
     }
 
-    /// Stops accepting and ends what is idle; requests in flight go on.
-    /// - Parameter milliseconds: after these, what is still open is closed.
+    /// Stops accepting and ends what is idle; requests in flight continue.
+    /// - Parameter milliseconds: after this time, remaining connections are closed.
     package func beginDrain(abortAfter milliseconds: Int64 = .max) {
         let deadline = Deadline.now.adding(milliseconds: milliseconds)
         for loop in loops { loop.beginDrain(abortAt: deadline) }
     }
 
-    /// Closes the listening sockets, which another process has too. Each connection gets one more answer, idle ones too
-    /// when they ask for it; `beginDrain` ends those that do not.
+    /// Closes the listening sockets, which another process also has. Each connection gets one more answer, idle ones
+    /// too if they ask; `beginDrain` ends those that do not.
     package func retire() {
         for loop in loops { loop.retire() }
     }

@@ -1,9 +1,9 @@
-/// The pending deadlines of one loop: a binary min-heap with at most one current entry a channel.
+/// The pending deadlines of one loop: a binary min-heap with at most one current entry per channel.
 ///
-/// Entries are never removed early. A channel moves its deadline by changing its own field; the entry that fires too
-/// early is put back at the later moment (`EventLoop.fireTimers`), and one whose channel is gone is dropped. So a
-/// keep-alive connection that renews its deadline with every request touches the heap about once a deadline, not once
-/// a request.
+/// Entries are never removed early. A channel moves its deadline by changing its own field; an entry that fires too
+/// early is put back at the later time (`EventLoop.fireTimers`), and one whose channel is gone is dropped. So a
+/// keep-alive connection that renews its deadline with every request touches the heap about once per deadline, not once
+/// per request.
 struct TimerHeap {
     struct Entry {
         var deadline: Deadline
@@ -27,7 +27,7 @@ struct TimerHeap {
         entries[child] = entry
     }
 
-    /// Takes the nearest entry if it is due.
+    /// Removes and returns the nearest entry if it is due.
     mutating func popDue(at now: Deadline) -> Entry? {
         guard let first = entries.first, first.deadline <= now else { return nil }
         let last = entries.removeLast()

@@ -1,18 +1,18 @@
 internal import CLinux
 internal import Glibc
 
-/// What tells that a file was written, or that another took its place: never equal for two contents that followed each
-/// other, but for writes within one tick of the file system's clock.
+/// Tells whether a file was written or replaced: never equal for two consecutive contents, except for writes within one
+/// tick of the file system's clock.
 package struct FileStamp: Hashable, Sendable {
     private let device: UInt64
     private let inode: UInt64
-    /// In bytes.
+    /// Bytes.
     package let size: Int64
-    /// Nanoseconds since 1970: of the content, and of the content or anything about it (a changed mode counts).
+    /// Nanoseconds since 1970: of the content, and of the content or its metadata (a changed mode counts).
     private let modified: Int64
     private let changed: Int64
 
-    /// Of the file that `path` leads to, symbolic links followed; nil when there is none, or it cannot be looked at.
+    /// Of the file at `path`, following symbolic links; nil when it does not exist or cannot be examined.
     package init?(of path: String) {
         var status = stat()
         // Safe: stat(2) writes one `stat` and keeps no pointer.
@@ -24,7 +24,7 @@ package struct FileStamp: Hashable, Sendable {
         changed = Self.nanoseconds(status.st_ctim)
     }
 
-    /// Whether both are of one file, whatever was written to it in between.
+    /// Whether both are of the same file, whatever was written to it in between.
     package func isOfSameFile(as other: FileStamp) -> Bool {
         device == other.device && inode == other.inode
     }

@@ -1,19 +1,20 @@
 internal import CLinux
 internal import Glibc
 
-/// The few calls on files that need a descriptor of ours: exclusive creation made durable, locks, standard error.
+/// The few file operations that need a descriptor of ours: durable exclusive creation, locks, standard error.
 package enum Files {
-    /// Makes `path`, which must not exist, with these bytes, and returns when they are on the disk. A process killed in
-    /// the middle leaves the whole file or none: it is written beside under a name of this process, then linked.
-    /// - Throws: after a failure nothing is left behind; `EEXIST` when `path` is there.
+    /// Creates `path`, which must not exist, with these bytes, and returns when they are synced to disk. A process
+    /// killed in the middle leaves the complete file or none: it is written under a temporary name of this process,
+    /// then linked.
+    /// - Throws: after a failure nothing is left behind; `EEXIST` when `path` exists.
     package static func create(_ path: String, mode: UInt32, bytes: [UInt8]) throws(SystemError) {
         try write(bytes, beside: path, mode: mode) { temporary throws(SystemError) in
             _ = try SystemCalls.retrying("link") { unsafe link(temporary, path) }
         }
     }
 
-    /// As `create`, but takes the place of whatever is at `path`: whoever opens it finds the old file or the new one, whole.
-    /// - Throws: after a failure the old file is as it was.
+    /// Like `create`, but replaces whatever is at `path`: a reader finds the old file or the new one, complete.
+    /// - Throws: after a failure the old file is unchanged.
     package static func replace(_ path: String, mode: UInt32, bytes: [UInt8]) throws(SystemError) {
         try write(bytes, beside: path, mode: mode) { temporary throws(SystemError) in
             _ = try SystemCalls.retrying("rename") { unsafe rename(temporary, path) }
@@ -24,7 +25,7 @@ package enum Files {
         _ bytes: [UInt8], beside path: String, mode: UInt32, land: (String) throws(SystemError) -> Void
     ) throws(SystemError) {
         let temporary = "\(path).\(getpid()).new"
-        // Left by a process of the same number that was killed.
+        // Left by a killed process with the same ID.
         _ = unsafe unlink(temporary)
         let descriptor = Descriptor(
             owning: try SystemCalls.retrying("open") {
@@ -37,10 +38,10 @@ package enum Files {
         try synchronizeDirectory(of: path)
     }
 
-    /// Gives the finished file at `temporary` the name `path`, in the same file system, and returns when its bytes and its
-    /// name are on the disk. A process killed in the middle leaves at `path` what was there, or the whole new file.
-    /// - Parameter replacing: whether it may take the place of another file.
-    /// - Throws: `EEXIST` when something is at `path` and may not be replaced. The file is at `temporary` then.
+    /// Renames the finished file at `temporary` to `path`, in the same file system, and returns when bytes and name are
+    /// synced to disk. A process killed in the middle leaves at `path` what was there, or the complete new file.
+    /// - Parameter replacing: whether it may replace another file.
+    /// - Throws: `EEXIST` when `path` exists and may not be replaced. The file is then still at `temporary`.
     package static func land(_ temporary: String, at path: String, replacing: Bool) throws(SystemError) {
         try synchronize(temporary, O_RDONLY)
         if replacing {
@@ -52,15 +53,15 @@ package enum Files {
         try synchronizeDirectory(of: path)
     }
 
-    /// Gives the file at `path` a second name in the same file system, which stays when another file takes the first.
-    /// Durable when this returns.
-    /// - Throws: `EEXIST` when that name is taken.
+    /// Gives the file at `path` a second name in the same file system, which stays when another file replaces the
+    /// first. Durable when this returns.
+    /// - Throws: `EEXIST` when that name exists.
     package static func keep(_ path: String, as name: String) throws(SystemError) {
         _ = try SystemCalls.retrying("link") { unsafe link(path, name) }
         try synchronizeDirectory(of: name)
     }
 
-    /// Removes a file, if it is there.
+    /// Removes a file, if it exists.
     package static func remove(_ path: String) throws(SystemError) {
         do {
             _ = try SystemCalls.retrying("unlink") { unsafe unlink(path) }
@@ -81,7 +82,7 @@ package enum Files {
         return unsafe lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK
     }
 
-    /// Makes the name of a new file, or that one is gone, as durable as its bytes.
+    /// Makes the creation or removal of a file as durable as its bytes.
     package static func synchronizeDirectory(of path: String) throws(SystemError) {
         let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
         try synchronize(slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ".", O_RDONLY | O_DIRECTORY)
@@ -93,9 +94,9 @@ package enum Files {
         _ = try SystemCalls.retrying("fsync") { fsync(descriptor.number) }
     }
 
-    /// Writes lines to standard error, and waits for whoever reads them: one write(2), so that lines of several threads,
-    /// and of processes that share the pipe, stay whole (POSIX keeps writes up to PIPE_BUF together).
-    /// - Returns: how many bytes were written: all of them, unless it failed.
+    /// Writes lines to standard error, waiting for its reader: one write(2), so that lines of several threads, and of
+    /// processes that share the pipe, stay whole (POSIX keeps writes up to PIPE_BUF together).
+    /// - Returns: the number of bytes written: all of them, unless it failed.
     @discardableResult package static func writeToStandardError(_ lines: [UInt8]) -> Int {
         writeUntilFailure(lines, to: STDERR_FILENO)
     }
@@ -107,7 +108,7 @@ package enum Files {
     private static func writeUntilFailure(_ bytes: [UInt8], to descriptor: Int32) -> Int {
         var written = 0
         while written < bytes.count {
-            // Invariant: `bytes` outlives the call, and write(2) reads at most the count it is given.
+            // Invariant: `bytes` outlives the call, and write(2) reads at most the given count.
             let count = unsafe bytes.withUnsafeBytes { buffer in
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
                 return unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
@@ -118,7 +119,7 @@ package enum Files {
             }
             switch errno {
             case EINTR: continue
-            // Somebody else who shares it made it non-blocking.
+            // Another process that shares it made it non-blocking.
             case EAGAIN where descriptor == STDERR_FILENO: StandardStream.error.waitUntilWritable()
             default: return written
             }
@@ -128,25 +129,25 @@ package enum Files {
 }
 
 extension Files {
-    /// Whether a person may be sitting at standard input.
+    /// Whether standard input is a terminal.
     package static var readsFromTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-    /// From now on this process makes files that only its own user can read, whatever makes them.
+    /// From now on this process creates files that only its own user can read.
     package static func keepNewFilesPrivate() {
         _ = umask(0o077)
     }
 }
 
-/// An advisory lock on a file, held until the value goes, or the process, however it ends; after `leaveToSuccessor`, until
-/// the other process does as well.
+/// An advisory lock on a file, held until the value is destroyed or the process ends; after `leaveToSuccessor`, until
+/// the other process ends as well.
 package struct FileLock: ~Copyable, Sendable {
-    /// Of the descriptor, which is ours.
+    /// The descriptor, which is ours.
     private let number: Int32
-    /// Another process had it before, and may have it still.
+    /// Another process held it before, and may still hold it.
     private let isInherited: Bool
 
-    /// Makes the file if it is missing.
-    /// - Parameter isShared: others may hold it too, if they share it as well; nobody has it to themselves meanwhile.
+    /// Creates the file if it is missing.
+    /// - Parameter isShared: others may hold it too, if they also share it; nobody can then hold it exclusively.
     /// - Throws: `EWOULDBLOCK` when another process holds the lock.
     package init(path: String, isShared: Bool = false) throws(SystemError) {
         let opened = Descriptor(
@@ -157,8 +158,8 @@ package struct FileLock: ~Copyable, Sendable {
         isInherited = false
     }
 
-    /// The lock as a process before this one has it, which has left us its descriptor: both hold one lock.
-    /// - Returns: nil when the descriptor is not that of the file at `path`, or somebody else holds the lock.
+    /// The lock of an earlier process that left us its descriptor: both hold the same lock.
+    /// - Returns: nil when the descriptor is not that of the file at `path`, or another process holds the lock.
     init?(inheriting descriptor: consuming Descriptor, of path: String) {
         var (ours, named) = (stat(), stat())
         // Safe: each call writes one `stat` and keeps no pointer.
@@ -170,7 +171,7 @@ package struct FileLock: ~Copyable, Sendable {
         isInherited = true
     }
 
-    /// The descriptor that holds the lock, open for as long as this value lives.
+    /// The descriptor that holds the lock, open for as long as this value exists.
     package var descriptor: Int32 { number }
 
     /// Another process has inherited the lock: it ends with that process, not with this value.
@@ -180,14 +181,14 @@ package struct FileLock: ~Copyable, Sendable {
     }
 
     deinit {
-        // Given up by name: closing alone would leave it with a child that this process forked a moment ago and that
-        // has yet to execute its program. But one that was inherited is the other process's as well, and LOCK_UN ends it
-        // for both: who fails to follow a server must leave that one its lock.
+        // Unlocked explicitly: closing would leave it with a child that was just forked and has yet to execute its
+        // program. But an inherited lock also belongs to the other process, and LOCK_UN would end it for both: a
+        // successor that fails must leave the server its lock.
         if !isInherited { _ = flock(number, LOCK_UN) }
         _ = Glibc.close(number)
     }
 
-    /// Whether `path` still leads to the locked file: between opening and locking it another process may have renamed it.
+    /// Whether `path` still names the locked file: between opening and locking it another process may have renamed it.
     package func isStill(at path: String) throws(SystemError) -> Bool {
         var (here, there) = (stat(), stat())
         // Safe, both: they write one `stat` and keep no pointer.
@@ -196,7 +197,7 @@ package struct FileLock: ~Copyable, Sendable {
         return here.st_dev == there.st_dev && here.st_ino == there.st_ino
     }
 
-    /// Whether the file has names beside this one.
+    /// Whether the file has other names.
     package func hasOtherNames() throws(SystemError) -> Bool {
         var here = stat()
         // Safe: as above.
@@ -209,9 +210,9 @@ package struct FileLock: ~Copyable, Sendable {
         _ = try SystemCalls.retrying("ftruncate") { ftruncate(number, 0) }
     }
 
-    /// Leaves a word in the file, with the number of this process in it, for whoever finds the lock taken. It stays there
-    /// when the lock goes.
-    /// - Parameter text: given the number of this process.
+    /// Writes a text with this process's ID into the file, for whoever finds the lock held. It stays when the lock
+    /// ends.
+    /// - Parameter text: receives the ID of this process.
     package func leaveWord(_ text: (_ process: Int32) -> String) throws(SystemError) {
         let number = self.number
         _ = try SystemCalls.retrying("ftruncate") { ftruncate(number, 0) }
@@ -220,19 +221,19 @@ package struct FileLock: ~Copyable, Sendable {
 }
 
 extension SystemError {
-    /// Whether somebody else holds what was asked for.
+    /// Whether another process holds the lock.
     package var isHeldByAnother: Bool { code == EWOULDBLOCK }
 
-    /// Whether a file that was to be made is there already.
+    /// Whether a file to be created already exists.
     package var isAlreadyThere: Bool { code == EEXIST }
 }
 
-/// The wall clock of the machine.
+/// The machine's wall clock.
 package enum WallTime {
     /// Milliseconds since 1970 by CLOCK_REALTIME.
     package static var milliseconds: Int64 {
         var time = timespec()
-        // CLOCK_REALTIME cannot fail on Linux; the zero that a failure would leave is 1970, when nothing is valid.
+        // CLOCK_REALTIME cannot fail on Linux; the zero left by a failure would be 1970, when nothing is valid.
         _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }

@@ -1,10 +1,10 @@
 internal import CLinux
 internal import Glibc
 
-/// A file, a pipe or standard input, read from its beginning to its end.
+/// A file, a pipe or standard input, read from beginning to end.
 package final class InputFile {
     private let descriptor: Descriptor
-    /// Bytes of a regular file; nil for what has no size yet.
+    /// The size of a regular file in bytes; nil for anything without a size.
     package let size: Int?
     /// The permission bits of a regular file; nil for anything else.
     package let mode: UInt32?
@@ -30,21 +30,21 @@ package final class InputFile {
         mode = isRegular ? status.st_mode & 0o7777 : nil
     }
 
-    /// Whether there is something to read, or the end, within this many milliseconds. At once for a regular file.
+    /// Whether there is input, or the end, within this many milliseconds. Returns at once for a regular file.
     package func isReadable(within milliseconds: Int32) -> Bool {
         var poll = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
-        // Invariant: one descriptor is asked for, and one is given.
+        // Invariant: one descriptor is passed, as the count says.
         return unsafe Glibc.poll(&poll, 1, milliseconds) > 0
     }
 
-    /// Reads at most `count` bytes behind those in `bytes`.
+    /// Reads at most `count` bytes, appending them to `bytes`.
     /// - Returns: how many there were; 0 at the end.
     package func read(_ count: Int, appendingTo bytes: inout [UInt8]) throws(SystemError) -> Int {
         let end = bytes.count
         bytes.append(contentsOf: repeatElement(0, count: count))
         while true {
             let number = descriptor.number
-            // Invariant: the buffer has `count` bytes behind `end`, and read(2) writes no more than that.
+            // Invariant: the buffer has `count` bytes after `end`, and read(2) writes no more than that.
             let got = unsafe bytes.withUnsafeMutableBytes { buffer in
                 let tail = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[end...])
                 return unsafe Glibc.read(number, tail.baseAddress, tail.count)

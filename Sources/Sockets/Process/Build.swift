@@ -1,14 +1,14 @@
 internal import CLinux
 
-/// Which sources a program was built from, and with what.
+/// The sources a program was built from, and its Swift version.
 package enum Build {
     /// The version, in one place.
     package static let version = "0.1.0"
 
-    /// The commit in hexadecimal digits, `-modified` behind it when files had been changed; "unknown" when the build was
-    /// not told.
+    /// The commit in hexadecimal, followed by `-modified` when files had been changed; "unknown" when the build was not
+    /// told.
     package static let commit =
-        // Invariant: a text of the program itself, NUL at its end.
+        // Invariant: a NUL-terminated text of the program itself.
         unsafe String(cString: bramley_source_commit())
 
     /// The version of the Swift library it is linked with, such as `6.3.0`.

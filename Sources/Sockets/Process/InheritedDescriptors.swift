@@ -1,17 +1,17 @@
 internal import CLinux
 internal import Glibc
 
-/// What the service manager, or the server before this one, has left open for us, as sd_listen_fds(3) describes it.
+/// Descriptors that the service manager, or the previous server, has left open for us, as in sd_listen_fds(3).
 package struct InheritedDescriptors: ~Copyable, Sendable {
-    /// Why what is there cannot be used: one line for the operator.
+    /// Why they cannot be used: one line for the operator.
     package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         package let description: String
     }
 
-    /// By name, each name with its descriptors in their order.
+    /// By name, each with its descriptors in order.
     private var numbers: [(name: String, number: Int32)]
 
-    /// Nothing.
+    /// No descriptors.
     package init() {
         numbers = []
     }
@@ -19,9 +19,9 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
     /// Maximum number of inherited descriptors.
     static let maximum = 1024
 
-    /// Takes the descriptors 3, 4, … into ownership, when `LISTEN_PID` is this process, and keeps them from programs that
-    /// it starts. Once a process: a second time the numbers may be others'.
-    /// - Parameter environment: `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES` of it count.
+    /// Takes ownership of the descriptors 3, 4, … when `LISTEN_PID` is this process, and keeps them from programs it
+    /// starts. Once per process: later the numbers may belong to others.
+    /// - Parameter environment: uses `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`.
     package init(environment: [String: String]) throws(Refusal) {
         try self.init(environment: environment, process: getpid(), first: 3)
     }
@@ -52,18 +52,18 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
         for (_, number) in numbers { _ = Glibc.close(number) }
     }
 
-    /// The names of what has not been taken yet.
+    /// The names that have not been consumed yet.
     package var names: [String] { numbers.map(\.name) }
 
-    /// Takes all descriptors of a name.
+    /// Consumes all descriptors of a name.
     package mutating func consume(_ name: String) -> [Int32] {
         let taken = numbers.filter { $0.name == name }.map(\.number)
         numbers.removeAll { $0.name == name }
         return taken
     }
 
-    /// Takes the listening sockets of a name, for so many loops; nil when there are none.
-    /// - Throws: when one is no listening TCP socket, or they listen on several addresses. They are closed then.
+    /// Consumes the listening sockets of a name, for this many loops; nil when there are none.
+    /// - Throws: when one is not a listening TCP socket, or they listen on different addresses. They are then closed.
     package mutating func consumeSockets(_ name: String, count: Int) throws(Refusal) -> BoundSockets? {
         let taken = consume(name)
         guard !taken.isEmpty else { return nil }
@@ -74,7 +74,7 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
         }
     }
 
-    /// Takes the lock a process before this one holds on `path`; nil when it is not that file's, or nobody left one.
+    /// Consumes the previous process's lock on `path`; nil when there is none, or it belongs to another file.
     package mutating func consumeLock(_ name: String, of path: String) -> FileLock? {
         for number in consume(name) {
             if let lock = FileLock(inheriting: Descriptor(owning: number), of: path) { return lock }
@@ -82,7 +82,7 @@ package struct InheritedDescriptors: ~Copyable, Sendable {
         return nil
     }
 
-    /// Takes the connection to the process before this one; nil when nobody left one.
+    /// Consumes the connection to the previous process; nil when there is none.
     package mutating func consumeConnection(_ name: String) -> ProcessConnection? {
         consume(name).map { ProcessConnection(Descriptor(owning: $0)) }.first
     }

@@ -1,14 +1,14 @@
 internal import CLinux
 internal import Glibc
 
-/// Where the service manager wants to hear of us, as sd_notify(3) describes it: datagrams of `NAME=value` lines to the
-/// Unix socket that `NOTIFY_SOCKET` names.
+/// The service manager's notification socket, as in sd_notify(3): datagrams of `NAME=value` lines to the Unix socket
+/// that `NOTIFY_SOCKET` names.
 package struct NotifySocket: Hashable, Sendable {
-    /// As the kernel has it: an abstract name begins with NUL.
+    /// In the kernel's form: an abstract name begins with NUL.
     private let name: [UInt8]
 
-    /// - Parameter text: the value of `NOTIFY_SOCKET`: an absolute path, or an abstract name behind `@`. Nil for anything
-    ///   else, and for what is longer than a Unix socket's name may be (107 bytes).
+    /// - Parameter text: the value of `NOTIFY_SOCKET`: an absolute path, or an abstract name after `@`. Nil for
+    ///   anything else, and for a name longer than a Unix socket's may be (107 bytes).
     package init?(_ text: String) {
         var name = Array(text.utf8)
         guard name.count > 1, name.count < MemoryLayout.size(ofValue: sockaddr_un().sun_path), !name.contains(0) else {
@@ -22,20 +22,20 @@ package struct NotifySocket: Hashable, Sendable {
         self.name = name
     }
 
-    /// Sends one datagram, without waiting: a service manager that does not read must not stop the server.
-    /// - Throws: when nobody took it.
+    /// Sends one datagram, without waiting: a service manager that does not read must not block the server.
+    /// - Throws: when it was not delivered.
     package func send(_ lines: String) throws(SystemError) {
         let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let descriptor = Descriptor(owning: try SystemCalls.retrying("socket") { socket(AF_UNIX, kind, 0) })
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: name) }
-        // An abstract name is as long as it is said to be; a path ends with its NUL.
+        // The given length ends an abstract name; a NUL ends a path.
         let offset = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2
         let length = socklen_t(offset + name.count + (name[0] == 0 ? 0 : 1))
         let (number, bytes) = (descriptor.number, Array(lines.utf8))
         _ = try SystemCalls.retrying("sendto") {
-            // Invariant: both pointers are valid during the call, with the lengths that are passed along.
+            // Invariant: both pointers are valid during the call, with the lengths that are passed.
             unsafe withUnsafePointer(to: &address) { pointer in
                 unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
                     unsafe Int32(
@@ -47,10 +47,10 @@ package struct NotifySocket: Hashable, Sendable {
     }
 }
 
-/// Microseconds of CLOCK_MONOTONIC, as `MONOTONIC_USEC=` wants them.
+/// Microseconds of CLOCK_MONOTONIC, for `MONOTONIC_USEC=`.
 extension NotifySocket {
     package static var monotonicMicroseconds: Int64 { SystemCalls.monotonicNow() / 1000 }
 
-    /// The number of this process.
+    /// This process's ID.
     package static var process: Int32 { getpid() }
 }

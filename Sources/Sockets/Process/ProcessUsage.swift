@@ -1,17 +1,17 @@
 internal import CLinux
 internal import Glibc
 
-/// What this process uses of the machine.
+/// The resources this process uses.
 package struct ProcessUsage: Sendable {
     /// User and system time of all threads, in nanoseconds.
     package var processorTime: Int64
-    /// In bytes.
+    /// Bytes.
     package var residentMemory: Int64?
-    /// Descriptors open now, and the most there may be.
+    /// Open descriptors, and the maximum.
     package var openDescriptors: Int?
     package var maximumDescriptors: Int?
 
-    /// As it is now. What the system does not tell is nil.
+    /// The present usage. Nil for values the system does not report.
     package static var now: ProcessUsage {
         var usage = rusage()
         // Safe: getrusage(2) writes one `rusage` and keeps no pointer. It cannot fail for the process itself.
@@ -22,7 +22,7 @@ package struct ProcessUsage: Sendable {
             maximumDescriptors: descriptorLimit)
     }
 
-    /// The most descriptors there may be, now.
+    /// The present maximum number of descriptors.
     package static var descriptorLimit: Int? {
         var limit = rlimit()
         // Safe: getrlimit(2) writes one `rlimit` and keeps no pointer.
@@ -30,7 +30,7 @@ package struct ProcessUsage: Sendable {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Raises the soft limit to `count` descriptors, or as near as the hard one allows. What the system refuses stays.
+    /// Raises the soft limit to `count` descriptors, or as near as the hard limit allows. Ignores a refusal.
     package static func raiseDescriptorLimit(to count: Int) {
         var limit = rlimit()
         let wanted = rlim_t(clamping: count)
@@ -42,14 +42,14 @@ package struct ProcessUsage: Sendable {
         _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    /// Gives the memory that nobody uses back to the system. It walks all that is free, and holds up who allocates.
+    /// Returns unused memory to the system. Walks all free memory, and blocks allocations meanwhile.
     package static func releaseMemory() { bramley_trim_memory() }
 
     private static func nanoseconds(_ time: timeval) -> Int64 {
         Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_usec) &* 1000
     }
 
-    /// proc_pid_statm(5): pages, the second number those that are resident.
+    /// proc_pid_statm(5): pages; the second number is resident memory.
     private static func readResidentMemory() -> Int64? {
         var bytes: [UInt8] = []
         guard let file = try? InputFile(path: "/proc/self/statm"), let count = try? file.read(256, appendingTo: &bytes),
@@ -60,7 +60,7 @@ package struct ProcessUsage: Sendable {
         return pages &* Int64(sysconf(Int32(_SC_PAGESIZE)))
     }
 
-    /// The kernel gives the directory of descriptors their number as its size since Linux 6.2.
+    /// Since Linux 6.2 the size of the descriptor directory is the number of descriptors.
     package static var openDescriptorCount: Int? {
         var status = stat()
         // Safe: stat(2) writes one `stat` and keeps no pointer.
@@ -69,7 +69,7 @@ package struct ProcessUsage: Sendable {
         defer { unsafe closedir(directory) }
         var count = 0
         while unsafe readdir(directory) != nil { count += 1 }
-        // Without `.`, `..` and the one that reads.
+        // Without `.`, `..` and the descriptor that reads the directory.
         return max(0, count - 3)
     }
 }

@@ -1,24 +1,24 @@
 internal import CLinux
 internal import Glibc
 
-/// Standard error, for writing only as much as it takes at once: nothing here waits for whoever reads it.
+/// Standard error without waiting: writes only as much as it accepts at once.
 package final class PromptStandardError: Sendable {
-    /// What a pipe takes whole or not at all (POSIX, PIPE_BUF): lines up to this size stay whole.
+    /// A pipe accepts lines up to this size completely or not at all (POSIX, PIPE_BUF), so they stay whole.
     package static let wholeWrite = 4096
 
     private enum Kind {
-        /// Bytes go to the page cache; nobody reads them from us.
+        /// Bytes go to the page cache, so no reader is involved.
         case file
         /// A socket takes the flag with each call.
         case socket
-        /// A pipe or a terminal, opened once more: O_NONBLOCK belongs to the open file, which other processes share.
+        /// A pipe or a terminal, opened again: O_NONBLOCK belongs to the open file, which other processes share.
         case reopened
     }
 
     private let descriptor: Descriptor
     private let kind: Kind
 
-    /// Nil when there is no way to write to it without waiting.
+    /// Nil when it cannot be written without waiting.
     package init?() {
         var status = stat()
         // Invariant: fstat(2) writes one `stat` and keeps no pointer.
@@ -39,9 +39,9 @@ package final class PromptStandardError: Sendable {
         descriptor = Descriptor(owning: number)
     }
 
-    /// - Returns: how many of the bytes it took; 0 also when it failed.
+    /// - Returns: the number of bytes accepted; also 0 when it failed.
     package func write(_ bytes: [UInt8]) -> Int {
-        // Invariant: `bytes` outlives the call, which reads at most the count it is given.
+        // Invariant: `bytes` outlives the call, which reads at most the given count.
         let count = unsafe bytes.withUnsafeBytes { buffer in
             switch kind {
             case .socket:

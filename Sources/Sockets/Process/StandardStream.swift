@@ -1,16 +1,16 @@
 internal import CLinux
 internal import Glibc
 
-/// One of the three streams a program starts with, for what a person or a script reads.
+/// One of a program's three standard streams, for people or scripts.
 package enum StandardStream: Int32, Sendable {
     case input = 0
     case output = 1
     case error = 2
 
-    /// Whether a person sits at the other end.
+    /// Whether it is a terminal.
     package var isTerminal: Bool { isatty(rawValue) == 1 }
 
-    /// The width of the terminal in columns; nil when it is none, or does not say.
+    /// The terminal's width in columns; nil when it is not a terminal, or does not report it.
     package var columns: Int? {
         var size = winsize()
         // Invariant: TIOCGWINSZ writes one `winsize`.
@@ -18,12 +18,12 @@ package enum StandardStream: Int32, Sendable {
         return Int(size.ws_col)
     }
 
-    /// Writes all of it, waiting where the other end is slow.
-    /// - Throws: `EPIPE` when nobody reads any more; a full disk and the like.
+    /// Writes everything, waiting for a slow reader.
+    /// - Throws: `EPIPE` when the reader has gone; other errors such as a full disk.
     package func write(_ bytes: [UInt8]) throws(SystemError) {
         var written = 0
         while written < bytes.count {
-            // Invariant: `bytes` outlives the call, and write(2) reads at most the count it is given.
+            // Invariant: `bytes` outlives the call, and write(2) reads at most the given count.
             let count = unsafe bytes.withUnsafeBytes { buffer in
                 let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[written...])
                 return unsafe Glibc.write(rawValue, rest.baseAddress, rest.count)
@@ -34,18 +34,18 @@ package enum StandardStream: Int32, Sendable {
             }
             switch errno {
             case EINTR: continue
-            // Somebody else who shares the terminal made it non-blocking.
+            // Another process that shares the terminal made it non-blocking.
             case EAGAIN: waitUntilWritable()
             case let code: throw SystemError(call: "write", code: code)
             }
         }
     }
 
-    /// Whether the reader of this pipe has gone, told before anything is written to it.
+    /// Whether the reader of this pipe has gone, known before anything is written.
     package var hasLostItsReader: Bool { events(0, timeout: 0) & Int16(POLLERR) != 0 }
 
-    /// Waits until something can be read, be it the end.
-    /// - Returns: whether it can, after at most this many milliseconds.
+    /// Waits for input or the end.
+    /// - Returns: whether there is any after at most this many milliseconds.
     package func hasSomething(within milliseconds: Int32) -> Bool { events(POLLIN, timeout: milliseconds) != 0 }
 
     func waitUntilWritable() {
@@ -54,11 +54,11 @@ package enum StandardStream: Int32, Sendable {
 
     private func events(_ wanted: Int32, timeout: Int32) -> Int16 {
         var poll = pollfd(fd: rawValue, events: Int16(wanted), revents: 0)
-        // Invariant: one descriptor is asked for, and one is given.
+        // Invariant: one descriptor is passed, as the count says.
         return unsafe Glibc.poll(&poll, 1, timeout) > 0 ? poll.revents : 0
     }
 
-    /// From now on a reader who went away shows as an error of `write` and not as a signal.
+    /// From now on a reader that went away appears as an error of `write`, not as a signal.
     package static func reportLostReaders() {
         _ = signal(SIGPIPE, SIG_IGN)
     }

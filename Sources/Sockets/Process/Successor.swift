@@ -1,15 +1,15 @@
 internal import CLinux
 internal import Glibc
 
-/// One end of a connection between a server and its successor: a byte each way, and the end of the stream when the other
-/// is gone. Never waits.
+/// One end of a connection between a server and its successor: one byte each way, and the end of the stream when the
+/// other process is gone. Never waits.
 package final class ProcessConnection: Sendable {
     package enum Word: Hashable, Sendable {
-        /// The other has sent its byte.
+        /// The other process has sent its byte.
         case said
-        /// The other is alive and has said nothing.
+        /// The other process is alive and has sent nothing.
         case nothing
-        /// The other has ended, or has let go.
+        /// The other process has ended, or has closed its end.
         case gone
     }
 
@@ -28,13 +28,13 @@ package final class ProcessConnection: Sendable {
         return numbers
     }
 
-    /// Says the one thing there is to say.
+    /// Sends the one byte.
     package func signal() {
         var byte: UInt8 = 1
         _ = unsafe Glibc.send(descriptor.number, &byte, 1, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
     }
 
-    /// What the other has said since the last time.
+    /// What the other process has sent since the last call.
     package func listen() -> Word {
         var byte: UInt8 = 0
         while true {
@@ -47,7 +47,7 @@ package final class ProcessConnection: Sendable {
     }
 }
 
-/// A program that takes this one's place, with some of its descriptors.
+/// A program that replaces this one, with some of its descriptors.
 package struct Successor: Sendable {
     package let process: Int32
     package let connection: ProcessConnection
@@ -72,7 +72,7 @@ package struct Successor: Sendable {
         variables["LISTEN_FDNAMES"] = (descriptors.map(\.name) + [connectionName]).joined(separator: ":")
         variables["LISTEN_PID"] = nil
         let entry = "LISTEN_PID="
-        // The child writes its number, of up to ten digits, where the zeros are.
+        // The child writes its process ID, of up to ten digits, over the zeros.
         var entries = [Array((entry + "0000000000").utf8CString)]
         for (name, value) in variables { entries.append(Array("\(name)=\(value)".utf8CString)) }
         let words = arguments.map { Array($0.utf8CString) }
@@ -81,7 +81,7 @@ package struct Successor: Sendable {
                 guard let number = unsafe environment[0].map({ unsafe $0 + entry.utf8.count }) else {
                     throw SystemError(call: "fork", code: EINVAL)
                 }
-                // Invariant: every pointer is valid during the call, and the child has a copy of its own of all of it.
+                // Invariant: every pointer is valid during the call, and the child has its own copy of everything.
                 let process = unsafe bramley_start_successor(
                     path, arguments, environment, number, numbers, Int32(numbers.count))
                 guard process > 0 else { throw SystemError(call: "fork", code: errno) }
@@ -91,7 +91,7 @@ package struct Successor: Sendable {
         connection = ProcessConnection(ours)
     }
 
-    /// How it ended, as wait(2) tells; nil while it runs. Not asked again after it was told.
+    /// How it ended, as wait(2) reports; nil while it runs. Not asked again once known.
     package func ending() -> String? {
         var status: Int32 = 0
         let result = unsafe waitpid(process, &status, WNOHANG)
@@ -100,22 +100,22 @@ package struct Successor: Sendable {
         return signal == 0 ? "exit code \(status >> 8 & 0xFF)" : "signal \(signal)"
     }
 
-    /// Ends one that is given up, and returns when it has ended and nothing of it is left: SIGTERM, and SIGKILL if it is
-    /// still there `grace` milliseconds later. One that lives on would hold the listening sockets and the lock.
+    /// Ends a successor that is given up, and returns when nothing of it is left: SIGTERM, and SIGKILL if it still runs
+    /// `grace` milliseconds later. Otherwise it would keep the listening sockets and the lock.
     ///
-    /// When the loop drains there is nothing left to wait with: SIGKILL at once.
+    /// When the loop drains, nothing can wait: SIGKILL at once.
     package func abandon(on loop: EventLoop, grace: Int64 = 5_000) async {
         _ = kill(process, SIGTERM)
         let limit = loop.now.adding(milliseconds: grace)
         while ending() == nil {
             let isDraining = await !loop.sleep(until: loop.now.adding(milliseconds: 10))
             if isDraining || loop.now >= limit { _ = kill(process, SIGKILL) }
-            // Whoever adopts our children reaps it.
+            // The process that adopts our children reaps it.
             if isDraining { return }
         }
     }
 
-    /// Calls `body` with the texts, which end with NUL, as C has lists of them.
+    /// Calls `body` with NUL-terminated texts in C's form of a list.
     private static func withPointers<Result>(
         to texts: [[CChar]],
         _ body: (UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) throws(SystemError) -> Result

@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// An open file descriptor with exactly one owner, closed when the owner goes.
+/// An open file descriptor with exactly one owner, closed when the owner is destroyed.
 package struct Descriptor: ~Copyable, Sendable {
     package let number: Int32
 

@@ -1,10 +1,10 @@
 internal import CLinux
 internal import Glibc
 
-/// Every system call of the socket layer, wrapped once: EINTR retried, failures as `SystemError`.
+/// Every system call of the socket layer, wrapped once: EINTR is retried, failures become `SystemError`.
 ///
-/// Invariant of every `unsafe` in here: the pointers handed to the kernel come from a closure-scoped buffer whose
-/// count is passed along, so the kernel never writes past it and keeps none of them.
+/// Invariant of every `unsafe` in here: the pointers passed to the kernel come from a closure-scoped buffer whose count
+/// is passed along, so the kernel never writes past it and keeps none of them.
 enum SystemCalls {
     /// The outcome of a call on a non-blocking descriptor.
     enum Transfer {
@@ -40,7 +40,7 @@ enum SystemCalls {
         }
     }
 
-    /// Whether a byte can be read, which stays where it is. The end of the stream is none.
+    /// Whether a byte can be read, without consuming it. The end of the stream does not count.
     static func hasInput(_ descriptor: Int32) -> Bool {
         var byte: UInt8 = 0
         while true {
@@ -49,7 +49,7 @@ enum SystemCalls {
         }
     }
 
-    /// recv(2) into `bytes` of what stays to be received.
+    /// recv(2) into `bytes` without consuming.
     static func peek(_ descriptor: Int32, into bytes: inout [UInt8]) -> Transfer {
         while true {
             let count = unsafe bytes.withUnsafeMutableBytes { buffer in
@@ -91,7 +91,7 @@ enum SystemCalls {
         }
     }
 
-    /// Whether a descriptor is a TCP socket that listens.
+    /// Whether a descriptor is a listening TCP socket.
     static func isListening(_ descriptor: Int32) throws(SystemError) -> Bool {
         func option(_ name: Int32) throws(SystemError) -> Int32 {
             var value: Int32 = 0
@@ -103,14 +103,14 @@ enum SystemCalls {
         return listens == 1 && type == Int32(SOCK_STREAM.rawValue)
     }
 
-    /// What distinguishes a socket, or a file of one file system, from others, whichever descriptor it is open as.
+    /// Distinguishes a socket, or a file of one file system, from others, whichever descriptor it is open as.
     static func identity(_ descriptor: Int32) -> UInt64? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }
         return UInt64(truncatingIfNeeded: status.st_ino)
     }
 
-    /// SO_ERROR: why a non-blocking connect failed, 0 when it did not.
+    /// SO_ERROR: why a non-blocking connect failed; 0 when it did not.
     static func pendingError(_ descriptor: Int32) -> Int32 {
         var value: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
@@ -118,7 +118,7 @@ enum SystemCalls {
         return result == 0 ? value : errno
     }
 
-    /// Lets close(2) reset the connection instead of sending what is left in the background.
+    /// Makes close(2) reset the connection instead of sending the rest in the background.
     static func resetOnClose(_ descriptor: Int32) {
         var value = linger(l_onoff: 1, l_linger: 0)
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout<linger>.size))
@@ -134,11 +134,11 @@ enum SystemCalls {
         _ = try retrying("listen") { Glibc.listen(descriptor, backlog) }
     }
 
-    /// Begins a non-blocking connect; false when it is still under way.
+    /// Begins a non-blocking connect; false while it is in progress.
     static func connect(_ descriptor: Int32, to address: SocketAddress) throws(SystemError) -> Bool {
         let result = unsafe address.withPointer { unsafe Glibc.connect(descriptor, $0, $1) }
         if result >= 0 { return true }
-        // Interrupted, it goes on by itself (POSIX): asked again, it would say EALREADY.
+        // When interrupted, it continues by itself (POSIX); another call would return EALREADY.
         let code = errno
         guard code == EINPROGRESS || code == EINTR else { throw SystemError(call: "connect", code: code) }
         return false
@@ -161,9 +161,9 @@ enum SystemCalls {
     enum Accepted: ~Copyable {
         case connection(Descriptor, SocketAddress)
         case none
-        /// This one connection failed (aborted by the peer, refused by policy); others may wait.
+        /// This one connection failed (aborted by the peer, refused by policy); others may be waiting.
         case skipped
-        /// No descriptor or memory to be had: EMFILE, ENFILE, ENOBUFS, ENOMEM.
+        /// No descriptor or memory is available: EMFILE, ENFILE, ENOBUFS, ENOMEM.
         case exhausted(Int32)
     }
 

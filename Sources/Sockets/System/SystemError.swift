@@ -16,7 +16,7 @@ package struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         "\(call): \(Self.message(code)) (\(code))"
     }
 
-    /// The system's words: `Address already in use`.
+    /// The system's text: `Address already in use`.
     static func message(_ code: Int32) -> String {
         var text = [CChar](repeating: 0, count: 128)
         // Invariant: strerror_r writes at most `text.count` bytes and ends them with NUL.

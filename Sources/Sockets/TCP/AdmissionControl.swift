@@ -1,27 +1,27 @@
 internal import Synchronization
 
-/// What became of connections that were not kept, since the start.
+/// Connections that were not kept, since the start.
 package struct AdmissionTally: Hashable, Sendable {
-    /// Closed at accept: as many as there may be in all are open.
+    /// Closed at accept: the total limit is reached.
     package var refused = 0
-    /// Closed at accept, or when a PROXY header named their address: as many as one address may have are open.
+    /// Closed at accept, or when a PROXY header named their address: the limit per address is reached.
     package var refusedByAddress = 0
     /// Closed while they waited for a request, to make room for others.
     package var shed = 0
-    /// Closed at accept: the process has no descriptor left for them, or none to spare.
+    /// Closed at accept: the process has no descriptor left, or none to spare.
     package var withoutDescriptor = 0
 
     package init() {}
 }
 
-/// How many connections are open, in all and from each address, across the loops of a process.
+/// Counts open connections, in total and per address, across the loops of a process.
 package final class AdmissionControl: Sendable {
     private struct Counts {
         var total = 0
         var perAddress: [IPAddress: Int] = [:]
         var admitted = 0
         var tally = AdmissionTally()
-        /// How many there are descriptors for, where that is fewer than the maximum.
+        /// The number of connections there are descriptors for, where that is less than the maximum.
         var room = Int.max
     }
 
@@ -31,9 +31,9 @@ package final class AdmissionControl: Sendable {
     private let exempt: @Sendable (IPAddress) -> Bool
 
     /// - Parameters:
-    ///   - maximum: connections open at once.
-    ///   - maximumPerAddress: of them, from one IPv4 address or one IPv6 /64.
-    ///   - exempt: addresses the second limit does not hold for: trusted proxies.
+    ///   - maximum: open connections.
+    ///   - maximumPerAddress: of these, from one IPv4 address or one IPv6 /64.
+    ///   - exempt: addresses to which the second limit does not apply: trusted proxies.
     package init(
         maximum: Int, maximumPerAddress: Int, exempt: @escaping @Sendable (IPAddress) -> Bool = { _ in false }
     ) {
@@ -42,22 +42,22 @@ package final class AdmissionControl: Sendable {
         self.exempt = exempt
     }
 
-    /// - Parameter count: as many connections as the process has descriptors for.
+    /// - Parameter count: the number of connections the process has descriptors for.
     package func setRoom(_ count: Int) {
         counts.withLock { $0.room = count }
     }
 
-    /// As many connections are open as there are descriptors for.
+    /// Whether all descriptors for connections are in use.
     var isWithoutRoom: Bool { counts.withLock { $0.total >= $0.room } }
 
     package var total: Int { counts.withLock { $0.total } }
-    /// Connections let in since the start.
+    /// Connections admitted since the start.
     package var admitted: Int { counts.withLock { $0.admitted } }
     package var tally: AdmissionTally { counts.withLock { $0.tally } }
 
-    /// How many connections that wait for a request have to make room, so that whoever sends one is not refused for the
-    /// sake of whoever sends none: those beyond seven eighths of the most there may be, and a few more, since looking
-    /// for one costs as much as looking for many. 0 below that.
+    /// How many connections that wait for a request must make room, so that clients with a request are not refused
+    /// because of clients without one: those beyond seven eighths of the maximum, and a few more, since searching for
+    /// one costs as much as for many. 0 below that.
     var crowd: Int {
         let (total, maximum) = counts.withLock { ($0.total, min(self.maximum, $0.room)) }
         let excess = total - (maximum - max(1, maximum / 8))
@@ -72,7 +72,7 @@ package final class AdmissionControl: Sendable {
         counts.withLock { $0.tally.withoutDescriptor += 1 }
     }
 
-    /// Counts a connection in, or refuses it.
+    /// Admits and counts a connection, or refuses it.
     package func admit(_ address: IPAddress) -> Bool {
         let isExempt = exempt(address)
         return counts.withLock { counts in
@@ -97,8 +97,8 @@ package final class AdmissionControl: Sendable {
         }
     }
 
-    /// Counts an open connection under another address, since its PROXY header named it, or refuses to: then it stays
-    /// counted as it was.
+    /// Counts an open connection under another address, which its PROXY header named, or refuses to and leaves the
+    /// count unchanged.
     package func move(from old: IPAddress, to new: IPAddress) -> Bool {
         let isExempt = exempt(new)
         return counts.withLock { counts in

@@ -5,25 +5,25 @@ internal import Synchronization
 /// Bound, listening sockets on one address, for the listeners of the loops.
 package final class BoundSockets: Sendable {
     private struct State {
-        /// Not yet given to any listener.
+        /// Not yet assigned to a listener.
         var waiting: [Int32]
         /// Open, waiting or with a listener: what a successor inherits.
         var open: [Int32]
     }
 
     package let address: SocketAddress
-    /// How many listeners there are to be, so that no socket is without one. At least one for each loop.
+    /// The number of listeners needed, so that every socket has one. At least one per loop.
     package let count: Int
-    /// Whether several listeners share one socket, and each connection is to wake one of them alone.
+    /// Whether several listeners share one socket, so that each connection should wake only one of them.
     let isShared: Bool
     private let state: Mutex<State>
 
     /// Binds one socket per loop to the same address with SO_REUSEPORT.
     ///
-    /// The first bind is tried without it: a second process of the same user would otherwise share the port in
-    /// silence and take half of the connections.
+    /// The first bind is made without it: a second process of the same user would otherwise silently share the port and
+    /// take half of the connections.
     ///
-    /// - Parameter address: port 0 lets the kernel choose; `self.address` tells.
+    /// - Parameter address: with port 0 the kernel chooses; `self.address` has the result.
     package init(address: SocketAddress, count: Int, backlog: Int32 = 1024) throws(SystemError) {
         do {
             let probe = try Self.open(address)
@@ -50,13 +50,13 @@ package final class BoundSockets: Sendable {
         state = Mutex(State(waiting: bound, open: bound))
     }
 
-    /// Takes over sockets that another process has bound: one for each loop, or fewer, which the loops then share, or
-    /// more, of which a loop gets several.
+    /// Takes over sockets that another process has bound: one per loop; fewer, which loops then share; or more, of
+    /// which a loop gets several.
     /// - Parameters:
     ///   - numbers: descriptors, at least one; closed when this throws.
-    ///   - count: of loops.
+    ///   - count: the number of loops.
     package init(inheriting numbers: [Int32], count: Int) throws(SystemError) {
-        // A process that shares a socket among its loops leaves as many copies of it.
+        // A process that shares a socket among its loops passes on as many copies of it.
         let originals = Self.withoutCopies(numbers)
         var held = originals
         do throws(SystemError) {
@@ -88,12 +88,12 @@ package final class BoundSockets: Sendable {
         while consume() != nil {}
     }
 
-    /// The listeners that one of several loops is to have.
+    /// The listeners for one of several loops.
     package func share(of index: Int, among loops: Int) -> Range<Int> {
         0..<(index < loops ? (count + loops - 1 - index) / loops : 0)
     }
 
-    /// One socket that no listener has yet.
+    /// One socket without a listener.
     func consume() -> Descriptor? {
         state.withLock { $0.waiting.popLast() }.map { Descriptor(owning: $0) }
     }
@@ -133,12 +133,12 @@ package final class BoundSockets: Sendable {
     }
 }
 
-/// SIGTERM and SIGINT between the first socket that is bound and the moment in which something handles them: their default
-/// effect would end the process, with connections in its queues.
+/// Handles SIGTERM and SIGINT from binding the first socket until something else does: by default they would end the
+/// process, with connections in its queues.
 package enum StopSignals {
-    /// From now on they are remembered.
+    /// From now on they are recorded.
     package static func remember() { bramley_remember_stop_signals() }
 
-    /// Whether one came before something else handled them.
+    /// Whether one arrived before something else handled them.
     package static var wereSeen: Bool { bramley_stop_was_asked() != 0 }
 }

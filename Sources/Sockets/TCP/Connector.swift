@@ -2,7 +2,8 @@ internal import CLinux
 internal import Glibc
 
 extension SocketStream {
-    /// Connects to the first of `addresses` that answers, each tried until `deadline` at the latest. On the loop.
+    /// Connects to the first of `addresses` that answers, each tried until `deadline` at the latest. Call it on the
+    /// loop.
     ///
     /// - Throws: the error of the last address tried.
     package static func connect(
@@ -10,8 +11,8 @@ extension SocketStream {
     ) async throws(StreamError) -> SocketStream {
         var failure = StreamError.broken(EHOSTUNREACH)
         for (index, address) in addresses.enumerated() {
-            // The last one may take all the time that is left; the others share it, so that a dead address family
-            // does not use it up.
+            // The last one may use all remaining time; the others share it, so that a dead address family does not use
+            // it up.
             let left = deadline.nanoseconds - Deadline.now.nanoseconds
             guard left > 0 else { throw .deadline }
             let share = left / Int64(addresses.count - index)

@@ -16,13 +16,13 @@ package final class Listener: Channel, @unchecked Sendable {
     private let service: Int
     private let accept: Accept
     private let firstByteTimeout: Int64?
-    /// Held open so that, with every descriptor taken, one can be freed to accept and turn away a waiting client.
+    /// Kept open so that, when all descriptors are in use, one can be freed to accept and turn away a waiting client.
     private var reserve: Descriptor?
 
-    /// At most this many connections are accepted in one turn of the loop.
+    /// The most connections accepted in one turn of the loop.
     private static let batch = 32
     private static let pause: Int64 = 100
-    /// When the connections that wait may be looked through again, after too few were found.
+    /// When to search again for connections to close, after too few were found.
     private var nextShedding = Deadline(nanoseconds: .min)
 
     private init(
@@ -55,11 +55,11 @@ package final class Listener: Channel, @unchecked Sendable {
         sockets.isShared ? EPOLLIN.rawValue | EPOLLEXCLUSIVE.rawValue : EPOLLIN.rawValue
     }
 
-    /// Adds one of the bound sockets to a loop; nil when each has been given away. On the loop's thread.
+    /// Adds one of the bound sockets to a loop; nil when all are assigned. Call it on the loop's thread.
     /// - Parameters:
-    ///   - service: passed on to every stream, so that the root can tell its listeners apart.
+    ///   - service: passed on to every stream, so that the root can distinguish its listeners.
     ///   - firstByteTimeout: milliseconds. A connection gets its task with its first byte, and is closed when none has
-    ///     come by then: `stream.deadline` is that moment. Nil where the server may speak first: a task at once.
+    ///     arrived by then: `stream.deadline` is that time. Nil where the server may speak first: a task at once.
     package static func start(
         _ sockets: BoundSockets, on loop: EventLoop, admission: AdmissionControl, service: Int = 0,
         firstByteTimeout: Int64? = nil
@@ -84,7 +84,7 @@ package final class Listener: Channel, @unchecked Sendable {
         acceptBatch(Self.batch)
     }
 
-    /// Nearly as many connections as there may be: those that only wait give way to those that come.
+    /// Nearly the maximum number of connections is open: those that only wait give way to new ones.
     private func makeRoom() {
         let crowd = admission.crowd
         guard crowd > 0, loop.now >= nextShedding else { return }
@@ -101,14 +101,14 @@ package final class Listener: Channel, @unchecked Sendable {
     private func acceptBatch(_ limit: Int) {
         var mayShed = loop.now >= nextShedding
         for _ in 0..<limit {
-            // What is left is not for visitors: as if there were none.
+            // The remaining descriptors are not for visitors: act as if there were none.
             switch admission.isWithoutRoom ? .exhausted(EMFILE) : accept(descriptor) {
             case .connection(let descriptor, let peer):
                 admit(descriptor, peer)
             case .none: return
             case .skipped: continue
             case .exhausted:
-                // Connections that wait hold descriptors that others need.
+                // Waiting connections hold descriptors that others need.
                 if mayShed, shed(Self.batch) > 0 {
                     mayShed = false
                     continue
@@ -134,7 +134,7 @@ package final class Listener: Channel, @unchecked Sendable {
         }
     }
 
-    /// Out of descriptors: the client at the head of the queue is told by a close instead of being left to wait.
+    /// Out of descriptors: closes the client at the head of the queue instead of leaving it waiting.
     private func turnOneAway() {
         guard reserve != nil else { return }
         reserve = nil
@@ -161,13 +161,13 @@ package final class Listener: Channel, @unchecked Sendable {
         try? loop.watch(self, descriptor: descriptor, events: events)
     }
 
-    /// Clients that the kernel has already greeted are still served; closing with a queue would reset them.
+    /// Serves clients that the kernel has already accepted; closing with a queue would reset them.
     override func drain() {
         acceptBatch(4096)
         close()
     }
 
-    /// Clients that wait in the queue are the successor's, which has the same socket.
+    /// Clients in the queue go to the successor, which has the same socket.
     override func retire() {
         close()
     }
@@ -179,7 +179,7 @@ package final class Listener: Channel, @unchecked Sendable {
     private func close() {
         guard !isClosed else { return }
         isClosed = true
-        // Whoever else has the socket open keeps it alive: epoll would report it for as long as that lasts.
+        // Another process keeps the open socket alive: epoll would report it for as long as that lasts.
         if !isPaused { loop.unwatch(descriptor) }
         loop.unregister(self)
         sockets.close(descriptor)

@@ -1,26 +1,26 @@
-/// What a proxy says, before the first byte of a connection's own, about who is at its other end: the PROXY protocol
-/// of HAProxy's proxy-protocol.txt, version 1 (a line) or 2 (binary). Without any I/O.
+/// What a proxy says about its client before the first byte of a connection: the PROXY protocol of HAProxy's
+/// proxy-protocol.txt, version 1 (a line) or 2 (binary). Without any I/O.
 package struct ProxyHeader: Hashable, Sendable {
     package enum Source: Hashable, Sendable {
-        /// A client of the proxy, an IPv4-mapped address as IPv4.
+        /// A client of the proxy; an IPv4-mapped address as IPv4.
         case client(SocketAddress)
-        /// A client whose address the proxy does not know or that has none: `UNKNOWN`, `UNSPEC`, a Unix socket.
+        /// A client whose address is unknown or does not exist: `UNKNOWN`, `UNSPEC`, a Unix socket.
         case anonymous
-        /// Nobody: the proxy speaks for itself, as in health checks (`LOCAL`).
+        /// No client: the proxy's own connection, such as a health check (`LOCAL`).
         case proxy
     }
 
     package let source: Source
 
-    /// The longest header read, in bytes: the fixed part, addresses and all TLVs. HAProxy's own with every TLV it can
-    /// send is a fifth of it.
+    /// The longest header accepted, in bytes: the fixed part, addresses and all TLVs. HAProxy's own with every TLV is a
+    /// fifth of it.
     package static let maximumLength = 4096
-    /// Of version 1, its CRLF included (§2.1).
+    /// For version 1, including CRLF (§2.1).
     static let maximumLineLength = 107
 
-    /// Reads the header that `bytes` begin with.
-    /// - Returns: the header and its length; nil when it is not whole yet and nothing is wrong so far. Give it the same
-    ///   bytes and more then.
+    /// Parses the header at the beginning of `bytes`.
+    /// - Returns: the header and its length; nil when it is incomplete and so far valid. Then pass the same bytes and
+    ///   more.
     package static func parse(
         _ bytes: Span<UInt8>
     ) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)? {
@@ -30,7 +30,7 @@ package struct ProxyHeader: Hashable, Sendable {
     }
 }
 
-/// Why bytes are no PROXY header.
+/// Why bytes are not a PROXY header.
 package enum ProxyHeaderError: Error, Hashable, Sendable {
     /// The connection begins with something else.
     case missing
@@ -45,19 +45,19 @@ package enum ProxyHeaderError: Error, Hashable, Sendable {
     case unsupportedVersion
     /// Neither LOCAL nor PROXY.
     case unknownCommand
-    /// No pair of family and transport that a TCP listener can have.
+    /// Not a family and transport that a TCP listener can have.
     case unsupportedFamily
     /// Shorter than its family's addresses.
     case tooShort
     /// Longer than `ProxyHeader.maximumLength`.
     case tooLong
-    /// The type-length-value fields do not fill what the header says they do.
+    /// The type-length-value fields do not match the announced length.
     case invalidFields
     case wrongChecksum
 }
 
 extension ProxyHeaderError {
-    /// For the log. Fixed text: nothing the peer sent is in it.
+    /// For the log. Fixed text without anything the peer sent.
     package var reason: String {
         switch self {
         case .missing: "it does not begin with a PROXY header"
@@ -86,8 +86,8 @@ enum ProxyLine {
     static func parse(_ bytes: Span<UInt8>) throws(ProxyHeaderError) -> (header: ProxyHeader, length: Int)? {
         let prefix = Array("PROXY ".utf8)
         for index in 0..<min(prefix.count, bytes.count) where bytes[index] != prefix[index] { throw .missing }
-        // The last two bytes of the longest line are its CRLF. No byte behind the CR's last place is looked at: a line
-        // is too long from there on, whatever comes with it in one piece.
+        // The last two bytes of the longest line are its CRLF. No byte after the CR's last place is examined: beyond it
+        // a line is too long, whatever follows in the same segment.
         let longest = ProxyHeader.maximumLineLength - 1
         let searched = min(bytes.count, longest)
         var end: Int?
@@ -107,7 +107,7 @@ enum ProxyLine {
         return (ProxyHeader(source: try source(bytes.extracting(prefix.count..<end))), end + 2)
     }
 
-    /// Of what stands between `PROXY ` and the line's end.
+    /// From the text between `PROXY ` and the end of the line.
     private static func source(_ rest: Span<UInt8>) throws(ProxyHeaderError) -> ProxyHeader.Source {
         var words: [Range<Int>] = []
         var start = 0
@@ -116,7 +116,7 @@ enum ProxyLine {
             start = index + 1
         }
         let family = text(rest, words[0])
-        // §2.1: whatever follows is to be ignored.
+        // §2.1: the rest is to be ignored.
         if family == "UNKNOWN" { return .anonymous }
         guard family == "TCP4" || family == "TCP6" else { throw .unknownProtocol }
         guard words.count == 5 else { throw .invalidLine }
@@ -174,7 +174,7 @@ enum BinaryProxyHeader {
         guard bytes.count >= fixedLength else { return nil }
         let length = fixedLength + Int(integer(bytes, 14, octets: 2))
         guard length <= ProxyHeader.maximumLength else { throw .tooLong }
-        // §2.2: of LOCAL all but the length is to be ignored, the family too.
+        // §2.2: for LOCAL everything but the length is ignored, including the family.
         let family = command == 0 ? nil : bytes[13]
         let addresses = try addressLength(family)
         guard length >= fixedLength + addresses else { throw .tooShort }
@@ -184,7 +184,7 @@ enum BinaryProxyHeader {
         return (ProxyHeader(source: source(bytes, family)), length)
     }
 
-    /// §2.2: other pairs are to be rejected; those of datagrams cannot be about a TCP connection.
+    /// §2.2: other pairs are to be rejected; datagrams cannot describe a TCP connection.
     private static func addressLength(_ family: UInt8?) throws(ProxyHeaderError) -> Int {
         switch family {
         case nil, 0x00: return 0
@@ -209,7 +209,7 @@ enum BinaryProxyHeader {
         }
     }
 
-    /// §2.2.2: type, length, value, until the header ends. A checksum must be right, every other field is skipped.
+    /// §2.2.2: type, length, value, until the header ends. A checksum must be right; other fields are skipped.
     private static func checkFields(_ header: Span<UInt8>, from start: Int) throws(ProxyHeaderError) {
         var position = start
         var checksum: Int?
@@ -229,7 +229,7 @@ enum BinaryProxyHeader {
         }
     }
 
-    /// Of `bytes`, those in `range` taken as zero (RFC 3720 appendix B.4; bit by bit, since few proxies send it).
+    /// Of `bytes`, with those in `range` taken as zero (RFC 3720 appendix B.4; bit by bit, since few proxies send it).
     private static func crc32c(_ bytes: Span<UInt8>, zeroing range: Range<Int>) -> UInt32 {
         var value = UInt32.max
         for index in bytes.indices {

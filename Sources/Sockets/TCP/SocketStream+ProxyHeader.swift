@@ -1,19 +1,19 @@
-/// Why a connection has no name by the PROXY protocol.
+/// Why a connection has no address from the PROXY protocol.
 package enum ProxyHeaderFailure: Error, Hashable, Sendable {
     case header(ProxyHeaderError)
-    /// The end of the stream before that of the header; whether anything had come. Health checks that only connect
-    /// end with nothing.
+    /// The stream ended before the header did; whether anything had arrived. Health checks that only connect end with
+    /// nothing.
     case ended(afterBytes: Bool)
     case stream(StreamError)
-    /// The address it names has as many connections as one may have.
+    /// The named address has reached its limit of connections.
     case tooManyConnections
 }
 
 extension SocketStream {
-    /// Reads the PROXY header, its bytes and none beyond, and lets `peer` be whom it names. Within the stream's
-    /// deadline; the caller closes after a failure.
+    /// Reads exactly the PROXY header, and sets `peer` to the address it names. Within the stream's deadline; the
+    /// caller closes after a failure.
     ///
-    /// What has come is looked at in the socket (MSG_PEEK) until the header is whole, and only that is taken: OpenSSL
+    /// Input is peeked in the socket (MSG_PEEK) until the header is complete, and only the header is consumed: OpenSSL
     /// or the HTTP parser finds the rest where it expects it.
     package func readProxyHeader() async throws(ProxyHeaderFailure) {
         var scratch = loop.buffers.acquire()
@@ -40,13 +40,13 @@ extension SocketStream {
     private func peekProxyHeader(
         _ scratch: inout [UInt8]
     ) async -> Result<(header: ProxyHeader, length: Int), ProxyHeaderFailure> {
-        // Until a byte has come, draining may end the wait; `waitUntilReadable` ends that when one has.
+        // Until a byte has arrived, draining may end the wait; `waitUntilReadable` ends that when one has.
         isIdle = true
         defer { isIdle = false }
         var seen = 0
         while true {
             do throws(StreamError) {
-                // Asked before the look: what had come when the peer hung up is in it.
+                // Read before peeking: what had arrived when the peer hung up is then included.
                 let isLast = peerHasClosed
                 if let count = try tryPeeking(into: &scratch) {
                     do throws(ProxyHeaderError) {

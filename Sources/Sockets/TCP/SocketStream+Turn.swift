@@ -1,12 +1,12 @@
-/// A connection whose peer always has more for us lets the others have their turn.
+/// A connection whose peer always has more input lets others have their turn.
 extension SocketStream {
-    /// Bytes that one connection may read before the others have their turn.
+    /// Bytes that one connection may read before others have their turn.
     private static var bytesPerTurn: Int { 65_536 }
 
-    /// Whether as much has come in this turn as one may have.
+    /// Whether the allowance of this turn is used up.
     package var isTurnOver: Bool { turnBytes >= Self.bytesPerTurn }
 
-    /// Lets the other connections have their turn.
+    /// Lets other connections have their turn.
     package func endTurn() async {
         beginTurn()
         await Task.yield()
@@ -18,15 +18,15 @@ extension SocketStream {
     }
 }
 
-/// A connection that is kept for later, and whether its peer has said anything meanwhile.
+/// A connection kept for later, and whether its peer has sent anything in the meantime.
 extension SocketStream {
-    /// Whether nothing has come since the last read: neither a byte of content nor the end, nor the beginning of a record
-    /// whose kind is not known yet. TLS may have sent session tickets, which are no content. For a connection on which
-    /// nothing is due; what was there is gone.
+    /// Whether nothing has arrived since the last read: neither content nor the end, nor the beginning of a record of
+    /// unknown type. TLS may have sent session tickets, which are not content. For a connection on which nothing is
+    /// due; consumes what arrived.
     package func isQuiet() -> Bool {
         loop.assertOnLoop()
         guard !isClosed, !sawHangUp else { return false }
-        // Epoll may not have been asked since the bytes came.
+        // Epoll may not have been polled since the bytes arrived.
         isReadable = true
         var byte: [UInt8] = [0]
         do throws(StreamError) {

@@ -1,34 +1,34 @@
 internal import CLinux
 internal import Glibc
 
-/// A connected, non-blocking TCP stream, optionally under TLS, owned by one task of its loop.
+/// A connected, non-blocking TCP stream, optionally with TLS, owned by one task of its loop.
 ///
-/// Registered once, edge-triggered, for both directions: `isReadable` and `isWritable` remember what epoll said until
-/// a call says EAGAIN. One task may wait to read while another waits to write; two of one kind are a bug.
+/// Registered once, edge-triggered, for both directions: `isReadable` and `isWritable` remember epoll's report until a
+/// call returns EAGAIN. One task may wait to read while another waits to write; two of one kind are a bug.
 ///
 /// Proof for `@unchecked Sendable`: `socketPeer`, `service`, `descriptor` and `admission` never change. The other
-/// properties are those of a `Channel`: what reads or writes them is called by the loop (`ready`, `expired`, `drain`,
-/// `abort`) or asserts that it runs there, the plain flags between requests included, which only the connection's task
-/// touches, as it does `peer`. `deinit` runs when nobody else has a reference.
+/// properties are like a `Channel`'s: code that uses them is called by the loop (`ready`, `expired`, `drain`, `abort`)
+/// or asserts that it runs there, including the plain flags between requests and `peer`, which only the connection's
+/// task uses. `deinit` runs when nobody else has a reference.
 @safe package final class SocketStream: Channel, @unchecked Sendable {
     private enum Wake {
         case ready, deadline, draining, aborted
     }
 
-    /// Who is at the other end of the socket.
+    /// The other end of the socket.
     package let socketPeer: SocketAddress
-    /// Who is at the other end as far as is known: `socketPeer`, or whom its PROXY header names.
+    /// The peer as far as known: `socketPeer`, or the address in its PROXY header.
     package private(set) var peer: SocketAddress
     /// Whether its PROXY header has been read.
     package private(set) var isIntroduced = false
-    /// Whether a proxy relays somebody here whom it does not name.
+    /// Whether a proxy relays a client here without naming it.
     package private(set) var isAnonymous = false
-    /// Which of the process's listeners it came through, as `Listener.start` was told.
+    /// The listener it came through, as passed to `Listener.start`.
     package let service: Int
-    /// Whether it has answered a request before: then the idle limit holds for it, not the one for a first request.
+    /// Whether it has answered a request before: then the idle limit applies, not that for a first request.
     package var isReused = false
     let descriptor: Int32
-    /// Whether a read is worth trying: epoll said so, and no call has said EAGAIN since.
+    /// Whether a read is worth trying: epoll reported it, and no call has returned EAGAIN since.
     package internal(set) var isReadable = true
     private var isWritable = true
     private(set) var sawHangUp = false
@@ -36,20 +36,20 @@ internal import Glibc
     private var reader: UnsafeContinuation<Wake, Never>?
     private var writer: UnsafeContinuation<Wake, Never>?
     private var isParked = false
-    /// Counts the turns its task had: one ends where it waits, and where it lets the others go first.
+    /// Counts the turns of its task: one ends where it waits, and where it lets others go first.
     package internal(set) var turn = 0
-    /// Bytes that came in this turn, as the socket has them: whatever protocol is spoken, they cost about the same.
+    /// Bytes read from the socket in this turn; whatever the protocol, they cost about the same.
     var turnBytes = 0
     private let admission: AdmissionControl?
     private(set) var tls: TLSSession?
 
     /// Whether nothing is in flight: set by the server between requests, so that draining may end the wait.
     package var isIdle = false
-    /// Whether draining also ends a wait to read while something is in flight: a connection of many requests says then
-    /// that it takes no more of them.
+    /// Whether draining also ends a wait to read while something is in flight, so that a connection with many requests
+    /// can announce that it accepts no more.
     package var hearsOfDraining = false
-    /// Whether no request is in flight, though one may have begun to come, so that it may be closed to make room for
-    /// others: set by the server while it waits for the rest of a head, or lingers.
+    /// Whether no request is in flight, though one may have begun to arrive, so that it may be closed to make room: set
+    /// by the server while it waits for the rest of a head, or lingers.
     package var waitsForHead = false
 
     /// Takes ownership of `descriptor`, which must be non-blocking and connected, or connecting.
@@ -68,7 +68,7 @@ internal import Glibc
         do throws(SystemError) {
             try loop.register(self, descriptor: self.descriptor, events: events)
         } catch {
-            // `descriptor` closes it. A second close by `deinit` could hit whoever got the number meanwhile.
+            // `descriptor` closes it. A second close by `deinit` could hit a new owner of the number.
             isClosed = true
             throw error
         }
@@ -82,13 +82,13 @@ internal import Glibc
     package var isSecure: Bool { tls != nil }
     /// Whether `close` has been called, by us or by a deadline.
     package var hasEnded: Bool { isClosed }
-    /// Whether the peer has closed its side, as far as epoll has told.
+    /// Whether the peer has closed its side, as far as epoll has reported.
     package var peerHasClosed: Bool { sawHangUp }
 
     // MARK: Reading
 
-    /// Reads at least one byte into `bytes[offset...]`; 0 at the end of the stream. Who always has something for us waits
-    /// for the others every `bytesPerTurn`, and is not exempt from the clock.
+    /// Reads at least one byte into `bytes[offset...]`; 0 at the end of the stream. A connection that always has input
+    /// lets others go first every `bytesPerTurn`, and is still subject to its deadline.
     package func read(into bytes: inout [UInt8], at offset: Int) async throws(StreamError) -> Int {
         while true {
             if isTurnOver {
@@ -100,7 +100,7 @@ internal import Glibc
         }
     }
 
-    /// Reads what is there without waiting; nil when nothing is (under TLS: when no whole record is).
+    /// Reads available input without waiting; nil when there is none (with TLS: no complete record).
     package func tryReading(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
         loop.assertOnLoop()
         if let tls {
@@ -111,7 +111,7 @@ internal import Glibc
         return try tryReadingRaw(into: &bytes, at: offset)
     }
 
-    /// Whether a read may bring something, or under TLS what a read has to send before.
+    /// Whether a read may bring something, or with TLS first send something.
     private var mayRead: Bool {
         guard let tls else { return isReadable }
         return tls.awaitsOutput ? isWritable : isReadable || tls.hasInput
@@ -130,15 +130,15 @@ internal import Glibc
         }
     }
 
-    /// One recv(2), unless epoll has said that there is nothing. Once closed, the descriptor may be another's.
+    /// One recv(2), unless epoll has reported that there is nothing. After closing, the descriptor may be another's.
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> SystemCalls.Transfer {
         guard !isClosed else { return .failed(ECONNABORTED) }
         guard isReadable else { return .wouldBlock }
         let outcome = unsafe SystemCalls.receive(descriptor, into: buffer)
         switch outcome {
         case .moved(let count):
-            // A short read emptied the socket: the next bytes raise a new edge. Not after a hang-up, whose edge has
-            // been and gone.
+            // A short read emptied the socket, and the next bytes raise a new edge. Not after a hang-up, whose edge has
+            // passed.
             if count < buffer.count && !sawHangUp { isReadable = false }
             turnBytes += count
         case .wouldBlock: isReadable = false
@@ -147,8 +147,8 @@ internal import Glibc
         return outcome
     }
 
-    /// Looks at what is there and leaves it: from the first unread byte on, 0 at the end of the stream, nil when nothing
-    /// has come. Whoever needs more of it than there is calls `markUnreadable` and waits for the next edge.
+    /// Peeks from the first unread byte on; 0 at the end of the stream, nil when nothing has arrived. A caller that
+    /// needs more calls `markUnreadable` and waits for the next edge.
     func tryPeeking(into bytes: inout [UInt8]) throws(StreamError) -> Int? {
         loop.assertOnLoop()
         guard isReadable else { return nil }
@@ -160,7 +160,7 @@ internal import Glibc
         }
     }
 
-    /// Takes over what a PROXY header says; false when the address it names has too many connections.
+    /// Applies a PROXY header; false when the address it names has too many connections.
     func introduce(_ source: ProxyHeader.Source) -> Bool {
         loop.assertOnLoop()
         if case .client(let address) = source {
@@ -179,14 +179,14 @@ internal import Glibc
             tls?.flush()
             try checkBeforeWaiting()
             unsafe assert(reader == nil, "two tasks read from one stream")
-            // Invariant: `resumeReader` takes the continuation out before it resumes it, so it is resumed exactly
-            // once; the loop keeps this channel registered until then.
+            // Invariant: `resumeReader` removes the continuation before it resumes it, so it is resumed exactly once;
+            // the loop keeps this channel registered until then.
             beginTurn()
             try Self.check(await unsafe withUnsafeContinuation { unsafe reader = $0 })
         }
     }
 
-    /// The caller has read everything that has come.
+    /// The caller has read everything that has arrived.
     func markUnreadable() {
         loop.assertOnLoop()
         isReadable = false
@@ -194,8 +194,8 @@ internal import Glibc
 
     // MARK: Writing
 
-    /// Hands all of `bytes` to the kernel, waiting as often as it must.
-    /// - Parameter offset: how many of them it has already.
+    /// Passes all of `bytes` to the kernel, waiting as often as necessary.
+    /// - Parameter offset: bytes that were already passed.
     package func write(_ bytes: [UInt8], from offset: Int = 0) async throws(StreamError) {
         var sent = offset
         while sent < bytes.count {
@@ -204,8 +204,8 @@ internal import Glibc
         }
     }
 
-    /// Sends without waiting; how many bytes the kernel took, or OpenSSL in whole records. Under TLS what was not taken
-    /// is what the next call must begin with: part of it may be on its way.
+    /// Sends without waiting; returns the bytes that the kernel took, or OpenSSL in complete records. With TLS the next
+    /// call must begin with the bytes not taken: part of them may be in flight.
     package func tryWriting(_ bytes: [UInt8]) throws(StreamError) -> Int {
         try tryWriting(bytes, from: 0)
     }
@@ -263,7 +263,7 @@ internal import Glibc
     private func resumeReader(_ wake: Wake) {
         if let waiter = unsafe reader {
             unsafe reader = nil
-            // What has arrived is in flight from now on, not only when the task has looked at it.
+            // Input that has arrived is in flight from now on, not only once the task has read it.
             if wake == .ready { isIdle = false }
             unsafe waiter.resume(returning: wake)
         }
@@ -306,7 +306,7 @@ internal import Glibc
 
     override func drain() {
         if isParked {
-            // A request may have come of which epoll has not told yet: it is still answered.
+            // A request may have arrived that epoll has not reported yet: it is still answered.
             if SystemCalls.hasInput(descriptor) {
                 isReadable = true
                 unpark()
@@ -322,7 +322,7 @@ internal import Glibc
         }
     }
 
-    /// Its next answer is its last, which the server says with it; a connection of many requests says so at once.
+    /// Its next answer is its last, and says so; a connection with many requests announces it at once.
     override func retire() {
         if !isParked, hearsOfDraining { resumeReader(.draining) }
     }
@@ -336,7 +336,7 @@ internal import Glibc
     }
 
     override func closeIfIdle() -> Bool {
-        // A request may have come of which epoll has not told yet.
+        // A request may have arrived that epoll has not reported yet.
         guard isParked || waitsForHead, !SystemCalls.hasInput(descriptor) else { return false }
         abandon()
         return true
@@ -344,10 +344,10 @@ internal import Glibc
 
     // MARK: Parking
 
-    /// Whether nothing of it waits in TLS: neither input that was read together with the last nor output.
+    /// Whether TLS holds nothing: neither input read together with the last, nor output.
     package var mayPark: Bool { tls?.isAtRest ?? true }
 
-    /// Leaves the connection with the loop, without a task, until it is readable; then it arrives anew. The caller
+    /// Leaves the connection with the loop, without a task, until it is readable; then it arrives again. The caller
     /// holds no unread bytes and returns at once. At the deadline the loop closes it. A TLS session stays with it,
     /// without buffers.
     package func park() {
@@ -357,8 +357,8 @@ internal import Glibc
         if isReadable || tls?.hasInput == true { unpark() }
     }
 
-    /// Leaves a connection that was just accepted with the loop until its first byte is there, or until `deadline`: one
-    /// that never sends costs no task. Registering told epoll to report what has come already.
+    /// Leaves a connection that was just accepted with the loop until its first byte or `deadline`: one that never
+    /// sends costs no task. Registering made epoll report what has already arrived.
     func parkUntilFirstByte(deadline: Deadline) {
         loop.assertOnLoop()
         isReadable = false
@@ -394,8 +394,8 @@ internal import Glibc
         resumeBoth(.aborted)
     }
 
-    /// Closes because the peer's time is up. What it has not taken by now is thrown away, by a reset: the kernel would
-    /// keep it, up to some megabytes, for as long as the peer takes a byte now and then.
+    /// Closes because the peer's time is up. What it has not taken is discarded, by a reset: the kernel would keep it,
+    /// up to some megabytes, for as long as the peer takes a byte now and then.
     package func abandon() {
         loop.assertOnLoop()
         if !isClosed, bramley_unsent_bytes(descriptor) > 0 {
@@ -406,16 +406,16 @@ internal import Glibc
         close()
     }
 
-    /// Closes so that the peer can read what we sent last even while it is still sending: half-closes, then reads and
-    /// throws away input until the end (RFC 9112 §9.6). Closing at once would reset the connection, and the reset may
+    /// Closes so that the peer can read our last output even while it is still sending: half-closes, then reads and
+    /// discards input until the end (RFC 9112 §9.6). Closing at once would reset the connection, and the reset might
     /// overtake the answer.
     /// - Parameters:
-    ///   - silence: milliseconds without a byte, after which the peer is done.
-    ///   - deadline: the end, however much still comes.
-    ///   - taken: by then the peer has taken what we sent, or the rest is dropped.
+    ///   - silence: milliseconds without a byte after which the peer is done.
+    ///   - deadline: the end, whatever still arrives.
+    ///   - taken: when the peer must have taken our output, or the rest is dropped.
     package func lingeringClose(silence: Int64, until deadline: Deadline, taken: Deadline) async {
         shutdownWrite()
-        // What comes now is thrown away as it is.
+        // Further input is discarded undecrypted.
         tls = nil
         waitsForHead = true
         do throws(StreamError) {
@@ -423,9 +423,9 @@ internal import Glibc
         } catch {
             return close()
         }
-        // Closed meanwhile, the descriptor may be another's.
+        // If closed in the meantime, the descriptor may be another's.
         while !isClosed, loop.now < taken, bramley_unsent_bytes(descriptor) > 0 {
-            // No event tells when it is taken: a look now and then. One tells when the connection breaks.
+            // No event reports that it was taken, so poll; an event does report that the connection broke.
             isReadable = false
             setDeadline(min(taken, loop.now.adding(milliseconds: silence)))
             try? await waitUntilReadable()
@@ -458,8 +458,8 @@ internal import Glibc
 
     // MARK: TLS
 
-    /// Performs the handshake; afterwards `read` and `write` carry plain bytes.
-    /// - Parameter head: what was read from the stream before.
+    /// Performs the handshake; afterwards `read` and `write` carry plaintext.
+    /// - Parameter head: bytes already read from the stream.
     package func startTLS(
         _ context: TLSContext, serverName: String?, head: ArraySlice<UInt8> = []
     ) async throws(StreamError) {
@@ -470,19 +470,19 @@ internal import Glibc
         tls = session
     }
 
-    /// What both sides agreed to speak by ALPN; nil without TLS, and when the client did not ask.
+    /// The protocol negotiated by ALPN; nil without TLS, and when the client did not ask.
     package var applicationProtocol: ApplicationProtocol? { tls?.applicationProtocol }
 
-    /// Whether the handshake was an abbreviated one, by a ticket.
+    /// Whether the handshake was abbreviated by a ticket.
     package var isResumed: Bool { tls?.isResumed ?? false }
 
-    /// What was agreed on; nil without TLS.
+    /// The negotiated version; nil without TLS.
     package var tlsVersion: TLSVersion? { tls?.version }
 
-    /// What the other side showed in the handshake, as ASN.1 has it; nil without TLS.
+    /// The peer's certificate from the handshake, in DER; nil without TLS.
     var peerCertificate: [UInt8]? { tls?.peerCertificate }
 
-    /// Orders small writes out at once: a response is one write, and Nagle's delay would only add to it.
+    /// Sends small writes at once: a response is one write, and Nagle's delay would only add to it.
     package func disableNagle() {
         try? SystemCalls.setOption(descriptor, level: Int32(IPPROTO_TCP), TCP_NODELAY, 1)
     }

@@ -4,7 +4,7 @@ package enum StreamError: Error, Hashable, Sendable {
     case deadline
     /// The loop drains, and nothing was in flight here.
     case draining
-    /// Closed from our side while somebody waited.
+    /// Closed by our side while somebody waited.
     case aborted
     /// The peer or the network broke the connection; the `errno`.
     case broken(Int32)

@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// A server's certificate chain and key, read from PEM and checked against each other.
 @safe final class ServerCredentials {
-    /// The server's own certificate, then the rest of the chain in the order of the text.
+    /// The server's own certificate, then the rest of the chain in the text's order.
     private(set) var chain: [OpaquePointer] = unsafe []
     private var key: OpaquePointer?
 
@@ -12,7 +12,7 @@ internal import COpenSSL
         try readKey(MemoryBIO(privateKey))
         guard let first = unsafe chain.first, let key = unsafe key else { throw .mismatch }
         try unsafe Self.checkKind(key)
-        // With parameters that disagree OpenSSL leaves an error behind; the answer is the same.
+        // With mismatched parameters OpenSSL leaves an error behind; the answer is the same.
         defer { ERR_clear_error() }
         guard unsafe X509_check_private_key(first, key) == 1 else { throw .mismatch }
     }
@@ -22,7 +22,7 @@ internal import COpenSSL
         unsafe EVP_PKEY_free(key)
     }
 
-    /// Gives both to `context`, which counts its own references.
+    /// Installs both in `context`, which counts its own references.
     func install(in context: OpaquePointer) throws(TLSConfigurationError) {
         guard let first = unsafe chain.first, unsafe SSL_CTX_use_certificate(context, first) == 1 else {
             throw .certificate(TLSContext.lastError())
@@ -39,7 +39,7 @@ internal import COpenSSL
         while let certificate = unsafe PEM_read_bio_X509(text.pointer, nil, Self.refusePassphrase, nil) {
             unsafe chain.append(certificate)
         }
-        // The end of the text reads as a block that does not begin (PEM_R_NO_START_LINE).
+        // At the end of the text OpenSSL reports a missing start line (PEM_R_NO_START_LINE).
         let reason = bramley_ERR_reason(ERR_peek_last_error())
         guard unsafe !chain.isEmpty else { throw .certificate(TLSContext.lastError()) }
         guard reason == PEM_R_NO_START_LINE else { throw .certificate(TLSContext.lastError()) }
@@ -48,7 +48,7 @@ internal import COpenSSL
 
     private func readKey(_ text: MemoryBIO) throws(TLSConfigurationError) {
         var wasAsked = false
-        // Invariant: OpenSSL calls back during the call only, with this pointer.
+        // Invariant: OpenSSL calls back only during the call, with this pointer.
         unsafe key = unsafe PEM_read_bio_PrivateKey(text.pointer, nil, Self.refusePassphrase, &wasAsked)
         guard !wasAsked else {
             ERR_clear_error()
@@ -58,7 +58,7 @@ internal import COpenSSL
         ERR_clear_error()
     }
 
-    /// Without it OpenSSL would ask on the terminal.
+    /// Without it OpenSSL would prompt on the terminal.
     private static let refusePassphrase:
         @convention(c) (UnsafeMutablePointer<CChar>?, Int32, Int32, UnsafeMutableRawPointer?) -> Int32 = {
             _, _, _, wasAsked in
@@ -86,7 +86,7 @@ internal import COpenSSL
     }
 }
 
-/// Bytes as OpenSSL reads them; its copy is zeroed when it goes.
+/// Bytes for OpenSSL to read; its copy is zeroed on destruction.
 @safe final class MemoryBIO {
     let pointer: OpaquePointer?
 

@@ -1,17 +1,17 @@
 internal import COpenSSL
 internal import Synchronization
 
-/// What a listener's handshakes are made with: a certificate that can be replaced while connections stand, the keys of
-/// the tickets, which outlive it, and what was agreed on.
+/// What a listener's handshakes use: a certificate that can be replaced while connections are open, and ticket keys,
+/// which outlive it. Also counts handshakes.
 ///
 /// Replacing is one assignment under a mutex. A handshake takes its reference there once, and its `SSL` keeps the
-/// `SSL_CTX` it was made from (OpenSSL counts references atomically): it ends with the certificate it began with. The
-/// old context is freed with the last connection that was made from it.
+/// `SSL_CTX` it was made from (OpenSSL counts references atomically), so it ends with the certificate it began with.
+/// The old context is freed with its last connection.
 package final class TLSAcceptor: Sendable {
     private let current: Mutex<TLSContext>
     private let protocols: [ApplicationProtocol]
     package let ticketKeys: TicketKeys
-    /// By TLS 1.3 and, apart from them, 1.2.
+    /// By TLS 1.3, and separately 1.2.
     private let full = Atomic<Int>(0)
     private let resumed = Atomic<Int>(0)
     private let full12 = Atomic<Int>(0)
@@ -19,11 +19,11 @@ package final class TLSAcceptor: Sendable {
     private let failed = Atomic<Int>(0)
 
     /// - Parameters:
-    ///   - certificate: PEM, the server's own first, then the chain. Text around it is ignored.
+    ///   - certificate: PEM, the server's own first, then the chain. Surrounding text is ignored.
     ///   - privateKey: PEM, not encrypted. The caller may wipe its bytes afterwards.
-    ///   - protocols: what is offered in the handshake, the preferred first.
-    ///   - random: as many unpredictable bytes as asked for; keys of tickets are made of them.
-    ///   - clock: by it keys of tickets grow old.
+    ///   - protocols: offered in the handshake, the preferred first.
+    ///   - random: returns the requested number of unpredictable bytes, for ticket keys.
+    ///   - clock: determines the age of ticket keys.
     package init(
         certificate: [UInt8], privateKey: [UInt8], protocols: [ApplicationProtocol] = [.http2, .http1],
         random: @escaping @Sendable (Int) -> [UInt8] = TLSAcceptor.systemRandom,
@@ -37,11 +37,11 @@ package final class TLSAcceptor: Sendable {
         current = Mutex(context)
     }
 
-    /// What the next handshake is made with.
+    /// Used by the next handshake.
     package var context: TLSContext { current.withLock { $0 } }
 
-    /// Serves another certificate from the next handshake on. All or nothing: when it throws, the one before stays.
-    /// Connections that stand are not touched, and tickets given before still resume.
+    /// Serves another certificate from the next handshake on. All or nothing: when it throws, the old one stays. Open
+    /// connections are not affected, and earlier tickets still resume.
     package func replace(certificate: [UInt8], privateKey: [UInt8]) throws(TLSConfigurationError) {
         let context = try TLSContext.server(
             certificate: certificate, privateKey: privateKey, protocols: protocols, ticketKeys: ticketKeys)
@@ -53,13 +53,13 @@ package final class TLSAcceptor: Sendable {
     /// How a handshake ended.
     package enum Outcome: Sendable {
         case full
-        /// By a ticket: no signature was made.
+        /// By a ticket, without a signature.
         case resumed
         case failed
     }
 
-    /// For whoever makes handshakes with it, on any loop.
-    /// - Parameter version: what was agreed on; nil when the handshake failed.
+    /// For code that makes handshakes with it, on any loop.
+    /// - Parameter version: the negotiated version; nil when the handshake failed.
     package func count(_ outcome: Outcome, _ version: TLSVersion?) {
         switch (outcome, version) {
         case (.full, .tls12): full12.wrappingAdd(1, ordering: .relaxed)
@@ -70,8 +70,8 @@ package final class TLSAcceptor: Sendable {
         }
     }
 
-    /// How many handshakes of one version ended so since the start, on all loops. Of those that failed the version is
-    /// not known: 0.
+    /// Handshakes of one version with this outcome since the start, on all loops. 0 for failed ones, whose version is
+    /// unknown.
     package func handshakes(_ outcome: Outcome, _ version: TLSVersion) -> Int {
         switch (outcome, version) {
         case (.full, .tls12): full12.load(ordering: .relaxed)
@@ -82,7 +82,7 @@ package final class TLSAcceptor: Sendable {
         }
     }
 
-    /// How many ended so since the start, on all loops.
+    /// Handshakes with this outcome since the start, on all loops.
     package func handshakes(_ outcome: Outcome) -> Int {
         switch outcome {
         case .full, .resumed: handshakes(outcome, .tls12) + handshakes(outcome, .tls13)
@@ -90,16 +90,16 @@ package final class TLSAcceptor: Sendable {
         }
     }
 
-    /// OpenSSL's generator, seeded by the kernel; empty when it fails, and then no tickets are given.
+    /// OpenSSL's generator, seeded by the kernel; empty when it fails, and then no tickets are issued.
     package static let systemRandom: @Sendable (Int) -> [UInt8] = { count in
-        // Invariant: RAND_priv_bytes fills all of the buffer or fails.
+        // Invariant: RAND_priv_bytes fills the whole buffer or fails.
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             initialized = unsafe RAND_priv_bytes(buffer.baseAddress, Int32(count)) == 1 ? count : 0
         }
     }
 }
 
-/// A version of TLS that is spoken here, by its number on the wire.
+/// A supported version of TLS, by its number on the wire.
 package enum TLSVersion: Int32, Sendable, CaseIterable {
     case tls12 = 0x0303
     case tls13 = 0x0304

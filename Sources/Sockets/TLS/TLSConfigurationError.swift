@@ -1,14 +1,14 @@
-/// Why a certificate and its key cannot be served; each says one line to the operator.
+/// Why a certificate and its key cannot be served; each gives one line for the operator.
 package enum TLSConfigurationError: Error, Hashable, Sendable {
-    /// No certificate is in the text, or one of the chain cannot be read; OpenSSL's words.
+    /// The text contains no certificate, or one of the chain cannot be read; OpenSSL's text.
     case certificate(String)
-    /// No private key is in the text, or it cannot be read; OpenSSL's words.
+    /// The text contains no private key, or it cannot be read; OpenSSL's text.
     case privateKey(String)
-    /// The key is protected by a passphrase, which nobody is there to type.
+    /// The key is protected by a passphrase, which nobody could type.
     case encryptedPrivateKey
-    /// Another key than RSA of 2048 bits or more, or one on P-256, P-384 or P-521.
+    /// Not RSA of 2048 bits or more, P-256, P-384 or P-521.
     case unsupportedKey(String)
-    /// The key belongs to another certificate than the first of the chain.
+    /// The key belongs to a certificate other than the first of the chain.
     case mismatch
     /// OpenSSL refused a setting.
     case library(String)

@@ -1,15 +1,15 @@
 internal import COpenSSL
 
-/// OpenSSL's settings for many connections: TLS 1.2 and 1.3, ECDHE with AEAD only.
+/// OpenSSL's settings for many connections: TLS 1.2 and 1.3, only ECDHE with AEAD.
 ///
 /// Proof for `@unchecked Sendable`: an `SSL_CTX` is not changed after `init`, and OpenSSL counts its references
 /// atomically and lets any thread make an `SSL` from it. The `BIO_METHOD` is not changed after it was made.
 @safe package final class TLSContext: @unchecked Sendable {
-    /// Which certificates a client believes.
+    /// Which certificates a client trusts.
     package enum Trust: Hashable, Sendable {
         /// The system's store.
         case system
-        /// The certificates of one PEM file, and no others.
+        /// Only the certificates of one PEM file.
         case file(String)
     }
 
@@ -17,13 +17,13 @@ internal import COpenSSL
     /// How sessions reach their sockets.
     let transport: OpaquePointer
     let isServer: Bool
-    /// What a server offers by ALPN, the preferred first.
+    /// Offered by a server through ALPN, the preferred first.
     let protocols: [ApplicationProtocol]
     /// OpenSSL's callback reads them through an unowned pointer.
     private let ticketKeys: TicketKeys?
 
-    /// ECDHE with AEAD, of which all are strong. AES-128 comes first because it is the cheapest on a server; whoever
-    /// puts ChaCha20 first has no AES in hardware, and gets it (`SSL_OP_PRIORITIZE_CHACHA`).
+    /// ECDHE with AEAD, all strong. AES-128 comes first because it is the cheapest on a server; a client that puts
+    /// ChaCha20 first has no AES in hardware, and gets it (`SSL_OP_PRIORITIZE_CHACHA`).
     private static let suites13 = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
     private static let suites12 =
         "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
@@ -49,12 +49,12 @@ internal import COpenSSL
         self.protocols = protocols
         self.ticketKeys = ticketKeys
         _ = unsafe bramley_SSL_CTX_set_min_proto_version(pointer, TLS1_2_VERSION)
-        // Without a chain of its own OpenSSL would look for one at every handshake: NO_AUTO_CHAIN.
+        // Without a chain of its own OpenSSL would search for one at every handshake: NO_AUTO_CHAIN.
         let modes =
             SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
             | SSL_MODE_NO_AUTO_CHAIN
         _ = unsafe bramley_SSL_CTX_set_mode(pointer, Int(modes))
-        // One recv(2) brings a record whole, not its header first.
+        // One recv(2) brings a whole record instead of its header first.
         unsafe bramley_SSL_CTX_set_read_ahead(pointer, 1)
         _ = unsafe bramley_SSL_CTX_set_session_cache_mode(pointer, Int(SSL_SESS_CACHE_OFF))
         _ = unsafe SSL_CTX_set_options(pointer, bramley_SSL_OP_restrictions())
@@ -84,18 +84,18 @@ internal import COpenSSL
         return context
     }
 
-    /// For `TLSProbe` alone, which sends nothing: nobody is verified.
+    /// Only for `TLSProbe`, which sends nothing: nobody is verified.
     static func unverified() throws(StreamError) -> TLSContext {
         let context = try TLSContext(isServer: false)
         unsafe SSL_CTX_set_verify(context.pointer, SSL_VERIFY_NONE, nil)
         return context
     }
 
-    /// For a server with one certificate chain, both in PEM. Without `ticketKeys` no session is resumed.
+    /// For a server with one certificate chain, in PEM like its key. Without `ticketKeys` no session is resumed.
     ///
-    /// The name a client asks for (SNI) is not compared: there is one certificate, and a client that does not find
-    /// its name in there says so better than an alert of ours could. Health checks by address work, too. Which hosts
-    /// are served is decided by `Host`.
+    /// The name a client asks for (SNI) is ignored: there is one certificate, and a client that does not find its name
+    /// in it explains that better than an alert could. Health checks by address work, too. `Host` decides which hosts
+    /// are served.
     package static func server(
         certificate: [UInt8], privateKey: [UInt8], protocols: [ApplicationProtocol] = [], ticketKeys: TicketKeys? = nil
     ) throws(TLSConfigurationError) -> TLSContext {
@@ -108,7 +108,7 @@ internal import COpenSSL
         }
         try unsafe credentials.install(in: context.pointer)
         _ = unsafe SSL_CTX_set_options(context.pointer, bramley_SSL_OP_server_preference())
-        // 0-RTT can be replayed (RFC 8446 §8): none is allowed for, and `SSL_read_early_data` is never called.
+        // 0-RTT can be replayed (RFC 8446 §8): none is permitted, and `SSL_read_early_data` is never called.
         _ = unsafe SSL_CTX_set_max_early_data(context.pointer, 0)
         if !protocols.isEmpty {
             // Invariant: the callback's argument is this context, which every session made from it keeps alive.
@@ -125,7 +125,7 @@ internal import COpenSSL
             _ = unsafe SSL_CTX_set_num_tickets(pointer, 0)
             return
         }
-        // Invariant: `self` keeps the keys for as long as the context lives.
+        // Invariant: `self` keeps the keys alive as long as the context.
         _ = unsafe bramley_SSL_CTX_set_app_data(pointer, Unmanaged.passUnretained(ticketKeys).toOpaque())
         _ = unsafe SSL_CTX_set_tlsext_ticket_key_evp_cb(pointer, TicketKeys.callback)
         _ = unsafe SSL_CTX_set_timeout(pointer, TicketKeys.ticketLifetime)
@@ -133,17 +133,17 @@ internal import COpenSSL
         _ = unsafe SSL_CTX_set_num_tickets(pointer, 2)
     }
 
-    /// A ticket of another service that happened to share keys would not be taken (RFC 5077 §5.2 by OpenSSL's rule).
+    /// OpenSSL refuses tickets of another service that happened to share keys (RFC 5077 §5.2).
     private static let sessionContext = Array("bramley".utf8)
 
-    /// RFC 7301 §3.2: ours in our order; no overlap ends the handshake with `no_application_protocol`. A client that
-    /// does not send the extension never gets here, and speaks HTTP/1.1.
+    /// RFC 7301 §3.2: ours in our order; no overlap ends the handshake with `no_application_protocol`. A client without
+    /// the extension never gets here, and speaks HTTP/1.1.
     private static let chooseProtocol:
         @convention(c) (
             OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>?, UnsafeMutablePointer<UInt8>?,
             UnsafePointer<UInt8>?, UInt32, UnsafeMutableRawPointer?
         ) -> Int32 = { _, chosen, chosenLength, offered, length, argument in
-            // Invariant: OpenSSL hands over a checked list of `length` bytes and copies what is chosen from it.
+            // Invariant: OpenSSL passes a validated list of `length` bytes and copies the choice from it.
             guard let chosen = unsafe chosen, let chosenLength = unsafe chosenLength, let offered = unsafe offered,
                 let argument = unsafe argument
             else { return SSL_TLSEXT_ERR_ALERT_FATAL }
@@ -165,7 +165,7 @@ internal import COpenSSL
             return SSL_TLSEXT_ERR_ALERT_FATAL
         }
 
-    /// The oldest error of this thread's queue, which is emptied.
+    /// The oldest error of this thread's queue; empties the queue.
     static func lastError() -> String {
         let code = ERR_get_error()
         defer { ERR_clear_error() }
@@ -177,7 +177,7 @@ internal import COpenSSL
     }
 }
 
-/// What is spoken inside TLS, agreed on in the handshake (ALPN, RFC 7301).
+/// The protocol inside TLS, negotiated in the handshake (ALPN, RFC 7301).
 package enum ApplicationProtocol: String, CaseIterable, Hashable, Sendable {
     case http2 = "h2"
     case http1 = "http/1.1"
@@ -188,13 +188,13 @@ package enum ApplicationProtocol: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// A look at what a TLS server shows: for diagnosis, of this machine's own listener above all.
+/// Examines the certificate of a TLS server, mainly this machine's own listener, for diagnosis.
 ///
-/// Whatever is shown is told, believed or not. That is no way around verification: the connection is closed here, and
-/// nothing is ever sent over it.
+/// The certificate is reported whether trusted or not. This is no way around verification: the connection is closed
+/// here, and nothing is ever sent over it.
 package enum TLSProbe {
-    /// The server's own certificate, as ASN.1 has it. On the loop.
-    /// - Throws: when nobody is there, or the handshake fails.
+    /// The server's own certificate, in DER. Call it on the loop.
+    /// - Throws: when nobody listens, or the handshake fails.
     package static func certificate(
         at address: SocketAddress, serverName: String, on loop: EventLoop, deadline: Deadline
     ) async throws(StreamError) -> [UInt8] {

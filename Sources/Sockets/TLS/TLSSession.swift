@@ -2,45 +2,45 @@ internal import COpenSSL
 internal import Glibc
 
 /// The TLS state of one stream. OpenSSL reads and writes through the stream (`TLSTransport`), and holds buffers only
-/// while a record is incomplete; what it cannot do yet is a wait of the stream's.
+/// while a record is incomplete; what it cannot do yet becomes a wait of the stream.
 ///
 /// Loop-bound like the stream that owns it; not Sendable.
 @safe final class TLSSession {
-    /// What may come in without a byte of content in it. The longest record is 16,645 bytes; whoever sends more than
-    /// this keeps us busy (KeyUpdate, renegotiation) or sends a hello of a size that no client has. The handshake is
-    /// counted by whole records, so that the same bytes get the same answer however they are cut into segments.
+    /// Input allowed without a byte of content. The longest record is 16,645 bytes; a peer that sends more than this
+    /// wastes our time (KeyUpdate, renegotiation) or sends a hello larger than any client's. The handshake is counted
+    /// in complete records, so that the same bytes get the same answer however they are segmented.
     static let maximumSilence = 32_768
-    /// In place of the header of a record that is beyond that: announced to be longer than any may be. OpenSSL answers
-    /// with a fatal alert, enciphered where one has to be (RFC 8446 §5.1, §6.2).
+    /// Replaces the header of a record beyond that limit: it announces more than any record may have. OpenSSL answers
+    /// with a fatal alert, encrypted where necessary (RFC 8446 §5.1, §6.2).
     private static let excessiveRecord: [UInt8] = [22, 3, 3, 0xFF, 0xFF]
 
     private let ssl: OpaquePointer
     private let context: TLSContext
     private unowned let stream: SocketStream
-    /// What has been read and OpenSSL has not been given: by the caller before TLS began, or together with the record
-    /// that the handshake wanted.
+    /// Input not yet given to OpenSSL: read by the caller before TLS began, or together with the record the handshake
+    /// wanted.
     private var head: ArraySlice<UInt8> = []
-    /// What OpenSSL has still to be given of the handshake's current record.
+    /// Remaining bytes of the handshake's current record for OpenSSL.
     private var recordLeft = 0
-    /// The first bytes of the peer's current handshake message, until they tell its length (RFC 8446 §4).
+    /// The first bytes of the peer's current handshake message, until they contain its length (RFC 8446 §4).
     private var messageHeader: [UInt8] = []
-    /// Bytes of that message still to come, once they do.
+    /// Remaining bytes of that message, once its length is known.
     private var messageLeft = 0
-    /// Handshake messages of ours that the kernel has not got. They leave in one send(2) a flight, and what comes last
-    /// together with the first bytes of content.
+    /// Our handshake messages that the kernel has not taken. Each flight leaves in one send(2), the last together with
+    /// the first bytes of content.
     private var pending: [UInt8] = []
     private var isHandshaking = true
     private var silence = 0
-    /// OpenSSL has asked for bytes that have not come; what it holds is less than a record.
+    /// OpenSSL has asked for bytes that have not arrived; it holds less than a record.
     private var isStarved = false
-    /// OpenSSL reads on only when it has sent something of its own, the answer to a KeyUpdate, and the socket is full.
+    /// OpenSSL reads on only after it has sent its own answer to a KeyUpdate, and the socket is full.
     private(set) var awaitsOutput = false
     private var hasFailed = false
     private var systemError: Int32 = 0
-    /// Whether the socket came to its end. (Whether close_notify came before, OpenSSL knows.)
+    /// Whether the socket came to its end. (OpenSSL knows whether close_notify came before.)
     private(set) var sawEnd = false
 
-    /// - Parameter head: bytes that were read from the stream before TLS began on it.
+    /// - Parameter head: bytes read from the stream before TLS began.
     init(
         _ context: TLSContext, stream: SocketStream, serverName: String?, head: ArraySlice<UInt8>
     ) throws(StreamError) {
@@ -91,7 +91,7 @@ internal import Glibc
             let result = unsafe SSL_do_handshake(ssl)
             if result == 1 { break }
             let verdict = verdict(result)
-            // What is waiting now may be the alert that tells why it ends here.
+            // Waiting output may be the alert that explains this end.
             flush()
             switch verdict {
             case .wantsInput where pending.isEmpty: try await stream.waitUntilReadable()
@@ -108,29 +108,29 @@ internal import Glibc
         silence = 0
     }
 
-    /// What both sides agreed to speak; nil when the client did not ask.
+    /// The negotiated protocol; nil when the client did not ask.
     var applicationProtocol: ApplicationProtocol? {
         var name: UnsafePointer<UInt8>?
         var length: UInt32 = 0
         unsafe SSL_get0_alpn_selected(ssl, &name, &length)
         guard let name = unsafe name else { return nil }
-        // Invariant: the name belongs to the session and is not changed after the handshake.
+        // Invariant: the name belongs to the session and does not change after the handshake.
         return unsafe ApplicationProtocol(name: UnsafeBufferPointer(start: name, count: Int(length)))
     }
 
     var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
-    /// Nil for a version there is no name for here.
+    /// Nil for a version without a name here.
     var version: TLSVersion? { unsafe TLSVersion(rawValue: SSL_version(ssl)) }
 
-    /// As ASN.1 has it; nil when the peer showed none.
+    /// In DER; nil when the peer sent none.
     var peerCertificate: [UInt8]? {
         guard let certificate = unsafe SSL_get1_peer_certificate(ssl) else { return nil }
         defer { unsafe X509_free(certificate) }
         let count = unsafe i2d_X509(certificate, nil)
         guard count > 0 else { return nil }
         var bytes = [UInt8](repeating: 0, count: Int(count))
-        // Invariant: the buffer has the bytes OpenSSL asked for just before.
+        // Invariant: the buffer has the size that OpenSSL requested just before.
         let written = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
             var cursor = buffer.baseAddress
             return unsafe i2d_X509(certificate, &cursor)
@@ -140,8 +140,8 @@ internal import Glibc
 
     // MARK: Content
 
-    /// Whether a read may bring something without a word from epoll: deciphered bytes that are left, or records that
-    /// were read together with the last one.
+    /// Whether a read may succeed without an event from epoll: decrypted bytes that are left, or records read together
+    /// with the last one.
     var hasInput: Bool {
         guard !isStarved else { return false }
         return unsafe SSL_has_pending(ssl) == 1 || !head.isEmpty
@@ -153,8 +153,8 @@ internal import Glibc
         return unsafe SSL_has_pending(ssl) == 0
     }
 
-    /// Nil when no whole record has come; 0 at the end of the stream. An end without close_notify is an error, since it
-    /// may be a truncation.
+    /// Nil when no complete record has arrived; 0 at the end of the stream. An end without close_notify is an error,
+    /// since it may be a truncation.
     func read(into bytes: inout [UInt8], at offset: Int) throws(StreamError) -> Int? {
         ERR_clear_error()
         awaitsOutput = false
@@ -180,16 +180,16 @@ internal import Glibc
         }
     }
 
-    /// As many bytes of `bytes[offset...]` as went out in whole records. A call that came to nothing must be followed by
-    /// one with the same bytes, or by none: part of their record may be on its way.
-    /// - Throws: also when the peer has begun a handshake message and left it unfinished. OpenSSL writes nothing before it
-    ///   has the rest, which may never come; a message is a few bytes, so that nobody who is honest stops inside one.
+    /// The number of bytes of `bytes[offset...]` sent in complete records. After a call that sent none, the next must
+    /// pass the same bytes, or there must be none: part of their record may be in flight.
+    /// - Throws: also when the peer has begun a handshake message and left it unfinished. OpenSSL writes nothing before
+    ///   it has the rest, which may never come; such a message is a few bytes, so no honest peer stops inside one.
     func write(_ bytes: [UInt8], from offset: Int) throws(StreamError) -> Int {
         var sent = offset
         while sent < bytes.count {
             ERR_clear_error()
-            // Invariant: as above; a retry hands over the same bytes, and SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER allows
-            // them to have moved.
+            // Invariant: as above; a retry passes the same bytes, and SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER allows them
+            // to have moved.
             let result = unsafe bytes.withUnsafeBytes { buffer in
                 let part = unsafe UnsafeRawBufferPointer(rebasing: buffer[sent...])
                 return unsafe SSL_write(ssl, part.baseAddress, Int32(clamping: part.count))
@@ -212,9 +212,9 @@ internal import Glibc
 
     /// Tries once to tell the peer that the stream ends here; never waits.
     func sendCloseNotify() {
-        // After a fatal error nothing may follow (SSL_shutdown(3)); before the handshake is over nothing is to end.
-        // Tickets that wait for content which never came go first: behind them the alert would be lost when the kernel
-        // takes less than all, since nobody asks OpenSSL for it again.
+        // After a fatal error nothing may follow (SSL_shutdown(3)); before the handshake is done there is nothing to
+        // end. Pending tickets go first: after them the alert would be lost when the kernel does not take everything,
+        // since nobody asks OpenSSL for it again.
         flush()
         guard !hasFailed, !isHandshaking else { return }
         ERR_clear_error()
@@ -224,7 +224,7 @@ internal import Glibc
 
     // MARK: The socket
 
-    /// Hands over what of the handshake is waiting, as far as the kernel takes it.
+    /// Sends pending handshake output, as far as the kernel takes it.
     func flush() {
         var isBlocked = false
         while !pending.isEmpty && !isBlocked {
@@ -241,7 +241,7 @@ internal import Glibc
         if pending.isEmpty { pending = [] }
     }
 
-    /// For OpenSSL: bytes of the peer.
+    /// For OpenSSL: input from the peer.
     func receive(_ buffer: UnsafeMutableRawBufferPointer) -> SystemCalls.Transfer {
         if isHandshaking { return unsafe receiveHandshake(buffer) }
         if !head.isEmpty {
@@ -264,10 +264,10 @@ internal import Glibc
         return outcome
     }
 
-    /// At most one record at a time, and none of it before its header is whole: what comes behind the handshake is not
-    /// counted, and one record too many is not begun.
+    /// At most one record at a time, and nothing of it before its header is complete: input after the handshake is not
+    /// counted, and a record beyond the limit is not begun.
     private func receiveHandshake(_ buffer: UnsafeMutableRawBufferPointer) -> SystemCalls.Transfer {
-        // OpenSSL reads on behind the header that it was to refuse: there is nothing more for it.
+        // OpenSSL would read on after the header that it was to refuse: give it nothing more.
         guard silence <= Self.maximumSilence else { return .failed(EMSGSIZE) }
         while head.count < neededBytes {
             let outcome = unsafe stream.receive(buffer)
@@ -297,8 +297,8 @@ internal import Glibc
         return .moved(count)
     }
 
-    /// Bytes that must be here before OpenSSL is given any: of a new record its header, and what it has of the header of
-    /// a handshake message.
+    /// Bytes that must be here before OpenSSL gets any: a new record's header, and its part of a handshake message's
+    /// header.
     private var neededBytes: Int {
         guard recordLeft == 0 else { return 1 }
         let header = Self.excessiveRecord.count
@@ -306,13 +306,13 @@ internal import Glibc
         return header + messageHeaderBytes(inRecordOf: recordLength)
     }
 
-    /// Of the new record whose header `head` begins with.
+    /// Of the new record whose header begins `head`.
     private var recordLength: Int { Int(head[head.startIndex + 3]) << 8 + Int(head[head.startIndex + 4]) }
 
-    /// How many of a new record's bytes, of which there are `length`, belong to the header of a message.
+    /// How many of a new record's `length` bytes belong to a message header.
     ///
-    /// Zero for records that hold no hello: after one, TLS 1.2 enciphers handshake messages, and TLS 1.3 calls them
-    /// application data. A hello begins a record (OpenSSL refuses others).
+    /// Zero for records that contain no hello: after one, TLS 1.2 encrypts handshake messages, and TLS 1.3 marks them
+    /// as application data. A hello begins a record (OpenSSL refuses others).
     private func messageHeaderBytes(inRecordOf length: Int) -> Int {
         guard context.isServer, messageLeft == 0, head.first == Self.excessiveRecord[0],
             unsafe SSL_version(ssl) == TLSVersion.tls13.rawValue
@@ -320,8 +320,8 @@ internal import Glibc
         return min(4 - messageHeader.count, length)
     }
 
-    /// Reads the start of a new record, which is in `head`. OpenSSL allocates and zeroes what a hello announces, up to
-    /// 131,396 bytes, before it has come: one that announces more than may come is refused by its header.
+    /// Reads the start of a new record in `head`. OpenSSL allocates and zeroes the announced size of a hello, up to
+    /// 131,396 bytes, before it has arrived: one that announces more than allowed is refused by its header.
     private func announcesLongHello() -> Bool {
         let header = Self.excessiveRecord.count
         let length = recordLeft - header
@@ -345,7 +345,7 @@ internal import Glibc
         return count
     }
 
-    /// For OpenSSL: bytes to the peer.
+    /// For OpenSSL: output to the peer.
     func send(_ bytes: UnsafeRawBufferPointer) -> SystemCalls.Transfer {
         if isHandshaking {
             unsafe pending.append(contentsOf: bytes)
@@ -361,7 +361,7 @@ internal import Glibc
         return outcome
     }
 
-    /// Both in one packet. Of `bytes` only what the kernel took counts as sent: OpenSSL keeps the rest itself.
+    /// Sends both in one packet. Of `bytes` only what the kernel took counts as sent: OpenSSL keeps the rest itself.
     private func sendBehindPending(_ bytes: UnsafeRawBufferPointer) -> SystemCalls.Transfer {
         let before = pending.count
         unsafe pending.append(contentsOf: bytes)

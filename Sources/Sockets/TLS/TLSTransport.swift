@@ -1,11 +1,11 @@
 internal import COpenSSL
 internal import Glibc
 
-/// OpenSSL's way to the socket: a BIO that goes through the stream, so that what epoll said and what a short read tells
-/// counts for TLS as for plain bytes. A record costs one recv(2), without a second one that says EAGAIN.
+/// OpenSSL's access to the socket: a BIO that goes through the stream, so that epoll's reports and short reads count
+/// for TLS as for plaintext. A record costs one recv(2), without a second one that returns EAGAIN.
 ///
-/// Invariant of every `unsafe` in here: a BIO's data is its `TLSSession`, which frees the BIO before it goes; buffers
-/// and their lengths come from OpenSSL and are not kept.
+/// Invariant of every `unsafe` in here: a BIO's data is its `TLSSession`, which frees the BIO before it is destroyed;
+/// buffers and their lengths come from OpenSSL and are not kept.
 enum TLSTransport {
     /// A method for `BIO_new`; nil without memory.
     static func makeMethod() -> OpaquePointer? {

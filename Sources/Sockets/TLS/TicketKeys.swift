@@ -1,21 +1,21 @@
 internal import COpenSSL
 internal import Synchronization
 
-/// The keys that session tickets are sealed with (RFC 5077 §4, RFC 8446 §4.6.1): a new one every hour, each kept until
-/// the last ticket it sealed has expired.
+/// The keys that seal session tickets (RFC 5077 §4, RFC 8446 §4.6.1): a new one every hour, each kept until the last
+/// ticket it sealed has expired.
 ///
-/// A ticket holds the secret of its session, so whoever has its key reads what was resumed by TLS 1.2 (TLS 1.3 adds a
-/// fresh key exchange). Keys are therefore short-lived, only in this process's memory, and zeroed when they go. All
-/// loops, and the contexts of all certificates that follow each other, share them.
+/// A ticket contains its session's secret, so whoever has its key can read sessions resumed by TLS 1.2 (TLS 1.3 adds a
+/// new key exchange). So keys are short-lived, only in this process's memory, and zeroed on destruction. All loops, and
+/// the contexts of successive certificates, share them.
 package final class TicketKeys: Sendable {
-    /// One key seals for so long, in milliseconds.
+    /// How long one key seals, in milliseconds.
     package static let sealingTime: Int64 = 3_600_000
-    /// A ticket resumes for so long, in seconds. RFC 8446 §4.6.1 allows seven days; a visitor who comes back later
-    /// costs one full handshake.
+    /// How long a ticket resumes, in seconds. RFC 8446 §4.6.1 allows seven days; a visitor who comes back later costs
+    /// one full handshake.
     package static let ticketLifetime = 14_400
 
     private struct Key {
-        /// 16 bytes of name, 32 of AES-256, 32 of HMAC-SHA-256.
+        /// A name of 16 bytes, an AES-256 key of 32, an HMAC-SHA-256 key of 32.
         var material: [UInt8]
         var madeAt: Deadline
     }
@@ -39,11 +39,10 @@ package final class TicketKeys: Sendable {
         }
     }
 
-    /// How many keys there are: one, and those whose tickets have not all expired.
+    /// The number of keys: the current one, and those whose tickets have not all expired.
     package var count: Int { keys.withLock { $0.count } }
 
-    /// Zeroes the keys of which every ticket has expired. Handshakes do it by the way; called by a timer, it also
-    /// happens when none come.
+    /// Zeroes keys whose tickets have all expired. Handshakes also do this; a timer calls it in case none come.
     package func dropExpired() {
         let now = clock()
         keys.withLock { Self.dropExpired(&$0, now) }
@@ -51,7 +50,7 @@ package final class TicketKeys: Sendable {
 
     private static func dropExpired(_ keys: inout [Key], _ now: Deadline) {
         let span = sealingTime + Int64(ticketLifetime) * 1000
-        // Newest first, so the expired are at the end.
+        // Newest first, so expired keys are at the end.
         while let last = keys.indices.last, keys[last].madeAt.adding(milliseconds: span) <= now {
             keys[last].material.wipe()
             keys.removeLast()
@@ -60,8 +59,8 @@ package final class TicketKeys: Sendable {
 
     // MARK: OpenSSL's callback
 
-    /// Chooses the key of a ticket, and hands it to OpenSSL's cipher and MAC, which `SSL_CTX_set_tlsext_ticket_key_evp_cb`
-    /// describes. On failure OpenSSL goes on without a ticket.
+    /// Chooses the key of a ticket and configures OpenSSL's cipher and MAC, as `SSL_CTX_set_tlsext_ticket_key_evp_cb`
+    /// describes. On failure OpenSSL continues without a ticket.
     static let callback:
         @convention(c) (
             OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<UInt8>?, OpaquePointer?, OpaquePointer?,
@@ -76,7 +75,7 @@ package final class TicketKeys: Sendable {
             if isSealing == 1 { return unsafe keys.seal(name: name, iv: iv, cipher, mac) }
             let result = unsafe keys.open(name: name, iv: iv, cipher, mac)
             // RFC 8446 §C.4: a TLS 1.3 client uses a ticket once, so that its connections cannot be linked. Without a
-            // new one each time it would resume every other connection.
+            // new ticket each time it could resume only every other connection.
             let version = unsafe SSL_version(ssl)
             return result == 1 && version == TLS1_3_VERSION ? 2 : result
         }
@@ -105,7 +104,7 @@ package final class TicketKeys: Sendable {
         }
     }
 
-    /// 1 when the ticket is one of ours, 2 when it is to be replaced by one of the current key, 0 when it is not known.
+    /// 1 when the ticket is ours, 2 when the current key should replace it, 0 when it is unknown.
     private func open(
         name: UnsafeMutablePointer<UInt8>, iv: UnsafeMutablePointer<UInt8>, _ cipher: OpaquePointer?,
         _ mac: OpaquePointer?
@@ -116,7 +115,7 @@ package final class TicketKeys: Sendable {
             for index in keys.indices {
                 let result: Int32? = unsafe keys[index].material.withUnsafeBufferPointer { material in
                     guard let base = material.baseAddress else { return nil }
-                    // The name is no secret.
+                    // The name is not secret.
                     for place in 0..<Self.nameSize where unsafe base[place] != name[place] { return nil }
                     let key = unsafe base + Self.nameSize
                     guard unsafe EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), nil, key, iv) == 1,
