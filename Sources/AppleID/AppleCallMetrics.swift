@@ -3,7 +3,7 @@ import HTTPTypes
 package import Instruments
 import Synchronization
 
-/// Requests to Apple: how they ended, by endpoint, and how long they took.
+/// Counts requests to Apple by endpoint and outcome, and measures how long they took.
 package final class AppleCallMetrics: Sendable {
     /// The value of the label `endpoint`.
     package enum Endpoint: String, Sendable, CaseIterable {
@@ -27,7 +27,7 @@ package final class AppleCallMetrics: Sendable {
     package enum Outcome: String, Sendable, CaseIterable {
         /// 200.
         case success
-        /// 400 to 403: Apple's word, such as `invalid_grant` for a token that is dead.
+        /// 400 to 403: a refusal by Apple, such as `invalid_grant` for a dead token.
         case refused
         /// 429.
         case throttled

@@ -3,22 +3,22 @@ package import Crypto
 package import HTTP
 package import RelyingParty
 
-/// Everything Apple's protocol needs to know of this installation, checked once when it is made.
+/// Everything Apple's protocol needs to know about this installation, validated on creation.
 ///
-/// An empty client ID, team or key must never come into being: a verifier whose expected audience is empty accepts any
-/// token (GHSA-x6fw-778m-wr9v).
+/// An empty client ID, team or key must never exist: a verifier whose expected audience is empty accepts any token
+/// (GHSA-x6fw-778m-wr9v).
 package struct AppleConfiguration: Sendable {
-    /// `apple.servicesID`: client of the web flow.
+    /// `apple.servicesID`: the client of the web flow.
     package let servicesID: ClientID
-    /// `apple.bundleIDs`: clients of the apps.
+    /// `apple.bundleIDs`: the clients of the apps.
     package let bundleIDs: [ClientID]
     /// `apple.teamID`.
     package let team: TeamID
-    /// The key or keys the client secrets are signed with, each with its `kid`.
+    /// The one or two keys that sign client secrets, each with its `kid`.
     package let signingKeys: ClientSecretKeys
     /// `apple.issuers`, at least one: aliases of one Apple. The first is the audience of our client secrets.
     package let issuers: [String]
-    /// `apple.endpoint`: where `/auth/authorize`, `/auth/token` and `/auth/keys` live.
+    /// `apple.endpoint`: the base of `/auth/authorize`, `/auth/token` and `/auth/keys`.
     package let endpoint: AppleEndpoint
     /// The callback exactly as registered at Apple; from configuration, never from a request.
     package let redirectURI: String
@@ -94,19 +94,19 @@ package struct AppleConfiguration: Sendable {
         }
     }
 
-    /// Every client ID a notification may be addressed to.
+    /// Every client ID that a notification may be addressed to.
     package var clientIDs: [ClientID] { [servicesID] + bundleIDs }
 }
 
-/// What is wrong with an `AppleConfiguration`: one line per problem, none of them empty, no secret among them.
+/// What is wrong with an `AppleConfiguration`: one line per problem, none empty, none containing a secret.
 package struct AppleConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
     package let problems: [String]
     package var description: String { problems.joined(separator: "; ") }
 }
 
-/// `apple.endpoint` taken apart: the origin, and a path prefix if there is one.
+/// `apple.endpoint` in parts: the origin, and a path prefix if there is one.
 package struct AppleEndpoint: Hashable, Sendable {
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     package let base: String
     private let root: ClientURL
 
@@ -128,7 +128,7 @@ package struct AppleEndpoint: Hashable, Sendable {
     }
 }
 
-/// Whether a value is non-empty printable ASCII without spaces, at most 2,048 bytes: what an identifier or a URL is.
+/// Whether a value is non-empty printable ASCII without spaces, at most 2,048 bytes, as identifiers and URLs are.
 func isPlainToken(_ text: String) -> Bool {
     !text.isEmpty && text.utf8.count <= 2048 && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
 }

@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// What every request to Apple has in common, and how its answer is looked at before anything is parsed.
+/// What all requests to Apple have in common, and how an answer is examined before it is parsed.
 struct AppleEndpointClient: Sendable {
     /// From the call to the last byte, in milliseconds.
     static let timeout: Int64 = 10_000
@@ -13,11 +13,11 @@ struct AppleEndpointClient: Sendable {
     let transport: any HTTPTransport
     let endpoint: AppleEndpoint
     let userAgent: String
-    /// Shown with every request, as a Bearer token (RFC 6750 §2.1).
+    /// Sent with every request as a Bearer token (RFC 6750 §2.1).
     var accessToken: String?
-    /// Nil where nobody looks.
+    /// Nil where nothing is measured.
     var metrics: AppleCallMetrics?
-    /// For the metrics alone: by it Apple's clock is compared with ours.
+    /// Only for metrics: compares Apple's clock with ours.
     var clock: (any WallClock)?
 
     func get(_ path: String) async throws(HTTPClientError) -> ClientResponse {
@@ -62,8 +62,8 @@ struct AppleEndpointClient: Sendable {
 }
 
 extension ClientResponse {
-    /// Whether the content may be read as JSON: not larger than its bound, not declared as anything else, and it
-    /// begins like an object. Apple's edge has answered HTML with status 200.
+    /// Whether the content may be parsed as JSON: within its limit, not declared as anything else, and beginning like
+    /// an object. Apple's edge has answered HTML with status 200.
     var looksLikeJSONObject: Bool {
         guard body.count <= AppleEndpointClient.maximumBodySize else { return false }
         if fields.contains(.contentType) {

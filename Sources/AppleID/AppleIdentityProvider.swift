@@ -5,16 +5,16 @@ import HTTPTypes
 package import Logging
 package import RelyingParty
 
-/// Apple, as the domain asks for it: wires the parts of this module together.
+/// Apple as the domain's identity provider: connects the parts of this module.
 package final class AppleIdentityProvider: IdentityProvider {
     package let servicesID: ClientID
     package let bundleIDs: [ClientID]
     package let team: TeamID
     /// Apple's public keys; exposed for `prepare()` at start and for readiness.
     package let keys: AppleKeySet
-    /// The client secrets; exposed for the commands that talk to Apple too.
+    /// The client secrets; exposed for commands that call Apple.
     package let secrets: ClientSecretMint
-    /// What became of requests to Apple.
+    /// Counts requests to Apple.
     package let calls = AppleCallMetrics()
 
     private let tokens: TokenClient
@@ -99,7 +99,7 @@ package final class AppleIdentityProvider: IdentityProvider {
         return VerifiedIdentity(claims: claims, refreshToken: response.refreshToken)
     }
 
-    /// The hourly renewal of the keys rides beside an exchange, where a visitor waits for Apple anyway.
+    /// Renews the keys hourly alongside an exchange, during which a visitor waits for Apple anyway.
     private func redeemAndRenew(code: String, for clientID: ClientID) async throws(SignInFailure) -> TokenResponse {
         async let renewal: Void = keys.renew()
         let redeemed: Result<TokenResponse, SignInFailure>
@@ -108,7 +108,7 @@ package final class AppleIdentityProvider: IdentityProvider {
         } catch {
             redeemed = .failure(error)
         }
-        // Awaited in either case: leaving the scope by a throw would cancel the renewal half-way.
+        // Awaited in either case: leaving the scope by a throw would cancel the renewal.
         await renewal
         return try redeemed.get()
     }
@@ -150,7 +150,7 @@ extension AppleIdentityProvider: TokenChecker {
 }
 
 extension AppleIdentityProvider {
-    /// Moves people between teams, asked as one of our clients.
+    /// Moves people between teams, as one of our clients.
     package func migration(as clientID: ClientID, clock: any WallClock) -> TeamMigration {
         TeamMigration(client: tokens, clientID: clientID, clock: clock)
     }
@@ -170,7 +170,7 @@ struct KeySetEndpoint: KeySetSource {
         return try Self.content(of: response)
     }
 
-    /// What may be read as a key set.
+    /// The bytes of a valid answer with a key set.
     static func content(of response: ClientResponse) throws(KeySetFailure) -> [UInt8] {
         guard response.status.code == 200 else { throw .unavailable("key endpoint: status \(response.status.code)") }
         guard response.looksLikeJSONObject else { throw .unavailable("key endpoint: content is not JSON") }

@@ -4,14 +4,14 @@ package import Logging
 package import RelyingParty
 import Synchronization
 
-/// Apple's public keys, as they were last fetched, shared by every verification.
+/// Apple's public keys as last fetched, shared by all verifications.
 ///
-/// One fetch at a time: the caller that needs it first leads, running the fetch inside its own task; the others wait
-/// for it. A leader that is cancelled hands the fetch over to one of them. A failed, empty or nonsensical answer
-/// leaves the last good set in place, and a success is archived, so that it outlives a restart.
+/// One fetch at a time: the first caller that needs it leads and runs it in its own task; the others wait for it. A
+/// cancelled leader hands the fetch over to one of them. A failed, empty or invalid answer leaves the last good set in
+/// place; a success is archived, so that it survives a restart.
 ///
-/// After a failed fetch there is a pause, and whoever needs a key waits for its end as long as `KeySetPolicy` allows: a
-/// server that starts before its network does signs people in as soon as Apple can be reached.
+/// After a failed fetch there is a pause, and callers that need a key wait for its end as long as `KeySetPolicy`
+/// allows: a server that starts before its network signs people in as soon as Apple can be reached.
 package final class AppleKeySet: Sendable {
     private let source: any KeySetSource
     private let archive: any KeySetArchive
@@ -34,9 +34,9 @@ package final class AppleKeySet: Sendable {
         self.state = Mutex(KeySetState())
     }
 
-    /// The key of this `kid`. A key we hold is answered at once, also while a fetch runs; one we do not hold is asked
-    /// for, by at most one fetch that Apple answers.
-    /// - Parameter known: a key of this kid that did not verify: another one is looked for, by the same bounds.
+    /// The key with this `kid`. A held key is returned at once, even during a fetch; for another, at most one fetch
+    /// that Apple answers is made.
+    /// - Parameter known: a key with this kid that did not verify: looks for another one, within the same bounds.
     package func key(
         for kid: String, otherThan known: RSAPublicKey? = nil
     ) async throws(KeySetFailure) -> RSAPublicKey {
@@ -60,25 +60,25 @@ package final class AppleKeySet: Sendable {
         }
     }
 
-    /// The key of this `kid` in the set that is held, if one is.
+    /// The key with this `kid` in the present set, if there is one.
     func heldKey(for kid: String) -> RSAPublicKey? {
         state.withLock { $0.heldKey(for: kid, policy: policy, at: clock.now()) }
     }
 
-    /// Fetches when the set is due for renewal and nobody does already; otherwise returns at once. To be run beside
-    /// other work that waits for Apple, so that no visitor waits for it alone. Failing is silent but for the log.
+    /// Fetches when the set is due for renewal and nobody is fetching; otherwise returns at once. Runs alongside other
+    /// work that waits for Apple, so that no visitor waits for it alone. Failures are only logged.
     package func renewIfDue() async {
         if beginRenewal() { await fetch() }
     }
 
-    /// The same in two steps, for whoever would begin a task for it.
-    /// - Returns: whether `renew` has to be called now, once.
+    /// The same in two steps, for callers that would start a task for it.
+    /// - Returns: whether `renew` must be called now, once.
     func beginRenewal() -> Bool { state.withLock { $0.beginRenewal(policy: policy, at: clock.now()) } }
 
     func renew() async { await fetch() }
 
-    /// Loads the archive, so that the first sign-in after a restart need not; when it holds nothing usable, fetches until
-    /// Apple answers. Returns when there is a set, or when a pause says that the process ends.
+    /// Loads the archive, so that the first sign-in after a restart need not; without a usable one, fetches until Apple
+    /// answers. Returns when there is a set, or when a pause says that the process ends.
     package func prepare() async {
         var visit = state.withLock { $0.beginVisit(at: clock.now()) }
         while !Task.isCancelled,
@@ -97,10 +97,10 @@ package final class AppleKeySet: Sendable {
         }
     }
 
-    /// Callers that wait for a flight another one leads, at this moment.
+    /// Callers that now wait for a fetch that another one leads.
     package var waitingCallers: Int { state.withLock { $0.waiterCount } }
 
-    /// Leads: the flight has begun and is ours to end, whatever happens.
+    /// Leads: the fetch has begun and is ours to end, whatever happens.
     private func fetch() async {
         do throws(KeySetFailure) {
             let fetched = try await source.fetch()
@@ -115,7 +115,7 @@ package final class AppleKeySet: Sendable {
             await archive.save(ArchivedKeySet(bytes: fetched, fetchedAt: now))
         } catch {
             let wasCancelled = Task.isCancelled
-            // First, so that the cause stands before the sign-ins it failed.
+            // Logged first, so that the cause comes before the sign-ins that failed because of it.
             let isTold = state.withLock { $0.isFailureToTell(at: clock.now()) }
             logger.log(
                 level: isTold ? .warning : .debug, "Apple's keys unavailable", metadata: ["cause": "\(error.cause)"]
@@ -138,7 +138,7 @@ package final class AppleKeySet: Sendable {
         resumption.resume()
     }
 
-    /// A set without one usable key is no key set: it never replaces a good one.
+    /// A set without a usable key is no key set: it never replaces a good one.
     static func parse(_ bytes: [UInt8]) throws(KeySetFailure) -> JWKSet {
         let keys: JWKSet
         do throws(JOSEError) {
@@ -150,7 +150,7 @@ package final class AppleKeySet: Sendable {
         return keys
     }
 
-    /// Waits for the flight in progress; returns at once when it has ended meanwhile.
+    /// Waits for the fetch in progress; returns at once when it has ended.
     private func wait() async -> KeySetSignal {
         let ticket = state.withLock { $0.nextTicket() }
         return await withTaskCancellationHandler {
@@ -168,33 +168,34 @@ package final class AppleKeySet: Sendable {
     }
 }
 
-/// Where the key set's bytes come from.
+/// The source of the key set's bytes.
 package protocol KeySetSource: Sendable {
     /// The content of one answer, already bounded and declared as JSON.
     func fetch() async throws(KeySetFailure) -> [UInt8]
 }
 
-/// Waits this many milliseconds; false when the process ends first, or nobody may wait here.
+/// Waits for this many milliseconds; false when the process ends first, or waiting is not allowed here.
 package typealias KeySetPause = @Sendable (_ milliseconds: Int64) async -> Bool
 
-/// The named times of the key set.
+/// The times of the key set.
 ///
-/// Unknown kids, and signatures that a held key does not verify, cost at most one answered fetch a minute. While fetches
-/// fail and a set is held, that is eleven in the first two minutes (pauses of 0.1, 0.2, 0.4 … 51.2 s) and one a minute from
-/// then on. While none is held nobody can sign in: then somebody who waits costs at most one fetch in five seconds.
+/// Unknown kids, and signatures that a held key does not verify, cost at most one answered fetch a minute. While
+/// fetches fail and a set is held, that is eleven in the first two minutes (pauses of 0.1, 0.2, 0.4 … 51.2 s) and then
+/// one a minute. While none is held nobody can sign in; then a waiting caller causes at most one fetch in five seconds.
 package struct KeySetPolicy: Hashable, Sendable {
-    /// Age at which a set is renewed beside other work, in seconds.
+    /// The age at which a set is renewed alongside other work, in seconds.
     package var renewalAge: Int64
-    /// Age beyond which a set is no longer trusted, in seconds.
+    /// The age from which a set is no longer trusted, in seconds.
     package var maximumAge: Int64
-    /// Unknown kids cost at most one answered fetch in this time, in seconds; the longest pause when nobody waits.
+    /// Unknown kids cause at most one answered fetch in this time, in seconds; also the longest pause when nobody
+    /// waits.
     package var unknownKeyCoolDown: Int64
-    /// After a failure: the first pause, doubled with each further one, in milliseconds.
+    /// The first pause after a failure, doubled with each further one, in milliseconds.
     package var firstPause: Int64
-    /// The longest pause while no set is held and somebody waits, in milliseconds.
+    /// The longest pause while no set is held and a caller waits, in milliseconds.
     package var longestPause: Int64
-    /// How long a caller waits in pauses, in milliseconds: not shorter than `longestPause`, so that everybody who needs a
-    /// key has one more fetch made for them.
+    /// How long a caller waits in pauses, in milliseconds: at least `longestPause`, so that every caller that needs a
+    /// key causes one more fetch.
     package var patience: Int64
     /// How long a fetch may take before the client gives it up, in milliseconds.
     package var longestFetch: Int64
@@ -216,11 +217,11 @@ package struct KeySetPolicy: Hashable, Sendable {
 
 /// Why there is no key to verify with.
 package enum KeySetFailure: Error, Hashable, Sendable {
-    /// The set could not be had, and none is held.
+    /// The set is unavailable, and none is held.
     case unavailable(String)
     /// The kid is not in the set, and the set may not be fetched again yet.
     case coolingDown
-    /// The kid is not in a set fetched just now: not Apple's.
+    /// A set that was just fetched does not contain the kid: it is not Apple's.
     case unknownKey
 
     /// For the log.

@@ -30,7 +30,7 @@ struct AppleNotificationVerifier: Sendable {
         _ = try ClaimRules.validateIssuer(claims, issuers: issuers)
         let audience = try await validateAudience(of: token)
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
-        // An identity token is signed by the same keys; it must never end a session (RFC 8725 §3.11).
+        // An identity token is signed by the same keys and must never end a session (RFC 8725 §3.11).
         guard claims["nonce"] == nil else { throw .refused("nonce: an identity token is no notification") }
         let id = try ClaimRules.identifier("jti", in: claims)
         let event = try AppleEvent(claims: claims, issuedAt: issuedAt)
@@ -42,9 +42,9 @@ struct AppleNotificationVerifier: Sendable {
             payload: String(decoding: JSONWriter.encode(.object(verified)), as: UTF8.self))
     }
 
-    /// One that Apple signed for another app is most often the primary App ID's, which nobody named here: that is told
-    /// apart from what strangers post. Refused it is anyway, so that telling it may cost so many signatures a second, and no
-    /// fetch but the renewal that is due.
+    /// A notification for another app is usually for the primary App ID, which is not configured: this distinguishes it
+    /// from forgeries. It is refused anyway, so the distinction may only cost a limited number of signatures per
+    /// second, and no fetch except the renewal that is due.
     private func validateAudience(of token: UnverifiedAppleToken) async throws(TokenRefusal) -> String {
         let allowed = clientIDs.map(\.rawValue)
         do throws(TokenRefusal) {
@@ -76,14 +76,14 @@ struct AppleNotificationVerifier: Sendable {
     }
 }
 
-/// How many signatures are checked only to tell whose notification is refused.
+/// Limits signatures that are verified only to say whose notification is refused.
 private final class UnlistedAudienceChecks: Sendable {
-    /// In one second: a third of a percent of a processor.
+    /// Per second: a third of a percent of a processor.
     private static let maximum = 100
 
     private let state = Mutex((second: Int64.min, count: 0))
 
-    /// False when this second's are used up.
+    /// False when this second's allowance is used up.
     func consume(at now: Timestamp) -> Bool {
         state.withLock { state in
             if state.second != now.seconds { state = (now.seconds, 0) }
@@ -93,7 +93,7 @@ private final class UnlistedAudienceChecks: Sendable {
     }
 }
 
-/// The one event of a notification.
+/// The event of a notification.
 struct AppleEvent: Sendable {
     let type: String
     let kind: AppleNotification.Kind
@@ -101,9 +101,10 @@ struct AppleEvent: Sendable {
     let time: Timestamp
     let email: EmailAddress?
 
-    /// Reads `events`: in reality a JSON string, in Apple's documentation an object.
+    /// Parses `events`: in practice a JSON string, in Apple's documentation an object.
     ///
-    /// An event of a type we act on needs `sub` and `event_time`; one of an unknown type is recorded with what it has.
+    /// An event of a type that we act on needs `sub` and `event_time`; one of an unknown type is recorded with what it
+    /// has.
     init(claims: JSONObject, issuedAt: Timestamp) throws(TokenRefusal) {
         let event = try Self.object(claims["events"])
         guard let type = event["type"]?.stringValue, !type.isEmpty,
@@ -123,8 +124,8 @@ struct AppleEvent: Sendable {
         }
     }
 
-    /// Nothing is told before it happened, and a time far ahead would end sessions not yet begun: both times are of
-    /// Apple's clock, so a later one is taken for this.
+    /// No event is reported before it happened, and a time far ahead would end sessions not yet begun. Both times are
+    /// from Apple's clock, so a later one is replaced by this.
     private static func latest(_ issuedAt: Timestamp) -> Timestamp {
         issuedAt.adding(seconds: ClaimRules.maximumSkew)
     }
@@ -143,7 +144,8 @@ struct AppleEvent: Sendable {
         }
     }
 
-    /// Documents show seconds, deliveries hold milliseconds: 10¹¹ is the year 5138 in seconds and 1973 in milliseconds.
+    /// Documentation shows seconds, deliveries contain milliseconds: 10¹¹ is the year 5138 in seconds and 1973 in
+    /// milliseconds.
     static func time(_ value: JSONValue?) -> Timestamp? {
         guard case .number(let number) = value, let amount = number.double, amount >= 0, amount < 9_007_199_254_740_992
         else { return nil }

@@ -5,10 +5,10 @@ import HTTPTypes
 import Logging
 package import RelyingParty
 
-/// Asks Apple's endpoints what an operator wants to know before visitors do. Nothing is kept, and no code or token of
-/// anybody is used.
+/// Asks Apple's endpoints what an operator wants to know before visitors do. Stores nothing, and uses nobody's code or
+/// token.
 package struct AppleProbe: Sendable {
-    /// A code nobody was ever given.
+    /// A code that was never issued.
     private static let dummyCode = "bramley-doctor-no-code"
 
     private let configuration: AppleConfiguration
@@ -22,7 +22,7 @@ package struct AppleProbe: Sendable {
             transport: transport, endpoint: configuration.endpoint, userAgent: configuration.userAgent)
     }
 
-    /// The keys whose client secrets Apple is shown.
+    /// The keys whose client secrets Apple is asked about.
     package var keyIDs: [String] { keys.map(\.id) }
 
     private var keys: [ClientSecretKey] {
@@ -37,7 +37,7 @@ package struct AppleProbe: Sendable {
             response = try await client.get("/auth/keys")
         } catch {
             switch error {
-            // Somebody is there, and it is no Apple as we know it.
+            // Something answers, but not like Apple.
             case .tooLarge, .malformed: return KeySetProbe(outcome: .unusable("\(error)"), offset: nil)
             case .unknownHost, .connect, .tls, .timeout, .closed, .proxy:
                 return KeySetProbe(outcome: .unreachable(error), offset: nil)
@@ -56,7 +56,7 @@ package struct AppleProbe: Sendable {
     /// - Parameter keyID: one of `keyIDs`.
     package func answer(to clientID: ClientID, keyID: String) async -> ClientProbe {
         guard let key = keys.first(where: { $0.id == keyID }) else { return .unsigned("there is no key \(keyID)") }
-        // The key alone, so that the other one does not answer for it.
+        // With only this key, so that the other one does not answer for it.
         let tokens = TokenClient(
             client: client,
             secrets: ClientSecretMint(
@@ -75,17 +75,17 @@ package struct AppleProbe: Sendable {
     }
 }
 
-/// What came of asking for Apple's keys.
+/// The result of asking for Apple's keys.
 package struct KeySetProbe: Hashable, Sendable {
     package enum Outcome: Hashable, Sendable {
         case usable(keys: Int)
-        /// An answer, but no key set; or more than is read, or no HTTP.
+        /// An answer without a key set, too large, or not HTTP.
         case unusable(String)
         case unreachable(HTTPClientError)
     }
 
     package var outcome: Outcome
-    /// Nil without an answer that could be read, or when it carried no readable `Date`.
+    /// Nil without a readable answer, or without a readable `Date`.
     package var offset: ClockOffset?
 }
 
@@ -93,7 +93,7 @@ package struct KeySetProbe: Hashable, Sendable {
 package struct ClockOffset: Hashable, Sendable {
     /// Positive when ours is ahead.
     package let milliseconds: Int64
-    /// The truth is at most so far from that: half the round trip, and half of the second `Date` is rounded to.
+    /// The largest possible error: half the round trip, and half of the second that `Date` is rounded to.
     package let uncertainty: Int64
 
     init?(date: String?, asked: Timestamp, answered: Timestamp) {
@@ -103,21 +103,21 @@ package struct ClockOffset: Hashable, Sendable {
         uncertainty = roundTrip / 2 + 500
     }
 
-    /// Whether the clocks differ by more than this for certain.
+    /// Whether the clocks certainly differ by more than this.
     package func certainlyExceeds(milliseconds limit: Int64) -> Bool {
         abs(milliseconds) - uncertainty > limit
     }
 }
 
-/// What the token endpoint made of a client and a code that does not exist. Texts are Apple's, fit for a log.
+/// The token endpoint's answer for a client and a code that does not exist. Texts are Apple's, safe for a log.
 package enum ClientProbe: Hashable, Sendable {
-    /// The code was refused. Apple looks at it before it looks at the client, so this says nothing of the client.
+    /// The code was refused. Apple examines it before the client, so this says nothing about the client.
     case codeRefused(String)
     /// `invalid_client` or `unauthorized_client`.
     case clientRefused(String)
-    /// Another word of RFC 6749 §5.2.
+    /// Another error of RFC 6749 §5.2.
     case otherRefusal(String)
-    /// An answer that is none of the protocol, a success among them.
+    /// An answer outside the protocol; also a success.
     case noAnswer(String)
     case unreachable(HTTPClientError)
     /// The key could not sign.

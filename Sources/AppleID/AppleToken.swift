@@ -2,31 +2,31 @@ import Coding
 import Crypto
 import RelyingParty
 
-/// Why a token of Apple's was refused; one file maps it to what the domain knows.
+/// Why one of Apple's tokens was refused; mapped in one file to the domain's errors.
 enum TokenRefusal: Error, Hashable, Sendable {
     /// The text names the check, never a value of the token.
     case refused(String)
     /// A time claim is outside the tolerance.
     case clock(String)
-    /// A notification of Apple's for a client that is none of ours, by its ID.
+    /// Apple's notification for a client that is not ours, by its ID.
     case otherAudience(String)
     case keys(KeySetFailure)
 }
 
 extension TokenRefusal {
-    /// As a sign-in's failure.
+    /// The failure of a sign-in.
     var signInFailure: SignInFailure {
         switch self {
         case .refused(let text): .identityToken(text)
         case .clock(let text): .clock(text)
         case .otherAudience: .identityToken("aud is not ours")
-        // Absent from a set fetched just now: the token is not Apple's, and waiting would not make it so.
+        // Not in a set that was just fetched: the token is not Apple's, and waiting would not help.
         case .keys(.unknownKey): .identityToken("unknown kid")
         case .keys(let failure): .keysUnavailable(failure.cause)
         }
     }
 
-    /// As a notification's failure: 400 for what is not Apple's, 503 where a later delivery may succeed.
+    /// The failure of a notification: 400 for what is not Apple's, 503 where a later delivery may succeed.
     var notificationFailure: NotificationFailure {
         switch self {
         case .refused(let text), .clock(let text): .refused(text)
@@ -37,16 +37,16 @@ extension TokenRefusal {
     }
 }
 
-/// A JWT as its sender wrote it: parsed, its signature not yet looked at. The cheap checks read its claims; only
-/// `AppleTokenVerifier` makes `AppleTokenClaims` of it.
+/// A parsed JWT whose signature has not been verified. The cheap checks read its claims; only `AppleTokenVerifier`
+/// makes `AppleTokenClaims` of it.
 struct UnverifiedAppleToken: Sendable {
-    /// In bytes of the compact form.
+    /// Bytes of the compact form.
     static let maximumSize = 16_384
 
     let jws: CompactJWS
     let claims: JSONObject
 
-    /// Strict compact form (RFC 7515 §7.1), RS256 and nothing else (RFC 8725 §3.1), a JSON object as its claims.
+    /// Strict compact form (RFC 7515 §7.1), only RS256 (RFC 8725 §3.1), claims in a JSON object.
     static func parse(_ text: String) throws(TokenRefusal) -> UnverifiedAppleToken {
         guard text.utf8.count <= maximumSize else { throw .refused("token too long") }
         let jws: CompactJWS
@@ -55,7 +55,7 @@ struct UnverifiedAppleToken: Sendable {
         } catch {
             throw .refused("not a compact JWS: \(error)")
         }
-        // The header chooses nothing: it either says what we would have done anyway, or the token is refused.
+        // The header chooses nothing: it names what we would have done anyway, or the token is refused.
         guard jws.algorithm == "RS256" else { throw .refused("alg is not RS256") }
         let value: JSONValue
         do throws(JSONError) {
@@ -74,14 +74,14 @@ struct AppleTokenClaims: Sendable {
     fileprivate init(_ object: JSONObject) { self.object = object }
 }
 
-/// The last and dearest check: the signature, by the key the header names.
+/// The last and most expensive check: the signature, by the key that the header names.
 struct AppleTokenVerifier: Sendable {
     let keys: AppleKeySet
 
-    /// Rule for an absent kid: refused, however many keys there are. Apple always sends one.
+    /// An absent kid is refused, however many keys there are. Apple always sends one.
     ///
-    /// A key that does not verify may have been replaced under its kid: the set is fetched again, by the bounds of an
-    /// unknown kid, and the signature is checked once more when the key is another.
+    /// A key that does not verify may have been replaced under its kid: the set is fetched again, within the bounds for
+    /// an unknown kid, and the signature is verified once more if the key is different.
     func verifySignature(of token: UnverifiedAppleToken) async throws(TokenRefusal) -> AppleTokenClaims {
         let kid = try Self.keyID(of: token)
         let key: RSAPublicKey
@@ -98,8 +98,8 @@ struct AppleTokenVerifier: Sendable {
         }
     }
 
-    /// By the keys at hand: what is refused anyway causes no fetch, but for the renewal that is due.
-    /// - Returns: whether one of them is the token's and the signature is right.
+    /// With the present keys only: a token that is refused anyway causes no fetch, except the renewal that is due.
+    /// - Returns: whether one of them is the token's and the signature is valid.
     func isSignedByHeldKey(_ token: UnverifiedAppleToken) async -> Bool {
         guard let kid = try? Self.keyID(of: token) else { return false }
         if keys.heldKey(for: kid) == nil { await keys.renewIfDue() }

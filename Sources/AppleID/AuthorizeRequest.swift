@@ -3,8 +3,8 @@ import RelyingParty
 
 /// The request to `/auth/authorize` that sends a browser to Apple.
 ///
-/// `form_post` always: Apple demands it when a name or an address is asked for, and it keeps code and token out of
-/// every URL. Spaces are `%20`; Apple shows `+` as an error page.
+/// Always `form_post`: Apple requires it when name or email is requested, and it keeps code and token out of URLs.
+/// Spaces are `%20`; for `+` Apple shows an error page.
 struct AuthorizeRequest: Sendable {
     private let beforeState: String
     private let afterState: String

@@ -2,7 +2,7 @@ import Coding
 import Crypto
 import RelyingParty
 
-/// Parses the form Apple posts to the redirect URI. It came through the browser: nothing in it is trusted yet.
+/// Parses the form that Apple posts to the redirect URI. It came through the browser: nothing in it is trusted yet.
 enum CallbackFormParser {
     /// The largest body, in bytes. Generous, because a long name that percent-encoding triples must not break a login.
     static let maximumBodySize = 1_048_576
@@ -16,7 +16,7 @@ enum CallbackFormParser {
     /// Our own field: this post was sent again from our origin. Any value counts, so that no value makes a loop.
     static let repostField = "bramley_repost"
 
-    /// - Throws: `.malformedCallback` when the body is no form, larger than its limit, or repeats or overfills a field.
+    /// - Throws: `.malformedCallback` when the body is not a form, is too large, or repeats or overfills a field.
     static func parse(_ body: [UInt8]) throws(SignInFailure) -> CallbackForm {
         let fields: [FormField]
         do throws(FormError) {
@@ -40,7 +40,7 @@ enum CallbackFormParser {
         return form
     }
 
-    /// `sub` of a token nobody has verified yet.
+    /// `sub` of an unverified token.
     static func claimedSubject(of token: String) -> AppleSubject? {
         guard let payload = (try? CompactJWS.parse(token))?.payload, let claims = try? JWTClaims.parse(payload),
             let subject = claims.string("sub"), !subject.isEmpty
@@ -48,7 +48,7 @@ enum CallbackFormParser {
         return AppleSubject(subject)
     }
 
-    /// The one field of this name; nil when absent or empty.
+    /// The only field with this name; nil when absent or empty.
     private static func single(
         _ name: String, in fields: [FormField], maximumSize: Int, keepsEmpty: Bool = false
     ) throws(SignInFailure) -> String? {
@@ -64,15 +64,15 @@ enum CallbackFormParser {
 
 /// The `user` field of a first consent: `{"name":{"firstName","lastName"},"email"}`, unsigned.
 ///
-/// Only the name is taken, for display. The address is left where it is: only the identity token's counts.
+/// Only the name is used, for display. The address is ignored: only the identity token's counts.
 struct FirstConsentUser {
-    /// The largest text looked at, in bytes; a larger one is no name.
+    /// The largest text that is parsed, in bytes; a larger one is not a name.
     static let maximumSize = 16_384
 
-    /// nil when neither part is usable.
+    /// Nil when neither part is usable.
     let name: PersonName?
 
-    /// nil when the text is not a JSON object within the limits; a login goes on without it.
+    /// Nil when the text is not a JSON object within the limits; the sign-in continues without it.
     init?(parsing text: String) {
         guard text.utf8.count <= Self.maximumSize else { return nil }
         let limits = JSONLimits(maximumBytes: Self.maximumSize, maximumDepth: 8)

@@ -3,7 +3,7 @@ import Crypto
 
 /// The checks that identity tokens and notifications share. All run before any cryptography.
 enum ClaimRules {
-    /// Tolerance between Apple's clock and ours, in seconds, both ways.
+    /// Tolerance between Apple's clock and ours, in seconds, in both directions.
     static let maximumSkew: Int64 = 60
     /// Longest opaque identifier accepted (`sub`, `jti`, `transfer_sub`), in bytes. OpenID Connect Core §2 has 255.
     static let maximumIdentifierSize = 255
@@ -26,7 +26,7 @@ enum ClaimRules {
         case nil: throw .refused("aud is missing")
         default: throw .refused("aud is mistyped")
         }
-        // Further audiences are refused: a token meant for someone else as well is not meant for us alone.
+        // Further audiences are refused: a token that is also meant for another audience is not meant for us alone.
         guard let audience = audiences.first, audiences.allSatisfy(audience.isExactly),
             allowed.contains(where: audience.isExactly)
         else { throw .refused("aud is not ours") }
@@ -36,7 +36,8 @@ enum ClaimRules {
         return audience
     }
 
-    /// The one client of a token that is meant for nobody of `allowed`; nil when `aud` is ours, several or unusable.
+    /// The single client of a token that is not meant for any of `allowed`; nil when `aud` is ours, has several values
+    /// or is unusable.
     static func otherAudience(_ claims: JSONObject, than allowed: [String]) -> String? {
         let audience =
             switch claims["aud"] {
@@ -75,7 +76,7 @@ enum ClaimRules {
             && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
     }
 
-    /// Compares without telling by time how much of it was right.
+    /// Compares in constant time.
     static func isSame(_ left: String, _ right: String) -> Bool {
         constantTimeEquals(Array(left.utf8), Array(right.utf8))
     }

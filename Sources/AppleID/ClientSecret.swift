@@ -12,19 +12,19 @@ package struct ClientSecretKey: Sendable {
         self.key = key
     }
 
-    /// Whether both are one key under one ID.
+    /// Whether both are the same key with the same ID.
     func isSame(as other: ClientSecretKey) -> Bool {
         id.isExactly(other.id) && holdsSameKey(as: other)
     }
 
-    /// Whether both hold one key, whatever they are called.
+    /// Whether both are the same key, whatever their IDs.
     package func holdsSameKey(as other: ClientSecretKey) -> Bool {
         guard let ours = key.publicKey.coordinates, let theirs = other.key.publicKey.coordinates else { return false }
         return ours == theirs
     }
 }
 
-/// The keys Apple knows us by: one, or two while one takes over from the other. Apple allows two at a time.
+/// The keys registered at Apple: one, or two during a rotation. Apple allows two at a time.
 package struct ClientSecretKeys: Sendable {
     /// Which of the two.
     package enum Role: Hashable, Sendable {
@@ -41,7 +41,7 @@ package struct ClientSecretKeys: Sendable {
         self.next = next
     }
 
-    /// Tells them from others: of their IDs and public keys.
+    /// Identifies the keys: a digest of their IDs and public keys.
     package var fingerprint: Digest256 {
         let parts = [current, next].compactMap(\.self).map { key in
             let coordinates = key.key.publicKey.coordinates
@@ -70,10 +70,10 @@ package struct ClientSecretKeys: Sendable {
 /// A signed client secret, ready for a form. Prints `<redacted>`.
 package struct ClientSecret: Redacted {
     private let compactJWT: String
-    /// Whose it is, and what signed it: `ClientSecretMint` is told by it how Apple took the secret.
+    /// The client and key, so that `ClientSecretMint` can record how Apple took the secret.
     let client: ClientID
     let role: ClientSecretKeys.Role
-    /// Of the mint's keys; another once a key was replaced.
+    /// Of the mint's keys; changes when a key is replaced.
     let generation: UInt64
 
     init(_ compactJWT: String, client: ClientID, role: ClientSecretKeys.Role, generation: UInt64) {

@@ -4,13 +4,13 @@ package import Logging
 package import RelyingParty
 import Synchronization
 
-/// Mints the ES256 client secrets Apple authenticates us by (TN3107), and keeps each for a while.
+/// Mints the ES256 client secrets that authenticate us to Apple (TN3107), and keeps each for a while.
 ///
-/// One per client ID and key. A kept one is used for five minutes and valid for ten, so that it never runs out on its
-/// way. A clock that steps back before its `iat` or forward past its use makes a new one, as do new keys.
+/// One per client ID and key. Each is used for five minutes and valid for ten, so that it never expires in flight. A
+/// clock that moves back before its `iat` or forward past its use makes a new one, as do new keys.
 ///
-/// With two keys the current one signs until Apple refuses it to a client and takes the next one; from then on that one
-/// signs for this client, until Apple refuses that in turn, or the keys are replaced.
+/// With two keys, the current one signs until Apple refuses it for a client and accepts the next one; from then on that
+/// one signs for this client, until Apple refuses it in turn, or the keys are replaced.
 package final class ClientSecretMint: Sendable {
     /// How long one secret is used, in seconds.
     package static let useTime: Int64 = 300
@@ -27,7 +27,7 @@ package final class ClientSecretMint: Sendable {
         var issuedAt: Timestamp
     }
 
-    /// A key to sign with for one client, and what it signed before.
+    /// A key to sign with for one client, and the secret it signed before.
     private struct Choice {
         var use: Use
         var key: ClientSecretKey
@@ -79,8 +79,8 @@ package final class ClientSecretMint: Sendable {
     /// The keys that sign now.
     package var keys: ClientSecretKeys { state.withLock(\.keys) }
 
-    /// Signs with these from now on; nothing minted before is used again, and which key works is to be found out anew.
-    /// - Returns: false when they are the keys that sign already; then nothing changes.
+    /// Signs with these keys from now on. No earlier secret is used again, and which key works must be found out again.
+    /// - Returns: false when these keys already sign; then nothing changes.
     @discardableResult
     package func replaceKeys(_ keys: ClientSecretKeys) -> Bool {
         state.withLock { state in
@@ -90,16 +90,16 @@ package final class ClientSecretMint: Sendable {
         }
     }
 
-    /// The secret of one client, by the key that works for it.
-    /// - Throws: when the key cannot sign, which no input of a peer can cause.
+    /// The secret of one client, signed by the key that works for it.
+    /// - Throws: when the key cannot sign, which no peer's input can cause.
     package func secret(for client: ClientID) throws(KeyError) -> ClientSecret {
         try secret(state.withLock { $0.choice(for: client) })
     }
 
-    /// What to try once more with after `invalid_client`; nil when there is no other key to try.
+    /// The secret to try once more after `invalid_client`; nil when there is no other key.
     func secret(after refused: ClientSecret) throws(KeyError) -> ClientSecret? {
         let choice = state.withLock { state -> Choice? in
-            // The keys were replaced while Apple was asked: then the new ones deserve their try.
+            // The keys were replaced during the request, so the new ones get their try.
             guard state.generation == refused.generation else { return state.choice(for: refused.client) }
             return state.choice(for: refused.client, refused.role == .current ? .next : .current)
         }
@@ -107,7 +107,7 @@ package final class ClientSecretMint: Sendable {
         return try secret(choice)
     }
 
-    /// Apple took this secret after it had refused the client's other one.
+    /// Apple accepted this secret after refusing the client's other one.
     func keep(_ accepted: ClientSecret) {
         let ids = state.withLock { state -> (works: String, refused: String)? in
             guard state.generation == accepted.generation, state.role(for: accepted.client) != accepted.role,
@@ -135,7 +135,7 @@ package final class ClientSecretMint: Sendable {
             try sign(for: client, key: choice.key, at: now), client: client, role: role,
             generation: choice.generation)
         state.withLock { state in
-            // A key replaced meanwhile must not be outlived by what it signed.
+            // Do not keep what a key signed that has been replaced in the meantime.
             if state.generation == choice.generation {
                 state.minted[choice.use] = Minted(secret: secret, issuedAt: now)
             }

@@ -1,13 +1,13 @@
-/// Makes one part of a name, as a browser sent it, safe to show and to store.
+/// Makes one part of a name from a browser safe to show and store.
 package enum DisplayName {
-    /// The longest part kept, in characters (grapheme clusters); scalars are bounded too, since one character may
-    /// carry any number of combining marks.
+    /// The longest part kept, in characters (grapheme clusters); scalars are bounded too, since one character may have
+    /// any number of combining marks.
     package static let maximumCharacters = 100
     package static let maximumScalars = 400
 
-    /// Control characters, line separators, bidirectional overrides and other invisible format characters are removed
-    /// (the joiners U+200C and U+200D stay: Persian and Indic names need them), white space is trimmed, the length is
-    /// bounded; nil when nothing visible is left.
+    /// Removes control characters, line separators, bidirectional overrides and other invisible format characters (the
+    /// joiners U+200C and U+200D stay: Persian and Indic names need them), trims white space, and bounds the length;
+    /// nil when nothing visible is left.
     package static func sanitize(_ text: String) -> String? {
         if let name = plain(text) { return name }
         var kept = String.UnicodeScalarView()
@@ -25,7 +25,7 @@ package enum DisplayName {
         return result.unicodeScalars.contains(where: isVisible) ? result : nil
     }
 
-    /// The same for a short name of printable ASCII that has no blank at either end, which is left as it is; nil for any
+    /// A fast path for a short name of printable ASCII without surrounding blanks, which stays as it is; nil for any
     /// other.
     private static func plain(_ text: String) -> String? {
         let bytes = text.utf8.span
@@ -44,8 +44,8 @@ package enum DisplayName {
         }
     }
 
-    /// Fillers, joiners and selectors of variants (Unicode: "default ignorable") and the Braille pattern without dots
-    /// stay beside other letters, and are no name by themselves: it would look like nobody's.
+    /// Fillers, joiners and variation selectors (Unicode: "default ignorable") and the blank Braille pattern stay next
+    /// to other letters, but are not a name by themselves: it would look empty.
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
         let properties = scalar.properties
         return !properties.isWhitespace && properties.generalCategory != .format

@@ -6,7 +6,7 @@ package enum EmailClaims {
     /// RFC 5321 §4.5.3.1.3: a path of 256 with its angle brackets.
     static let maximumSize = 254
 
-    /// nil when there is none, when it is empty, or when it could not stand in a header field. A missing address never
+    /// Nil when there is none, when it is empty, or when it could not be in a header field. A missing address never
     /// stops a sign-in: Work & School accounts have none.
     static func read(_ claims: JSONObject) -> EmailAddress? {
         guard let address = claims["email"]?.stringValue, isSafe(address) else { return nil }
@@ -15,12 +15,12 @@ package enum EmailClaims {
             isPrivate: isTrue(claims["is_private_email"]))
     }
 
-    /// Apple sent strings until February 2024 and sends booleans since. Anything else, absence included, is false.
+    /// Apple sent strings until February 2024 and sends booleans since. Anything else, including absence, is false.
     static func isTrue(_ value: JSONValue?) -> Bool {
         value == .bool(true) || value == .string("true")
     }
 
-    /// RFC 5322 §3.4.1, the dot-atom form only: no quoting, no comments, no literals, nothing but ASCII.
+    /// RFC 5322 §3.4.1, only the dot-atom form: no quoting, no comments, no literals, only ASCII.
     package static func isSafe(_ address: String) -> Bool {
         guard address.utf8.count <= maximumSize, let at = address.utf8.firstIndex(of: UInt8(ascii: "@")) else {
             return false

@@ -2,20 +2,20 @@ import Coding
 import Crypto
 import RelyingParty
 
-/// What an identity token must hold beside what every one of Apple's tokens must.
+/// What an identity token must contain besides what all of Apple's tokens must.
 struct IdentityTokenExpectation: Sendable {
     enum Channel: Sendable {
-        /// Beside the code, through the browser: nonce and `c_hash` are required.
+        /// With the code, through the browser: nonce and `c_hash` are required.
         case front(authorizationCode: String)
-        /// From the token endpoint: the nonce is equal when present, `at_hash` right when present.
+        /// From the token endpoint: nonce equal if present, `at_hash` right if present.
         case back(accessToken: String?)
-        /// For a refresh token, long after the sign-in: whatever its nonce, `at_hash` right when present.
+        /// For a refresh token, long after the sign-in: any nonce, `at_hash` right if present.
         case refreshed(accessToken: String?)
     }
 
-    /// Any one of them.
+    /// Any of these.
     var clientIDs: [ClientID]
-    /// As Apple has to echo it. Nil for a code of an app that was redeemed alone: then the token's is not compared.
+    /// As Apple must repeat it. Nil for an app's code redeemed without a token: then the nonce is not compared.
     var nonce: String?
     var channel: Channel
 
@@ -32,8 +32,8 @@ struct IdentityTokenExpectation: Sendable {
 
 /// Verifies Apple's identity tokens (OpenID Connect Core §3.1.3.7 and §3.3.2.11).
 ///
-/// The cheap claims come first, unverified: a token that is not for us costs no RSA and no fetch. There is no switch
-/// that leaves a check out.
+/// Cheap claims are checked first, unverified: a token that is not for us costs no RSA and no fetch. No option skips a
+/// check.
 struct IdentityTokenVerifier: Sendable {
     let issuers: [String]
     let clock: any WallClock
@@ -46,7 +46,7 @@ struct IdentityTokenVerifier: Sendable {
         let audience = try ClaimRules.validateAudience(claims, allowed: expectation.clientIDs.map(\.rawValue))
         let issuedAt = try ClaimRules.validateTimes(claims, at: clock.now())
         let subject = try ClaimRules.identifier("sub", in: claims)
-        // A notification is signed by the same keys; it must never sign anybody in (RFC 8725 §3.11).
+        // A notification is signed by the same keys and must never sign anybody in (RFC 8725 §3.11).
         guard claims["events"] == nil else { throw .refused("events: a notification is no identity token") }
         try validateBinding(claims, expectation)
 
@@ -57,7 +57,7 @@ struct IdentityTokenVerifier: Sendable {
             transferSubject: verified["transfer_sub"]?.stringValue.flatMap { ClaimRules.isIdentifier($0) ? $0 : nil })
     }
 
-    /// Holds the token to this attempt and to the code or access token it came with. `nonce_supported` waives nothing.
+    /// Checks that the token belongs to this attempt and to its code or access token. `nonce_supported` waives nothing.
     private func validateBinding(
         _ claims: JSONObject, _ expectation: IdentityTokenExpectation
     ) throws(TokenRefusal) {
@@ -82,7 +82,7 @@ struct IdentityTokenVerifier: Sendable {
 
     private func require(_ claims: JSONObject, _ name: String, toBe expected: String) throws(TokenRefusal) {
         guard let value = claims[name] else { throw .refused("\(name) is missing") }
-        // An expected value that is empty would be met by an empty claim.
+        // An empty expected value would match an empty claim.
         guard let text = value.stringValue, !expected.isEmpty, ClaimRules.isSame(text, expected) else {
             throw .refused("\(name) is wrong")
         }

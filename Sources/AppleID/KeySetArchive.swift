@@ -1,14 +1,14 @@
 package import Coding
 
-/// Where the last good key set outlives a restart.
+/// Stores the last good key set across restarts.
 package protocol KeySetArchive: Sendable {
-    /// What was saved last; nil when nothing was, or when it cannot be read.
+    /// The last saved set; nil when there is none, or it cannot be read.
     func load() async -> ArchivedKeySet?
-    /// Keeps this one. A failure is the archive's to log: keys in memory go on working.
+    /// Saves this set. The archive logs failures: keys in memory continue to work.
     func save(_ keySet: ArchivedKeySet) async
 }
 
-/// The bytes of `/auth/keys` as Apple sent them, public by nature, and when.
+/// The bytes of `/auth/keys` as Apple sent them, which are public, and when.
 package struct ArchivedKeySet: Hashable, Sendable {
     package var bytes: [UInt8]
     package var fetchedAt: Timestamp

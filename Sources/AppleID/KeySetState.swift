@@ -1,37 +1,38 @@
 import Coding
 import Crypto
 
-/// What a waiter is woken with.
+/// What a waiter is resumed with.
 enum KeySetSignal: Hashable, Sendable {
-    /// The flight is over, well or badly: look again.
+    /// The fetch has ended, successfully or not: check again.
     case ended
     /// The leader was cancelled: the fetch is yours now.
     case lead
 }
 
-/// The state behind `AppleKeySet`: decides, does no I/O, and returns what to do. Guarded by one lock.
+/// The state behind `AppleKeySet`: decides without I/O, and returns what to do. Guarded by one lock.
 struct KeySetState {
-    /// What a caller in need of a key does next.
+    /// What a caller that needs a key does next.
     enum Step {
         case found(RSAPublicKey)
         case refused(KeySetFailure)
         case loadArchive, waitForArchive
         case lead, wait
-        /// Nothing may be fetched for so many milliseconds; then come again, with the number of the failure they follow.
+        /// Nothing may be fetched for this many milliseconds; then ask again, with the number of the failure that
+        /// caused the pause.
         case pause(milliseconds: Int64, after: UInt64)
     }
 
     /// What one caller has done so far.
     struct Visit {
         fileprivate let began: Timestamp
-        /// How many fetches Apple had answered by then.
+        /// The number of fetches Apple had answered by then.
         fileprivate let answers: UInt64
-        /// Milliseconds spent in pauses: a clock that stands still or goes backwards makes no visit longer.
+        /// Milliseconds spent in pauses: a clock that stands still or goes back does not prolong a visit.
         var paused: Int64 = 0
         /// The failure whose pause it has waited out.
         var pausedAfter: UInt64?
 
-        /// Whether it may wait for so many milliseconds and have one more fetch made. Who waited for a fetch that hung may.
+        /// Whether it may wait for this long and cause one more fetch. A caller that waited for a fetch that hung may.
         fileprivate func allows(pause: Int64, policy: KeySetPolicy, at now: Timestamp) -> Bool {
             paused + pause <= policy.patience
                 && now.milliseconds - began.milliseconds + pause <= policy.patience + policy.longestFetch
@@ -52,16 +53,16 @@ struct KeySetState {
         case loading, fetching
     }
 
-    /// One piece of work in progress, and who waits for it.
+    /// One piece of work in progress, and its waiters.
     private struct Flight {
         var work: Work
-        /// A set is held, and lacks the key that is looked for.
+        /// A set is held, and lacks the key that is needed.
         var isForUnknownKey = false
         var handovers = 0
         var waiters: [UInt64: CheckedContinuation<KeySetSignal, Never>] = [:]
     }
 
-    /// A cancelled leader passes its fetch on at most this often, so that a flight ends.
+    /// A cancelled leader hands its fetch over at most this often, so that it ends.
     static let maximumHandovers = 3
 
     private var keys: JWKSet?
@@ -75,9 +76,9 @@ struct KeySetState {
     private var failedAt: Timestamp?
     /// In a row.
     private var failures: Int64 = 0
-    /// Failures since the start: by its number a pause is known to be over, whatever the clock says.
+    /// Failures since the start: identifies a pause that is over, whatever the clock says.
     private var failureNumber: UInt64 = 0
-    /// When the operator was last told of this row of failures.
+    /// When the operator was last told of this series of failures.
     private var toldAt: Timestamp?
     private var tickets: UInt64 = 0
 
@@ -85,7 +86,7 @@ struct KeySetState {
 
     func beginVisit(at now: Timestamp) -> Visit { Visit(began: now, answers: answers) }
 
-    /// - Parameter known: a key of this kid that did not verify; another is looked for.
+    /// - Parameter known: a key with this kid that did not verify; looks for another.
     mutating func step(
         toward kid: String, otherThan known: RSAPublicKey?, _ visit: Visit, policy: KeySetPolicy, at now: Timestamp
     ) -> Step {
@@ -96,7 +97,7 @@ struct KeySetState {
             flight = Flight(work: .loading)
             return .loadArchive
         }
-        // A fetch was answered meanwhile, to us or to the one we joined: what is not in that set is not Apple's.
+        // A fetch was answered in the meantime, for us or the caller we joined: what that set lacks is not Apple's.
         if visit.answers != answers, keys != nil { return .refused(.unknownKey) }
         if flight != nil { return .wait }
         if keys != nil, let last = unknownKeyFetchAt,
@@ -119,7 +120,7 @@ struct KeySetState {
         return keys?.key(for: kid)
     }
 
-    /// Whether the caller is to fetch, because the set is old enough.
+    /// Whether the caller should fetch, because the set is old enough.
     mutating func beginRenewal(policy: KeySetPolicy, at now: Timestamp) -> Bool {
         guard isArchiveLoaded, keys != nil, flight == nil,
             hasElapsed(milliseconds: policy.renewalAge * 1000, since: fetchedAt, at: now),
@@ -129,14 +130,14 @@ struct KeySetState {
         return true
     }
 
-    /// Whether the caller is to load the archive.
+    /// Whether the caller should load the archive.
     mutating func beginLoading() -> Bool {
         guard !isArchiveLoaded, flight == nil else { return false }
         flight = Flight(work: .loading)
         return true
     }
 
-    /// What is to be done until there is a set: nil when one is held.
+    /// What to do until there is a set; nil when one is held.
     mutating func firstStep(_ visit: Visit, policy: KeySetPolicy, at now: Timestamp) -> Step? {
         dropExpired(policy: policy, at: now)
         guard keys == nil else { return nil }
@@ -145,7 +146,7 @@ struct KeySetState {
             flight = Flight(work: .loading)
             return .loadArchive
         }
-        // Nobody waits for this one: the longer pause.
+        // Nobody waits for this one, so the longer pause applies.
         if let pause = pause(after: visit, longest: policy.unknownKeyCoolDown * 1000, policy: policy, at: now) {
             return .pause(milliseconds: pause, after: failureNumber)
         }
@@ -155,14 +156,14 @@ struct KeySetState {
 
     // MARK: Ending work
 
-    /// Whether the operator is to be told of a failure: of the first in a row, then once a minute.
+    /// Whether to log a failure: the first in a row, then once a minute.
     mutating func isFailureToTell(at now: Timestamp) -> Bool {
         if let toldAt, !hasElapsed(milliseconds: 60_000, since: toldAt, at: now) { return false }
         toldAt = now
         return true
     }
 
-    /// Whether the operator was told that fetches fail, and does not know yet that they no longer do.
+    /// Whether to log the recovery: failures were logged, and their end was not.
     mutating func isRecoveryToTell() -> Bool {
         defer { toldAt = nil }
         return toldAt != nil
@@ -179,7 +180,7 @@ struct KeySetState {
         return endFlight()
     }
 
-    /// A fetch failed. When only its leader was cancelled, one of the waiters goes on.
+    /// A fetch failed. If only its leader was cancelled, one of the waiters continues.
     mutating func endFetch(wasCancelled: Bool, at now: Timestamp) -> Resumption {
         if wasCancelled, var current = flight, current.handovers < Self.maximumHandovers,
             let next = current.waiters.keys.min(), let heir = current.waiters.removeValue(forKey: next)
@@ -188,7 +189,7 @@ struct KeySetState {
             flight = current
             return Resumption(continuations: [heir], signal: .lead)
         }
-        // A cancelled fetch with nobody waiting says nothing about Apple.
+        // A cancelled fetch that nobody waits for says nothing about Apple.
         if !wasCancelled || waiterCount > 0 {
             failures = min(failures + 1, 16)
             failureNumber &+= 1
@@ -197,8 +198,8 @@ struct KeySetState {
         return endFlight()
     }
 
-    /// The archive was read. Its age counts from when Apple answered; a set dated ahead of our clock is due for
-    /// renewal at once. Whoever was cancelled may have read nothing for that reason: the next caller tries again.
+    /// The archive was read. Its age counts from when Apple answered; a set dated ahead of our clock is due for renewal
+    /// at once. A cancelled caller may have read nothing because of that, so the next caller tries again.
     mutating func endLoading(_ loaded: (keys: JWKSet, fetchedAt: Timestamp)?, wasCancelled: Bool) -> Resumption {
         isArchiveLoaded = loaded != nil || !wasCancelled
         if keys == nil, let loaded {
@@ -222,7 +223,7 @@ struct KeySetState {
         return tickets
     }
 
-    /// False when the flight has ended meanwhile.
+    /// False when the fetch has ended in the meantime.
     mutating func register(_ continuation: CheckedContinuation<KeySetSignal, Never>, ticket: UInt64) -> Bool {
         guard flight != nil else { return false }
         flight?.waiters[ticket] = continuation
@@ -236,13 +237,13 @@ struct KeySetState {
     // MARK: Times
 
     private mutating func dropExpired(policy: KeySetPolicy, at now: Timestamp) {
-        // A clock that went backwards makes no set expire; it makes it due for renewal.
+        // A clock that went back makes no set expire; it makes it due for renewal.
         if keys != nil, now >= fetchedAt.adding(seconds: policy.maximumAge) { keys = nil }
     }
 
     /// Milliseconds until the next fetch may begin; nil when it may at once.
     private func pause(after visit: Visit, policy: KeySetPolicy, at now: Timestamp) -> Int64? {
-        // With a set at hand only what it lacks waits; without one, everybody does.
+        // With a set, only callers that need what it lacks wait; without one, all do.
         pause(
             after: visit, longest: keys == nil ? policy.longestPause : policy.unknownKeyCoolDown * 1000,
             policy: policy, at: now)
@@ -257,7 +258,7 @@ struct KeySetState {
         return pause - (now.milliseconds - failedAt.milliseconds)
     }
 
-    /// A moment in the future counts as long past: the clock was set back, and waiting for it could take for ever.
+    /// A time in the future counts as long past: the clock was set back, and waiting for it could take for ever.
     private func hasElapsed(milliseconds: Int64, since moment: Timestamp, at now: Timestamp) -> Bool {
         now < moment || now >= moment.adding(milliseconds: milliseconds)
     }

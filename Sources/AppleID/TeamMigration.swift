@@ -4,8 +4,8 @@ import HTTPTypes
 package import RelyingParty
 import Synchronization
 
-/// Moves people between teams at `/auth/usermigrationinfo` (TN3159): the sending team gets a `transfer_sub` for each, the
-/// receiving one redeems it. Both show an access token of the scope `user.migration` beside the client secret.
+/// Moves people between teams at `/auth/usermigrationinfo` (TN3159): the sending team gets a `transfer_sub` for each,
+/// the receiving one redeems it. Both send an access token of the scope `user.migration` besides the client secret.
 package final class TeamMigration: TeamMigrator {
     /// How long an access token is used, in seconds; Apple gives it an hour.
     private static let tokenUse: Int64 = 3000
@@ -21,7 +21,7 @@ package final class TeamMigration: TeamMigrator {
     private let clock: any WallClock
     private let accessToken = Mutex<AccessToken?>(nil)
 
-    /// - Parameter clientID: one of the team's; subjects are the team's, whichever of its clients asks.
+    /// - Parameter clientID: any of the team's; subjects belong to the team.
     init(client: TokenClient, clientID: ClientID, clock: any WallClock) {
         self.client = client
         self.clientID = clientID
@@ -48,10 +48,10 @@ package final class TeamMigration: TeamMigrator {
         return TransferredIdentity(subject: AppleSubject(text), email: Self.relayAddress(in: answer))
     }
 
-    /// Only the relay's addresses are told. One that is not said to be, or that a program could stumble over, is none.
+    /// Apple reports only relay addresses. One that is not marked as such, or that could break a program, is ignored.
     private static func relayAddress(in answer: JSONObject) -> EmailAddress? {
         guard let address = answer["email"]?.stringValue, EmailClaims.isSafe(address) else { return nil }
-        // Apple has written its flags as strings and as booleans.
+        // Apple has sent its flags as strings and as booleans.
         let flag = answer["is_private_email"]
         guard flag?.boolValue ?? flag?.stringValue?.isExactly("true") ?? false else { return nil }
         return EmailAddress(address: address, isVerified: true, isPrivate: true)
@@ -59,7 +59,7 @@ package final class TeamMigration: TeamMigrator {
 
     // MARK: Requests
 
-    /// Asks with the token at hand, and once more with a new one when Apple refuses it: it may have ended early.
+    /// Asks with the present token, and once more with a new one when Apple refuses it: it may have ended early.
     private func ask(_ form: [(String, String)]) async throws(MigrationFailure) -> JSONObject {
         let first = try await token(after: nil)
         let response = try await post(Self.path, form, bearer: first.text)
@@ -68,7 +68,7 @@ package final class TeamMigration: TeamMigrator {
         return try read(try await post(Self.path, form, bearer: second.text))
     }
 
-    /// - Parameter refused: a token that Apple does not take any more.
+    /// - Parameter refused: a token that Apple no longer accepts.
     private func token(after refused: AccessToken?) async throws(MigrationFailure) -> AccessToken {
         let now = clock.now()
         if let kept = accessToken.withLock({ $0 }), kept.text != refused?.text, kept.issuedAt <= now,
@@ -105,7 +105,7 @@ package final class TeamMigration: TeamMigrator {
 
     // MARK: Answers
 
-    /// The client, its key or its token: not what was asked. RFC 6750 §3.1 has a word of its own for the last.
+    /// Refuses the client, its key or its token, not the request. RFC 6750 §3.1 has its own error for the last.
     private static func isRefusalOfUs(_ response: ClientResponse) -> Bool {
         if response.status.code == 401 { return true }
         guard let error = response.tokenEndpointRefusal?.error else { return false }
@@ -124,7 +124,7 @@ package final class TeamMigration: TeamMigrator {
             throw .unavailable("status \(status)", retryAfter: retryAfter(response))
         }
         if Self.isRefusalOfUs(response) { throw .clientRefused(refusal.text) }
-        // Of somebody who revoked, Apple has said either.
+        // For people who revoked, Apple has sent either.
         if refusal.error.isExactly("invalid_request") || refusal.error.isExactly("invalid_grant") {
             throw .personRefused(refusal.text)
         }

@@ -3,10 +3,10 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// Presents a refresh token at `/auth/token` (RFC 6749 §6), to learn whether Apple still takes it.
+/// Presents a refresh token at `/auth/token` (RFC 6749 §6), to learn whether Apple still accepts it.
 ///
-/// What says that a token is dead is read narrowly: a wrong word there signs people out. Status 400, strict JSON, one of
-/// two errors, and a description that does not blame the client.
+/// An answer means a dead token only in narrow circumstances, since a mistake signs people out: status 400, strict
+/// JSON, one of two errors, and a description that does not blame the client.
 struct TokenCheck: Sendable {
     let client: TokenClient
     let identityTokens: IdentityTokenVerifier
@@ -30,7 +30,7 @@ struct TokenCheck: Sendable {
         try await verify(answer, subject: subject, clientID: clientID)
     }
 
-    /// Reads the answer. The status decides first: a gateway's error page is never looked into.
+    /// Parses the answer. The status decides first: a gateway's error page is never parsed.
     private func parse(_ response: ClientResponse) throws(TokenCheckFailure) -> TokenResponse {
         let status = response.status.code
         guard status == 200 || response.isRefusalStatus else { throw unavailable(response) }
@@ -43,14 +43,14 @@ struct TokenCheck: Sendable {
             identityToken: token, accessToken: object["access_token"]?.stringValue, refreshToken: nil)
     }
 
-    /// Apple looks the token up before it looks at the client, and names a token of another client `invalid_grant` too:
-    /// only the description tells.
+    /// Apple examines the token before the client, and answers `invalid_grant` for another client's token too: only the
+    /// description tells them apart.
     private static func failure(_ refusal: TokenEndpointRefusal?, status: Int) -> TokenCheckFailure {
         guard let refusal else {
             return .unavailable("token endpoint: status \(status) without an error", mayHaveChecked: true)
         }
         return switch refusal.error {
-        // Both have been seen after a revocation. RFC 6749 §5.2 has status 400 for them.
+        // Both have been seen after a revocation, with status 400 as in RFC 6749 §5.2.
         case "invalid_grant" where status == 400, "invalid_request" where status == 400:
             refusal.blamesClient ? .mismatch(refusal.text) : .dead(refusal.text)
         case "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope":
@@ -59,7 +59,7 @@ struct TokenCheck: Sendable {
         }
     }
 
-    /// A server error and a refusal for haste say that nothing was checked; what a gateway gave up on may have been.
+    /// A server error and a 429 mean that nothing was checked; when a gateway timed out, it may have been.
     private func unavailable(_ response: ClientResponse) -> TokenCheckFailure {
         let status = response.status.code
         let isThrottled = status == 429
@@ -70,7 +70,7 @@ struct TokenCheck: Sendable {
                 ? RetryAfter.milliseconds(response.fields[.retryAfter], at: clock.now()) : nil)
     }
 
-    /// That Apple took the token is worth as much as its word for whom: this person and client, signed.
+    /// That Apple accepted the token is worth only as much as its signed statement for whom: this person and client.
     private func verify(
         _ answer: TokenResponse, subject: AppleSubject, clientID: ClientID
     ) async throws(TokenCheckFailure) {
@@ -93,7 +93,7 @@ struct TokenCheck: Sendable {
 }
 
 extension TokenEndpointRefusal {
-    /// `client_id mismatch. …` and `redirect_uri mismatch. …`: a token that lives, asked about wrongly.
+    /// `client_id mismatch. …` and `redirect_uri mismatch. …`: the token is alive, the request was wrong.
     fileprivate var blamesClient: Bool { text.lowercased().contains("mismatch") }
 }
 

@@ -4,19 +4,19 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// Asks Apple something as one of our clients: the form carries `client_id` and `client_secret` (RFC 6749 §2.3.1,
-/// client_secret_post, the one way Apple takes).
+/// Calls Apple as one of our clients: the form carries `client_id` and `client_secret` (RFC 6749 §2.3.1,
+/// client_secret_post, the only method Apple accepts).
 ///
-/// With two keys, a request that Apple refuses as `invalid_client` is sent once more with a secret of the other key. It
-/// had no effect then: Apple refuses the client before it redeems or revokes anything.
+/// With two keys, a request that Apple refuses as `invalid_client` is sent once more with a secret of the other key.
+/// The first had no effect: Apple refuses the client before it redeems or revokes anything.
 struct TokenClient: Sendable {
     let client: AppleEndpointClient
     let secrets: ClientSecretMint
 
     /// Posts one form.
     /// - Parameter path: of the endpoint, such as `/auth/token`.
-    /// - Parameter form: everything but the client's ID and its secret.
-    /// - Throws: when no answer was had. What Apple answered, refusals included, is returned.
+    /// - Parameter form: everything except the client's ID and secret.
+    /// - Throws: when there was no answer. Apple's answers, including refusals, are returned.
     func post(
         _ path: String, as clientID: ClientID, form: [(String, String)]
     ) async throws(TokenClientFailure) -> ClientResponse {
@@ -25,9 +25,9 @@ struct TokenClient: Sendable {
         guard response.tokenEndpointRefusal?.isOfClient == true,
             let other = try signed({ () throws(KeyError) in try secrets.secret(after: secret) })
         else { return response }
-        // Its outcome is the outcome: when this one is lost on the way, nobody knows whether we are refused.
+        // Its outcome is final: if it is lost, nobody knows whether we are refused.
         let second = try await send(path, clientID, other, form)
-        // Any word of the protocol but that one shows that Apple knows the key.
+        // Any answer of the protocol except that error shows that Apple knows the key.
         if second.status.code == 200 || second.tokenEndpointRefusal?.isOfClient == false { secrets.keep(other) }
         return second
     }
@@ -54,25 +54,25 @@ struct TokenClient: Sendable {
     }
 }
 
-/// Why Apple could not be asked.
+/// Why Apple could not be called.
 enum TokenClientFailure: Error {
     /// The client secret could not be signed: our fault, and nothing was sent.
     case secret(KeyError)
-    /// No answer, or none that is HTTP. Whether Apple acted on the request is unknown.
+    /// No answer, or not HTTP. Whether Apple acted on the request is unknown.
     case transport(HTTPClientError)
 }
 
-/// A refusal in the words of RFC 6749 §5.2.
+/// A refusal as defined in RFC 6749 §5.2.
 struct TokenEndpointRefusal: Hashable, Sendable {
     /// `error`: not empty. Compare it with `isExactly`.
     let error: String
-    /// `error` and `error_description`, fit for the log: printable ASCII, at most 200 characters.
+    /// `error` and `error_description`, safe for the log: printable ASCII, at most 200 characters.
     let text: String
 
     /// `invalid_client`: our identifiers or our key, not what was asked.
     var isOfClient: Bool { error.isExactly("invalid_client") }
 
-    /// Of the object an answer holds; nil when it names no error.
+    /// From an answer's object; nil when it names no error.
     init?(_ object: JSONObject) {
         guard let error = object["error"]?.stringValue, !error.isEmpty else { return nil }
         self.error = error
@@ -87,18 +87,17 @@ struct TokenEndpointRefusal: Hashable, Sendable {
 }
 
 extension ClientResponse {
-    /// The JSON object the content is; nil when it is anything else.
+    /// The content as a JSON object; nil when it is anything else.
     var jsonObject: JSONObject? {
         guard looksLikeJSONObject else { return nil }
         let limits = JSONLimits(maximumBytes: AppleEndpointClient.maximumBodySize, maximumDepth: 8)
         return (try? JSONReader.parse(body, limits: limits))?.objectValue
     }
 
-    /// Whether the status is one Apple refuses with. Any other, 200 apart, is no word of the protocol.
+    /// Whether Apple refuses with this status. Any other, except 200, is outside the protocol.
     var isRefusalStatus: Bool { (400...403).contains(status.code) }
 
-    /// What Apple refused the request with; nil when this is no refusal. The status decides first: a gateway's error
-    /// page is never looked into.
+    /// Apple's refusal; nil when this is none. The status decides first: a gateway's error page is never parsed.
     var tokenEndpointRefusal: TokenEndpointRefusal? {
         guard isRefusalStatus, let jsonObject else { return nil }
         return TokenEndpointRefusal(jsonObject)

@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// What `/auth/token` answered, parsed; the identity token in it is not yet verified.
+/// The parsed answer of `/auth/token`; its identity token is not yet verified.
 struct TokenResponse: Sendable {
     let identityToken: String
     let accessToken: String?
@@ -13,12 +13,12 @@ struct TokenResponse: Sendable {
 /// Redeems an authorization code at `/auth/token` (RFC 6749 §4.1.3), once, by client_secret_post.
 struct TokenExchange: Sendable {
     let client: TokenClient
-    /// The web flow's client: only its exchange names the redirect URI.
+    /// The web flow's client: only its exchange sends the redirect URI.
     let servicesID: ClientID
     let redirectURI: String
 
     /// - Throws: `.codeRefused` when Apple refused the code, `.clientRefused` when it refused us,
-    ///   `.providerUnavailable` when it did not take the request, `.answerLost` when it may have and nobody knows.
+    ///   `.providerUnavailable` when it did not receive the request, `.answerLost` when it may have.
     func redeem(code: String, for clientID: ClientID) async throws(SignInFailure) -> TokenResponse {
         var form = [("code", code), ("grant_type", "authorization_code")]
         // Apple: only if the authorize request had one. An app's had none.
@@ -37,7 +37,7 @@ struct TokenExchange: Sendable {
         return try Self.parse(response)
     }
 
-    /// Reads the answer. The status decides first: a gateway's error page is never looked into.
+    /// Parses the answer. The status decides first: a gateway's error page is never parsed.
     static func parse(_ response: ClientResponse) throws(SignInFailure) -> TokenResponse {
         let status = response.status.code
         guard status == 200 || response.isRefusalStatus else {
@@ -57,7 +57,7 @@ struct TokenExchange: Sendable {
             refreshToken: object["refresh_token"]?.stringValue.flatMap { $0.isEmpty ? nil : RefreshToken($0) })
     }
 
-    /// RFC 6749 §5.2, in Apple's usage: `invalid_grant` is about the code, every other of its words about us.
+    /// RFC 6749 §5.2, as Apple uses it: `invalid_grant` concerns the code, all other errors concern us.
     private static func failure(_ refusal: TokenEndpointRefusal?, status: Int) -> SignInFailure {
         guard let refusal else { return .providerUnavailable("token endpoint: status \(status) without an error") }
         return switch refusal.error {
@@ -70,7 +70,7 @@ struct TokenExchange: Sendable {
 }
 
 extension HTTPClientError {
-    /// Whether it came before a byte of the request was sent.
+    /// Whether it happened before any byte of the request was sent.
     fileprivate var isBeforeRequest: Bool {
         switch self {
         case .unknownHost, .connect, .tls, .proxy: true
@@ -80,10 +80,10 @@ extension HTTPClientError {
 }
 
 extension IdentityClaims {
-    /// Holds the token endpoint's token against the one that came through the browser (OpenID Connect Core §3.3.3.6),
-    /// and gives what is known of the person from both.
+    /// Compares the token endpoint's token with the one from the browser (OpenID Connect Core §3.3.3.6), and combines
+    /// what both say about the person.
     ///
-    /// The token endpoint's word counts; the front channel only fills what it left out. `issuedAt` is the earlier of
+    /// The token endpoint takes precedence; the front channel only fills what it omits. `issuedAt` is the earlier of
     /// the two, so that a revocation between them ends this sign-in's session.
     func confirmed(by back: IdentityClaims) throws(SignInFailure) -> IdentityClaims {
         guard back.issuer == issuer else { throw .tokenMismatch("iss") }

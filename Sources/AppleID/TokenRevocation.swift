@@ -3,11 +3,11 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// Revokes a refresh token at `/auth/revoke` (RFC 7009 §2.1), which ends the person's authorization with it.
+/// Revokes a refresh token at `/auth/revoke` (RFC 7009 §2.1), which ends the person's authorization.
 struct TokenRevocation: Sendable {
     let client: TokenClient
 
-    /// - Throws: `.clientRefused` when Apple refused us, `.unavailable` for everything that is no clear answer.
+    /// - Throws: `.clientRefused` when Apple refused us, `.unavailable` without a clear answer.
     func revoke(_ token: RefreshToken, for clientID: ClientID) async throws(TokenRevocationFailure) {
         let form = [("token", token.value), ("token_type_hint", "refresh_token")]
         let response: ClientResponse
@@ -22,9 +22,9 @@ struct TokenRevocation: Sendable {
         if let failure = Self.failure(in: response) { throw failure }
     }
 
-    /// Nil when Apple acknowledged: 200 without content, as it documents, or with a JSON object that names no error. It
-    /// says so for unknown tokens too (RFC 7009 §2.2). A page of some gateway on the way, with status 200, is no
-    /// acknowledgement, and neither is the beginning of an answer: once it counts as done, nobody asks again.
+    /// Nil when Apple acknowledged: 200 without content, as documented, or with a JSON object that names no error. It
+    /// also does so for unknown tokens (RFC 7009 §2.2). A gateway's page with status 200 is not an acknowledgement, nor
+    /// is an incomplete answer: once it counts as done, nobody asks again.
     static func failure(in response: ClientResponse) -> TokenRevocationFailure? {
         let status = response.status.code
         if status == 200 {

@@ -16,7 +16,7 @@ package enum AES256GCM {
         precondition(key.count == keyCount && nonce.count == nonceCount, "AES-256-GCM: wrong key or nonce length")
         let operation = CipherOperation()
         return unsafe [UInt8](unsafeUninitializedCapacity: plaintext.count + tagCount) { output, initialized in
-            // Safe: GCM writes one byte for each of `plaintext`, then the tag into the 16 bytes behind them.
+            // Safe: GCM writes one byte for each of `plaintext`, then the tag into the 16 bytes after them.
             let start = output.baseAddress
             let tag = unsafe start.map { unsafe $0 + plaintext.count }
             let done =
@@ -42,7 +42,7 @@ package enum AES256GCM {
         let operation = CipherOperation()
         var isAuthentic = false
         let plaintext = unsafe [UInt8](unsafeUninitializedCapacity: ciphertext.count) { output, initialized in
-            // Safe: GCM writes one byte for each of `ciphertext`; nothing of it is used unless the tag fits.
+            // Safe: GCM writes one byte for each of `ciphertext`; nothing of it is used unless the tag matches.
             let start = output.baseAddress
             isAuthentic =
                 unsafe operation.start(encrypting: false, key: key, nonce: nonce)
@@ -91,7 +91,7 @@ package enum AES256GCM {
             && Int(written) == input.count
     }
 
-    /// GCM writes nothing here; it makes the tag, or compares it.
+    /// GCM writes nothing here; it computes the tag, or compares it.
     func finish(at end: UnsafeMutablePointer<UInt8>?) -> Bool {
         var none: UInt8 = 0
         var written: Int32 = 0

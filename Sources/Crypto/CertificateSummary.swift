@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// What an X.509 certificate says (RFC 5280), as far as whoever shows it to visitors wants to know. Nothing is verified.
+/// The content of an X.509 certificate (RFC 5280), as far as its server is concerned. Nothing is verified.
 package struct CertificateSummary: Hashable, Sendable {
     /// The key it certifies.
     package enum KeyKind: Hashable, Sendable {
@@ -12,25 +12,25 @@ package struct CertificateSummary: Hashable, Sendable {
         case other(String)
     }
 
-    /// The names it is for (RFC 6125): DNS names in lower case, and IP addresses, of its subjectAltName. In its order.
+    /// The names it is for (RFC 6125): DNS names in lower case and IP addresses of its subjectAltName, in its order.
     package let names: [String]
-    /// As OpenSSL writes a name on one line: `CN=R11, O=Let's Encrypt, C=US`.
+    /// OpenSSL's one-line form of a name: `CN=R11, O=Let's Encrypt, C=US`.
     package let subject: String
     package let issuer: String
-    /// Seconds since 1970, both included.
+    /// Seconds since 1970, inclusive.
     package let notBefore: Int64
     package let notAfter: Int64
     package let keyKind: KeyKind
     /// Whether it may certify others (basicConstraints).
     package let isAuthority: Bool
-    /// Whether its own name and key are its issuer's.
+    /// Whether its own name and key are those of its issuer.
     package let isSelfSigned: Bool
-    /// SHA-256 of the whole.
+    /// SHA-256 of the certificate.
     package let fingerprint: Digest256
-    /// The whole, as ASN.1 has it.
+    /// The certificate in DER.
     package let der: [UInt8]
 
-    /// - Parameter der: one certificate, with nothing behind it.
+    /// - Parameter der: exactly one certificate.
     package init?(der: [UInt8]) {
         guard let certificate = X509Certificate(der: der) else { return nil }
         self.init(certificate)
@@ -52,35 +52,35 @@ package struct CertificateSummary: Hashable, Sendable {
         isSelfSigned = certificate.isIssued(by: certificate)
     }
 
-    /// Whether a browser that asks for `host` takes it for that host's: a name of it, a wildcard for its whole first
-    /// label, or its IP address. The subject's common name counts for nothing.
+    /// Whether a browser accepts it for `host`: a matching name, a wildcard for the whole first label, or its IP
+    /// address. The subject's common name is ignored.
     package func covers(_ host: String) -> Bool {
         X509Certificate(der: der)?.covers(host) == true
     }
 }
 
-/// A certificate with what vouches for it, as a TLS server sends them: its own first, then each one's issuer.
+/// A certificate with its issuers, as a TLS server sends them: its own first, then each one's issuer.
 package struct CertificateChain: Hashable, Sendable {
     package enum Flaw: Error, Hashable, Sendable {
-        /// No certificate in it.
+        /// Contains no certificate.
         case empty
-        /// One cannot be read: its place, from 1.
+        /// One cannot be read: its position, from 1.
         case malformed(Int)
-        /// More than anybody sends.
+        /// More certificates than any server sends.
         case tooLong
     }
 
     /// At least one.
     package let certificates: [CertificateSummary]
-    /// The place, from 1, of the first certificate that did not issue the one before it; nil when each did.
+    /// The position, from 1, of the first certificate that did not issue the one before it; nil when each did.
     package let misplaced: Int?
 
-    /// Certificates in all.
+    /// The most certificates.
     package static let maximum = 16
 
     package var leaf: CertificateSummary { certificates[0] }
 
-    /// - Parameter pem: blocks of `CERTIFICATE` (RFC 7468 §5); anything else in the text is passed over.
+    /// - Parameter pem: blocks of `CERTIFICATE` (RFC 7468 §5); other text is ignored.
     package init(pem: [UInt8]) throws(Flaw) {
         let parsed = try X509Certificate.parse(pem: pem, maximum: Self.maximum)
         guard !parsed.isEmpty else { throw .empty }
@@ -94,17 +94,17 @@ package struct CertificateChain: Hashable, Sendable {
     }
 }
 
-/// The private key of a certificate, read only to be held against it.
+/// The private key of a certificate, read only to be compared with it.
 package struct CertificateKey: Sendable {
     private let key: EVPKey
 
-    /// - Parameter pem: one block, `PRIVATE KEY`, `RSA PRIVATE KEY` or `EC PRIVATE KEY`. Certificates may stand beside it.
+    /// - Parameter pem: one block, `PRIVATE KEY`, `RSA PRIVATE KEY` or `EC PRIVATE KEY`, possibly with certificates.
     package init(pem: String) throws(KeyError) {
         guard let key = EVPKey.parsePrivate(try PEMBlock.parseAnyPrivateKey(pem)) else { throw .malformed }
         self.key = key
     }
 
-    /// Whether it is the key that a certificate certifies.
+    /// Whether it is the key of a certificate.
     package func belongs(to certificate: CertificateSummary) -> Bool {
         X509Certificate(der: certificate.der)?.certifies(key) == true
     }

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// Whether both are equal, in a time that depends on the lengths alone. Different lengths are unequal.
+/// Whether both are equal, in a time that depends only on the lengths. Different lengths are unequal.
 package func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     guard left.count == right.count else { return false }
     // Safe: both buffers are valid for `count` bytes during the call.

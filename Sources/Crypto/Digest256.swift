@@ -1,6 +1,6 @@
 internal import Coding
 
-/// 256 bits: a SHA-256 digest, or anything as long, as four words in big-endian order.
+/// 256 bits, such as a SHA-256 digest, as four words in big-endian order.
 package struct Digest256: Hashable, Sendable {
     package var words: (UInt64, UInt64, UInt64, UInt64)
 
@@ -8,7 +8,7 @@ package struct Digest256: Hashable, Sendable {
         self.words = words
     }
 
-    /// - Parameter bytes: exactly 32, most significant first; else nil.
+    /// - Parameter bytes: exactly 32, most significant first; otherwise nil.
     package init?(bytes: [UInt8]) {
         guard bytes.count == 32 else { return nil }
         func word(_ start: Int) -> UInt64 {

@@ -1,13 +1,13 @@
 internal import COpenSSL
 
-/// The curves this server knows, with the JOSE algorithm each belongs to (RFC 7518 §3.4).
+/// The supported curves, each with its JOSE algorithm (RFC 7518 §3.4).
 enum Curve: Sendable {
     /// For ES256.
     case p256
     /// For ES512: only `JWSCheck` verifies with it.
     case p521
 
-    /// Bytes of one coordinate, and of R and S each.
+    /// Bytes of one coordinate, and of each of R and S.
     var coordinateCount: Int {
         switch self {
         case .p256: 32
@@ -15,7 +15,7 @@ enum Curve: Sendable {
         }
     }
 
-    /// As OpenSSL calls it.
+    /// OpenSSL's name.
     var groupName: StaticString {
         switch self {
         case .p256: "prime256v1"
@@ -32,12 +32,12 @@ enum Curve: Sendable {
     }
 }
 
-/// An elliptic-curve key that may verify, whatever the curve.
+/// An elliptic-curve key that may verify, on either curve.
 struct ECPublicKey: Sendable {
     private let key: EVPKey
     let curve: Curve
 
-    /// - Parameter key: found to be on `curve`.
+    /// - Parameter key: known to be on `curve`.
     init(key: EVPKey, curve: Curve) {
         self.key = key
         self.curve = curve
@@ -86,7 +86,7 @@ struct ECPublicKey: Sendable {
     }
 }
 
-/// ECDSA signatures in JOSE's form (R and S side by side) and in OpenSSL's (DER).
+/// Converts ECDSA signatures between JOSE's form (R and S concatenated) and OpenSSL's (DER).
 enum ECSignature {
     static func der(raw: [UInt8]) -> [UInt8]? {
         let half = raw.count / 2

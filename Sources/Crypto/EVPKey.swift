@@ -2,12 +2,12 @@ internal import COpenSSL
 
 /// Owns one `EVP_PKEY`.
 @safe final class EVPKey: @unchecked Sendable {
-    // @unchecked: the key is complete before it comes here and nothing of ours changes it after. OpenSSL allows
-    // concurrent use of one EVP_PKEY by separate contexts (openssl-threads(7)); its own caches inside are locked.
+    // @unchecked: the key is complete before it comes here and nothing of ours changes it afterwards. OpenSSL allows
+    // concurrent use of one EVP_PKEY by separate contexts (openssl-threads(7)); its own internal caches are locked.
     let pointer: OpaquePointer
 
-    /// `EVP_PKEY_PUBLIC_KEY`: the domain parameters, other parameters and public half of a key. Swift cannot import a
-    /// macro made of macros; the values are fixed by core_dispatch.h.
+    /// `EVP_PKEY_PUBLIC_KEY`: a key's domain parameters, other parameters and public half. Swift cannot import a macro
+    /// made of macros; core_dispatch.h fixes the values.
     private static let publicKeySelection: Int32 = 0x04 | 0x80 | 0x02
 
     /// Takes over the reference.
@@ -34,7 +34,7 @@ internal import COpenSSL
         return unsafe EVPKey(owning: key)
     }
 
-    /// - Parameter der: a private key, PKCS#8 or in the older form of its type, with nothing after it; else nil.
+    /// - Parameter der: exactly one private key, PKCS#8 or in the older form of its type; otherwise nil.
     static func parsePrivate(_ der: SecretBytes) -> EVPKey? {
         defer { ErrorQueue.clear() }
         // Safe: the parse reads at most `count` bytes and moves `cursor` to where it stopped.
@@ -49,13 +49,13 @@ internal import COpenSSL
         }
     }
 
-    /// Both halves, in the older form of the key's type (RFC 5915, RFC 8017 §A.1.2): what `parsePrivate` reads.
+    /// Both halves, in the older form of the key's type (RFC 5915, RFC 8017 §A.1.2), which `parsePrivate` reads.
     func privateDER() throws(KeyError) -> SecretBytes {
         defer { ErrorQueue.clear() }
         let count = unsafe i2d_PrivateKey(pointer, nil)
         guard count > 0 else { throw .internalFailure }
         var written: Int32 = 0
-        // Safe: the buffer has the bytes OpenSSL asked for just before.
+        // Safe: the buffer has the size that OpenSSL requested just before.
         let bytes = unsafe SecretBytes(count: Int(count)) { buffer in
             var cursor = unsafe buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
             written = unsafe i2d_PrivateKey(pointer, &cursor)
@@ -77,11 +77,11 @@ internal import COpenSSL
         return unsafe check(context) == 1
     }
 
-    /// One-shot verification of a signature over `message`, in the form OpenSSL takes it (for EC: DER).
+    /// One-shot verification of a signature over `message`, in OpenSSL's form (for EC: DER).
     ///
     /// - Parameter digest: a fetched `EVP_MD`.
     func verify(signature: [UInt8], message: [UInt8], digest: OpaquePointer) -> Bool {
-        // A failed verification leaves an entry that would later be taken for a TLS failure on this thread.
+        // A failed verification leaves an entry that would later look like a TLS failure on this thread.
         defer { ErrorQueue.clear() }
         guard let context = unsafe EVP_MD_CTX_new() else { return false }
         defer { unsafe EVP_MD_CTX_free(context) }
@@ -90,7 +90,7 @@ internal import COpenSSL
             && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
     }
 
-    /// One-shot signature over `message`, in the form OpenSSL makes it (for EC: DER).
+    /// One-shot signature over `message`, in OpenSSL's form (for EC: DER).
     func sign(_ message: [UInt8], digest: OpaquePointer) -> [UInt8]? {
         defer { ErrorQueue.clear() }
         guard let context = unsafe EVP_MD_CTX_new() else { return nil }
@@ -108,7 +108,7 @@ internal import COpenSSL
 
 /// OpenSSL's error queue of this thread.
 enum ErrorQueue {
-    /// TLS reads this queue to tell a failure from a wait (SSL_get_error(3)), so whoever causes an entry removes it.
+    /// TLS reads this queue to tell a failure from a wait (SSL_get_error(3)), so code that causes an entry removes it.
     static func clear() {
         ERR_clear_error()
     }

@@ -1,9 +1,9 @@
 internal import COpenSSL
 
-/// Verifies the signatures of one key and one digest. What OpenSSL looks up and sets up for that is done once and copied
-/// for each signature: a sixth of the cost of an RSA verification.
+/// Verifies signatures of one key and one digest. OpenSSL's look-ups and set-up are done once and copied for each
+/// signature, which saves a sixth of an RSA verification.
 @safe final class EVPVerifier: @unchecked Sendable {
-    // @unchecked: `template` is made by `init` and only copied from afterwards, which changes nothing in it.
+    // @unchecked: `template` is made by `init` and afterwards only copied from, which changes nothing in it.
     private let template: OpaquePointer
 
     /// - Parameter digest: a fetched `EVP_MD`.
@@ -23,9 +23,9 @@ internal import COpenSSL
         unsafe EVP_MD_CTX_free(template)
     }
 
-    /// One-shot verification of a signature over `message`, in the form OpenSSL takes it.
+    /// One-shot verification of a signature over `message`, in OpenSSL's form.
     func verify(signature: [UInt8], message: [UInt8]) -> Bool {
-        // A failed verification leaves an entry that would later be taken for a TLS failure on this thread.
+        // A failed verification leaves an entry that would later look like a TLS failure on this thread.
         defer { ErrorQueue.clear() }
         guard let context = unsafe EVP_MD_CTX_new() else { return false }
         defer { unsafe EVP_MD_CTX_free(context) }

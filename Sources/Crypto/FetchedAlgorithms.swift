@@ -1,9 +1,9 @@
 internal import COpenSSL
 
-/// The algorithms of OpenSSL this server uses, fetched once: fetching by name costs more than hashing a token.
+/// OpenSSL's algorithms that this server uses, fetched once: fetching by name costs more than hashing a token.
 ///
-/// An OpenSSL without one of them cannot run this server at all, and no request decides which is fetched, so a missing
-/// one traps with its name.
+/// Without one of them this server cannot run at all, and no request decides which is fetched, so a missing one traps
+/// with its name.
 @safe final class FetchedAlgorithms: @unchecked Sendable {
     // @unchecked: EVP_MD, EVP_CIPHER, EVP_KDF and EVP_MAC are immutable once fetched and may be shared by threads
     // (openssl-threads(7)); these are never freed.

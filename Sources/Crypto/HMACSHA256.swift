@@ -13,7 +13,7 @@ package enum HMACSHA256 {
         unsafe message.withUnsafeBytes { unsafe authenticate(key: key, message: $0) }
     }
 
-    /// Of a message that must stand nowhere else.
+    /// Authenticates a message that must not be copied elsewhere.
     /// - Returns: 32 bytes.
     package static func authenticate(key: SecretBytes, message: SecretBytes) -> [UInt8] {
         // Safe: as above.
@@ -24,7 +24,7 @@ package enum HMACSHA256 {
         guard let context = unsafe EVP_MAC_CTX_new(FetchedAlgorithms.shared.hmac) else {
             preconditionFailure("out of memory")
         }
-        // Zeroes what was made of the key.
+        // Zeroes data derived from the key.
         defer { unsafe EVP_MAC_CTX_free(context) }
         // Safe: all buffers are valid for their counts during the calls, and OpenSSL writes at most `output.count`.
         return key.withBytes { key in

@@ -1,23 +1,23 @@
-/// Why a key is not one this server uses.
+/// Why a key cannot be used.
 package enum KeyError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// No PEM block, or broken base64 or ASN.1 inside it.
+    /// No PEM block, or invalid base64 or ASN.1 in it.
     case malformed
     /// The PEM is protected by a passphrase.
     case encrypted
     /// Another kind of key, or another curve.
     case wrongKind
-    /// The size is outside what is allowed; `bits` as found.
+    /// The size is out of range; `bits` is the actual size.
     case unsupportedSize(bits: Int)
     /// The RSA exponent is even, below 3, or longer than 64 bits.
     case unsupportedExponent
-    /// The modulus carries the mark of the Infineon generator (CVE-2017-15361): its factors can be computed.
+    /// The modulus has the fingerprint of the Infineon generator (CVE-2017-15361): it can be factored.
     case weakGenerator
-    /// The coordinates are no point of the curve, or the private and public halves disagree.
+    /// The coordinates are not a point of the curve, or the private and public halves do not match.
     case invalidPoint
-    /// OpenSSL failed where no input is to blame.
+    /// OpenSSL failed although the input is valid.
     case internalFailure
 
-    /// One line for the operator; never part of the key.
+    /// One line for the operator; contains nothing of the key.
     package var description: String {
         switch self {
         case .malformed: "this is no readable key"

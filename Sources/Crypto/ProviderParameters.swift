@@ -2,12 +2,12 @@ internal import COpenSSL
 
 /// Makes OpenSSL's name-and-value parameters (OSSL_PARAM(3)).
 ///
-/// OpenSSL keeps the pointers to names and values it is given. A Swift `String` passed to C lives only during that one
-/// call, so names and constant texts are `StaticString`s, which live as long as the process.
+/// OpenSSL keeps the pointers to names and values. A Swift `String` passed to C lives only during that call, so names
+/// and constant texts are `StaticString`s, which live as long as the process.
 enum ProviderParameters {
     static func pointer(_ text: StaticString) -> UnsafePointer<CChar> {
-        // Safe: a static string with a pointer representation ends in a zero byte and is never freed; literals of
-        // more than one ASCII character always have it.
+        // Safe: a static string with a pointer representation ends with a zero byte and is never freed; literals of
+        // more than one ASCII character always have one.
         unsafe UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
     }
 

@@ -2,7 +2,7 @@ internal import COpenSSL
 
 /// An RSA key that signs RS256 (RFC 7518 §3.3): one of our own, for assertions.
 package struct RSAPrivateKey: Sendable {
-    /// Bits of a fresh key's modulus: the least RFC 7518 §3.3 allows, and what gateways take everywhere.
+    /// The modulus size of a new key in bits: the least that RFC 7518 §3.3 allows, and accepted by all gateways.
     package static let freshBits = 2048
 
     private let key: EVPKey
@@ -11,7 +11,7 @@ package struct RSAPrivateKey: Sendable {
         self.key = key
     }
 
-    /// - Parameter der: PKCS#8 or PKCS#1, with nothing after it; 2048 to 4096 bits.
+    /// - Parameter der: exactly one key, PKCS#8 or PKCS#1; 2048 to 4096 bits.
     package init(der: SecretBytes) throws(KeyError) {
         guard let parsed = EVPKey.parsePrivate(der) else { throw .malformed }
         guard unsafe EVP_PKEY_is_a(parsed.pointer, "RSA") == 1 else { throw .wrongKind }
@@ -21,13 +21,13 @@ package struct RSAPrivateKey: Sendable {
         self.init(key: parsed)
     }
 
-    /// A fresh key. Takes about a tenth of a second: not for an event loop.
+    /// Generates a key. Takes about a tenth of a second: not for an event loop.
     package static func generate() throws(KeyError) -> RSAPrivateKey {
         defer { ErrorQueue.clear() }
         guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, "RSA", nil) else { throw .internalFailure }
         defer { unsafe EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?
-        // Safe: the key goes to its owner at once.
+        // Safe: the key is passed to its owner at once.
         guard unsafe EVP_PKEY_keygen_init(context) == 1,
             unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(freshBits)) == 1,
             unsafe EVP_PKEY_generate(context, &key) == 1, let key = unsafe key
@@ -35,10 +35,10 @@ package struct RSAPrivateKey: Sendable {
         return unsafe RSAPrivateKey(key: EVPKey(owning: key))
     }
 
-    /// Both halves as DER, for `init(der:)`: to be sealed and nothing else.
+    /// Both halves as DER, for `init(der:)`: only to be sealed.
     package func derRepresentation() throws(KeyError) -> SecretBytes { try key.privateDER() }
 
-    /// Modulus and exponent, big-endian without leading zeros. Nil when OpenSSL does not give them.
+    /// Modulus and exponent, big-endian without leading zeros. Nil when OpenSSL does not provide them.
     package var publicNumbers: (modulus: [UInt8], exponent: [UInt8])? {
         guard let modulus = key.publicInteger("n"), let exponent = key.publicInteger("e") else { return nil }
         return (modulus, exponent)
@@ -58,7 +58,7 @@ extension EVPKey {
     fileprivate func publicInteger(_ name: StaticString) -> [UInt8]? {
         defer { ErrorQueue.clear() }
         var number: OpaquePointer?
-        // Safe: the number is ours once it is given, and freed on every path; `bytes` has the room it asks for.
+        // Safe: the number is ours once returned, and freed on every path; `bytes` has the requested size.
         guard unsafe EVP_PKEY_get_bn_param(pointer, ProviderParameters.pointer(name), &number) == 1 else { return nil }
         defer { unsafe BN_free(number) }
         let bits = unsafe BN_num_bits(number)

@@ -8,12 +8,12 @@ package struct RSAPublicKey: Sendable {
     private let verifier: EVPVerifier
     /// Bytes of the modulus, and so of every signature.
     private let signatureCount: Int
-    /// Of modulus and exponent: what makes two keys the same.
+    /// The digest of modulus and exponent, for comparing keys.
     private let digest: Digest256
 
     /// - Parameters:
     ///   - modulus: big-endian; leading zeros are allowed.
-    ///   - exponent: big-endian; odd, at least 3, at most 64 bits (requirement of RFC 8017 §3.1, and a bound on work).
+    ///   - exponent: big-endian; odd, at least 3, at most 64 bits (required by RFC 8017 §3.1, and a bound on work).
     package init(modulus: [UInt8], exponent: [UInt8]) throws(KeyError) {
         let modulus = Array(modulus.drop { $0 == 0 })
         let exponent = Array(exponent.drop { $0 == 0 })
@@ -22,7 +22,7 @@ package struct RSAPublicKey: Sendable {
         guard let last = exponent.last, last & 1 == 1, exponent != [1], exponent.count <= 8 else {
             throw .unsupportedExponent
         }
-        // An even modulus is no product of two large primes.
+        // An even modulus is not a product of two large primes.
         guard modulus[modulus.count - 1] & 1 == 1 else { throw .malformed }
         guard !InfineonMark.isPresent(in: modulus) else { throw .weakGenerator }
         digest = SHA256.hash([UInt8(exponent.count)] + exponent + modulus)
@@ -66,8 +66,8 @@ extension RSAPublicKey: Equatable {
     package static func == (left: Self, right: Self) -> Bool { left.digest == right.digest }
 }
 
-/// The mark of keys made by Infineon's RSALib ("ROCA", CVE-2017-15361): modulo each of many small primes, the modulus
-/// is a power of 65537. A sound key looks so by chance less than once in a hundred million.
+/// The fingerprint of keys from Infineon's RSALib ("ROCA", CVE-2017-15361): modulo each of many small primes, the
+/// modulus is a power of 65537. A sound key has it by chance less than once in a hundred million.
 enum InfineonMark {
     private static let primes: [UInt32] = [
         3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109,

@@ -1,7 +1,7 @@
 internal import COpenSSL
 internal import Synchronization
 
-/// Where unpredictable bytes come from; tests give their own.
+/// A source of unpredictable bytes; tests inject their own.
 package protocol RandomSource: Sendable {
     /// - Parameter count: not negative.
     func bytes(_ count: Int) -> [UInt8]
@@ -12,8 +12,8 @@ package struct SystemRandom: RandomSource {
     package init() {}
 
     package func bytes(_ count: Int) -> [UInt8] {
-        // Safe: RAND_bytes fills all of the buffer or fails, and we do not go on when it fails: predictable
-        // tokens are worse than none.
+        // Safe: RAND_bytes fills the whole buffer or fails, and we do not continue when it fails: predictable tokens
+        // are worse than none.
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             precondition(unsafe RAND_bytes(buffer.baseAddress, Int32(count)) == 1, "The system gives no randomness.")
             initialized = count
@@ -21,7 +21,8 @@ package struct SystemRandom: RandomSource {
     }
 }
 
-/// Another source's bytes, fetched many at a time: for what is unpredictable and no secret, such as public identifiers.
+/// Another source's bytes, fetched many at a time: for what is unpredictable but not secret, such as public
+/// identifiers.
 package final class BufferedRandom: RandomSource {
     private static let capacity = 1_024
 

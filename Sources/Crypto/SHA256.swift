@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// SHA-256 (FIPS 180-4) in one call. On a path that hashes for every request, keep a `SHA256Hasher`.
+/// SHA-256 (FIPS 180-4) in one call. Code that hashes for every request should keep a `SHA256Hasher`.
 package enum SHA256 {
     package static func hash(_ bytes: [UInt8]) -> Digest256 {
         var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
@@ -61,7 +61,7 @@ package enum SHA256 {
 }
 
 extension Digest256 {
-    /// - Parameter words: as they lie in memory, most significant byte first.
+    /// - Parameter words: in memory order, most significant byte first.
     fileprivate init(bigEndian words: (UInt64, UInt64, UInt64, UInt64)) {
         self.init(
             words: (

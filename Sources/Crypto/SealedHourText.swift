@@ -4,7 +4,7 @@ package import Coding
 // the sealed bytes. The hour is part of the key's derivation and of the authenticated data, so a changed one does not
 // open.
 extension SealingKeyring {
-    /// - Parameter purpose: of an hour since 1970.
+    /// - Parameter purpose: for an hour since 1970.
     package func sealText(
         _ plaintext: [UInt8], issuedAt: Timestamp, purpose: (_ hour: Int64) -> SealingPurpose
     ) -> String {
@@ -13,7 +13,7 @@ extension SealingKeyring {
     }
 
     /// Nil when the text is not ours, altered, sealed by a key we no longer have, or longer than `maximumLength`
-    /// characters. Says nothing of its age.
+    /// characters. Does not check its age.
     package func openText(
         _ text: String, maximumLength: Int, purpose: (_ hour: Int64) -> SealingPurpose
     ) -> [UInt8]? {

@@ -7,14 +7,13 @@ package enum SealingPurpose: Hashable, Sendable {
     case attempt(hour: Int64)
     /// Apple's refresh token in the database.
     case refreshToken
-    /// The nonce an app on Apple's platforms signs in with, made in this hour since 1970: its key is used for one hour
-    /// only.
+    /// The nonce of an app's sign-in, made in this hour since 1970: its key is used for one hour only.
     case nativeChallenge(hour: Int64)
     /// A notification's payload in the database.
     case notificationPayload
-    /// The private half of a key that signs assertions, in the database.
+    /// The private key for assertions, in the database.
     case signingKey
-    /// Anything else, by a name of its own.
+    /// Anything else, by its own name.
     case other(String)
 
     /// Distinct for distinct purposes.
@@ -32,20 +31,20 @@ package enum SealingPurpose: Hashable, Sendable {
 
 /// 256 bits from which the key of every purpose is derived (HKDF-SHA256).
 package struct SealingKey: Sendable {
-    /// Bytes of the material.
+    /// Bytes of key material.
     package static let materialCount = 32
 
     private static let scheme = "bramley sealing 1"
 
-    /// Names the key inside everything it seals: the first 8 hexadecimal digits of a keyed hash, which tell nothing
-    /// of it.
+    /// Identifies the key in everything it seals: the first 8 hexadecimal digits of a keyed hash, which reveal nothing
+    /// about it.
     package let id: String
     /// The same as 4 bytes.
     let idBytes: [UInt8]
     private let material: SecretBytes
     private let derived: DerivedKeys
 
-    /// - Parameter material: exactly `materialCount` unpredictable bytes; the caller has checked what it read from a
+    /// - Parameter material: exactly `materialCount` unpredictable bytes; the caller has validated what it read from a
     ///   file.
     package init(material: SecretBytes) {
         precondition(material.count == Self.materialCount, "A sealing key has \(Self.materialCount) bytes.")
@@ -55,13 +54,13 @@ package struct SealingKey: Sendable {
         derived = DerivedKeys()
     }
 
-    /// A fresh key.
+    /// Generates a key.
     package static func generate() -> SealingKey {
         SealingKey(material: .random(count: materialCount))
     }
 
-    /// - Parameter keeping: remember the key for the next call. Only for purposes that no request chooses: each would
-    ///   push another out.
+    /// - Parameter keeping: whether to remember the key for the next call. Only for purposes that no request chooses,
+    ///   because each would evict another.
     func key(for purpose: SealingPurpose, keeping: Bool) -> SecretBytes {
         if let known = derived[purpose] { return known }
         let info = Array("\(Self.scheme)/\(purpose.label)".utf8)
@@ -75,7 +74,7 @@ package struct SealingKey: Sendable {
     }
 }
 
-/// The last few derived keys, so that sealing costs no derivation each time.
+/// The last few derived keys, so that sealing need not derive each time.
 private final class DerivedKeys: Sendable {
     private static let capacity = 8
     private let entries = Mutex<[(purpose: SealingPurpose, key: SecretBytes)]>([])

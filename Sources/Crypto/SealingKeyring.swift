@@ -1,22 +1,22 @@
 internal import Coding
 
-/// Why a sealed text does not open.
+/// Why a sealed text cannot be opened.
 package enum SealingError: Error, Hashable, Sendable {
-    /// Too short, or of a version this server does not know.
+    /// Too short, or of an unknown version.
     case malformed
-    /// Sealed by a key that is not in the ring (any more).
+    /// Sealed by a key that is not, or no longer, in the ring.
     case unknownKey
-    /// Changed, or sealed for another purpose or context.
+    /// Altered, or sealed for another purpose or context.
     case notAuthentic
 }
 
-/// Seals small texts so that only this server reads them and nobody changes them: AES-256-GCM under a key derived for
-/// the purpose.
+/// Seals small texts so that only this server can read them and nobody can change them: AES-256-GCM under a key derived
+/// for the purpose.
 ///
-/// Form: version (1 byte), key id (4), nonce (12), ciphertext, tag (16). Version, key id, purpose and the caller's
+/// Format: version (1 byte), key id (4), nonce (12), ciphertext, tag (16). Version, key id, purpose and the caller's
 /// context are authenticated.
 package struct SealingKeyring: Sendable {
-    /// How much longer the sealed text is.
+    /// The bytes that sealing adds.
     package static let overhead = 1 + 4 + AES256GCM.nonceCount + AES256GCM.tagCount
 
     private static let version: UInt8 = 1
@@ -33,22 +33,22 @@ package struct SealingKeyring: Sendable {
         keys = [current] + previous
     }
 
-    /// The id of the key that seals.
+    /// The ID of the key that seals.
     package var currentKeyID: String { current.id }
 
-    /// The ids of all keys, the current one's first.
+    /// The IDs of all keys, the current one first.
     package var keyIDs: [String] { keys.map(\.id) }
 
-    /// The ids of the keys that only open.
+    /// The IDs of the keys that only open.
     package var previousKeyIDs: [String] { keys.dropFirst().map(\.id) }
 
-    /// The id of the key that sealed a text, by what is written in it; nil when it is no sealed text of this version.
+    /// The ID of the key that sealed a text, read from it; nil when it is not a sealed text of this version.
     package static func keyID(of sealed: [UInt8]) -> String? {
         guard sealed.count >= overhead, sealed[0] == version else { return nil }
         return Hexadecimal.encode(Array(sealed[1..<headerCount]))
     }
 
-    /// - Parameter context: what the text belongs to (an owner, a column); needed again to open it, not stored in it.
+    /// - Parameter context: what the text belongs to (an owner, a column); needed to open it, and not stored in it.
     package func seal(_ plaintext: [UInt8], purpose: SealingPurpose, context: [UInt8] = []) -> [UInt8] {
         let header = [Self.version] + current.idBytes
         let nonce = SystemRandom().bytes(AES256GCM.nonceCount)
@@ -58,7 +58,8 @@ package struct SealingKeyring: Sendable {
             + AES256GCM.seal(plaintext, key: key, nonce: nonce, authenticating: authenticated)
     }
 
-    /// Whether another key than the current one, or another version, sealed the text: time to seal it again.
+    /// Whether another key than the current one, or another version, sealed the text, so that it should be sealed
+    /// again.
     package func isOutdated(_ sealed: [UInt8]) -> Bool {
         !sealed.starts(with: [Self.version] + current.idBytes)
     }
@@ -72,7 +73,7 @@ package struct SealingKeyring: Sendable {
         let nonce = Array(sealed[Self.headerCount..<bodyStart])
         let authenticated = Self.authenticated(header, purpose, context)
         var isKnown = false
-        // Two keys of one id are possible, if unlikely: 32 bits name them.
+        // Two keys with one ID are possible, if unlikely: it has 32 bits.
         for key in keys where key.idBytes.elementsEqual(header[1...]) {
             isKnown = true
             if let plaintext = AES256GCM.open(
@@ -91,12 +92,12 @@ package struct SealingKeyring: Sendable {
         HMACSHA256.authenticate(key: current.key(for: purpose, keeping: true), message: message)
     }
 
-    /// The same under every key of the ring, the current one's first: to find what was stored under an older key.
+    /// The same under every key of the ring, the current one first: to find what was stored under an older key.
     package func keyedHashes(of message: [UInt8], purpose: SealingPurpose) -> [[UInt8]] {
         keys.map { HMACSHA256.authenticate(key: $0.key(for: purpose, keeping: true), message: message) }
     }
 
-    /// The length of the purpose goes first, so that no purpose and context run together as another pair.
+    /// Begins with the length of the purpose, so that no purpose and context can be read as another pair.
     private static func authenticated(_ header: [UInt8], _ purpose: SealingPurpose, _ context: [UInt8]) -> [UInt8] {
         let label = Array(purpose.label.utf8)
         return header + [UInt8](bigEndian: UInt32(truncatingIfNeeded: label.count)) + label + context

@@ -1,4 +1,4 @@
-/// What must not be seen: prints `<redacted>` however it is printed.
+/// A value that must not be seen: prints `<redacted>` however it is printed.
 package protocol Redacted: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {}
 
 extension Redacted {
@@ -7,7 +7,7 @@ extension Redacted {
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// A text that must not be seen, and is taken out by name.
+/// A text that must not be seen, except through `reveal()`.
 package struct Secret: Redacted {
     private let value: String
 
@@ -15,7 +15,7 @@ package struct Secret: Redacted {
         self.value = value
     }
 
-    /// The text itself. Every call is a place to look at in review.
+    /// The text itself. Review every call.
     package func reveal() -> String { value }
 
     package var isEmpty: Bool { value.isEmpty }

@@ -1,11 +1,11 @@
 internal import COpenSSL
 
-/// Key material: zeroed when the last copy is released, prints `<redacted>`, and has no `==`
-/// (`constantTimeEquals` compares).
+/// Key material: zeroed when the last copy is released, prints `<redacted>`, and has no `==` (use
+/// `constantTimeEquals`).
 package struct SecretBytes: Redacted {
     private let storage: Storage
 
-    /// Copies the bytes. The caller's array stays as it is: see `init(consuming:)`.
+    /// Copies the bytes. The caller's array is unchanged: see `init(consuming:)`.
     package init(_ bytes: [UInt8]) {
         // Safe: the buffer has room for `count` bytes.
         storage = unsafe Storage(count: bytes.count) { buffer in unsafe buffer.copyBytes(from: bytes) }
@@ -19,9 +19,9 @@ package struct SecretBytes: Redacted {
         bytes = []
     }
 
-    /// `head` and `tail` in one piece.
+    /// `head` and `tail` concatenated.
     package init(_ head: [UInt8], _ tail: SecretBytes) {
-        // Safe: the buffer has room for both, and `head` and the lent bytes lie elsewhere.
+        // Safe: the buffer has room for both, and does not overlap `head` and the lent bytes.
         storage = unsafe Storage(count: head.count + tail.count) { buffer in
             unsafe buffer.copyBytes(from: head)
             tail.withBytes { span in
@@ -49,21 +49,21 @@ package struct SecretBytes: Redacted {
 
     package var count: Int { unsafe storage.buffer.count }
 
-    /// Lends the bytes for the length of the call.
+    /// Lends the bytes for the duration of the call.
     package func withBytes<Result>(_ body: (RawSpan) -> Result) -> Result {
-        // Safe: the span cannot leave `body`, and `storage` keeps the memory until after it. (The buffer is copied to a
-        // constant first: borrowing the span from inside the object crashes the 6.3 optimiser.)
+        // Safe: the span cannot leave `body`, and `storage` keeps the memory alive until after it. (The buffer is
+        // copied to a constant first: borrowing the span from inside the object crashes the 6.3 optimiser.)
         defer { withExtendedLifetime(storage) {} }
         let buffer = unsafe storage.buffer
         return body(unsafe buffer.bytes)
     }
 
-    /// Appends the bytes to a buffer whose owner has room for them and overwrites it afterwards.
+    /// Appends the bytes to a buffer whose owner has reserved room for them and overwrites it afterwards.
     package func append(to output: inout [UInt8]) {
         withBytes { span in unsafe span.withUnsafeBytes { unsafe output.append(contentsOf: $0) } }
     }
 
-    /// One byte after the other, for who writes them down in another form.
+    /// Calls `body` with each byte, for writing them in another form.
     package func forEach(_ body: (UInt8) -> Void) {
         withBytes { span in
             unsafe span.withUnsafeBytes { bytes in
@@ -72,14 +72,15 @@ package struct SecretBytes: Redacted {
         }
     }
 
-    /// A copy outside the protection of this type, for a key file. Every call is a place to look at in review.
+    /// A copy without the protection of this type, for a key file. Review every call.
     package func reveal() -> [UInt8] {
         withBytes { span in unsafe span.withUnsafeBytes { unsafe Array($0) } }
     }
 
     /// Owns the memory.
     ///
-    /// Proof for `@unchecked Sendable`: written only by `init`, before anyone else can see it; read-only until `deinit`.
+    /// Proof for `@unchecked Sendable`: written only by `init`, before anyone else can see it; read-only until
+    /// `deinit`.
     @safe private final class Storage: @unchecked Sendable {
         let buffer: UnsafeMutableRawBufferPointer
 

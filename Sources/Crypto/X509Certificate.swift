@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// Owns one `X509`. It stays where it was made: what is to travel is a `CertificateSummary`.
+/// Owns one `X509`. Not Sendable; `CertificateSummary` is.
 @safe final class X509Certificate {
     private let pointer: OpaquePointer
 
@@ -13,7 +13,7 @@ internal import COpenSSL
         unsafe X509_free(pointer)
     }
 
-    /// - Parameter der: with nothing behind it.
+    /// - Parameter der: exactly one certificate.
     convenience init?(der: [UInt8]) {
         defer { ErrorQueue.clear() }
         // Safe: the parse reads at most `count` bytes and moves `cursor` to where it stopped.
@@ -31,22 +31,23 @@ internal import COpenSSL
         unsafe self.init(owning: parsed)
     }
 
-    /// Every certificate of a text, in its order; other blocks are passed over.
+    /// All certificates of a text, in its order; other blocks are ignored.
     static func parse(pem: [UInt8], maximum: Int) throws(CertificateChain.Flaw) -> [X509Certificate] {
         defer { ErrorQueue.clear() }
         ErrorQueue.clear()
         guard let count = Int32(exactly: pem.count) else { throw .tooLong }
         var found: [X509Certificate] = []
-        // Safe: the BIO reads the buffer for as long as this closure lasts, and is freed within it.
+        // Safe: the BIO reads the buffer only within this closure, and is freed in it.
         let flaw: CertificateChain.Flaw? = unsafe pem.withUnsafeBytes { buffer in
             guard count > 0, let input = unsafe BIO_new_mem_buf(buffer.baseAddress, count) else { return nil }
             defer { unsafe BIO_free(input) }
-            // A certificate is not protected by a passphrase; a callback that knows none asks no terminal either.
+            // A certificate is not protected by a passphrase; the callback also keeps OpenSSL from prompting on the
+            // terminal.
             while let next = unsafe PEM_read_bio_X509(input, nil, { _, _, _, _ in 0 }, nil) {
                 unsafe found.append(X509Certificate(owning: next))
                 if found.count > maximum { return .tooLong }
             }
-            // The end of the text is told in the same way as a block that cannot be read.
+            // OpenSSL reports the end of the text like a block that cannot be read.
             let isEnd = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE
             return isEnd ? nil : .malformed(found.count + 1)
         }
@@ -61,7 +62,7 @@ internal import COpenSSL
         let count = unsafe i2d_X509(pointer, nil)
         guard count > 0 else { return nil }
         var bytes = [UInt8](repeating: 0, count: Int(count))
-        // Safe: the buffer has the bytes OpenSSL asked for just before.
+        // Safe: the buffer has the size that OpenSSL requested just before.
         let written = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
             var cursor = buffer.baseAddress
             return unsafe i2d_X509(pointer, &cursor)
@@ -72,14 +73,14 @@ internal import COpenSSL
     var notBefore: Int64? { unsafe Self.seconds(X509_get0_notBefore(pointer)) }
     var notAfter: Int64? { unsafe Self.seconds(X509_get0_notAfter(pointer)) }
 
-    /// Since 1970.
+    /// Seconds since 1970.
     private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
         defer { ErrorQueue.clear() }
         guard let time = unsafe time, let epoch = unsafe ASN1_TIME_set(nil, 0) else { return nil }
         defer { unsafe ASN1_TIME_free(epoch) }
         var days: Int32 = 0
         var rest: Int32 = 0
-        // Safe: both times are whole, and the two numbers live on the stack.
+        // Safe: both times are complete, and the two numbers are on the stack.
         guard unsafe ASN1_TIME_diff(&days, &rest, epoch, time) == 1 else { return nil }
         return Int64(days) * 86_400 + Int64(rest)
     }
@@ -87,14 +88,14 @@ internal import COpenSSL
     var subject: String { unsafe Self.text(X509_get_subject_name(pointer)) }
     var issuer: String { unsafe Self.text(X509_get_issuer_name(pointer)) }
 
-    /// The parts from the most special on, joined by commas, UTF-8 kept and control characters escaped.
+    /// The parts, most specific first, joined by commas, keeping UTF-8 and escaping control characters.
     private static func text(_ name: OpaquePointer?) -> String {
         defer { ErrorQueue.clear() }
         guard let output = unsafe BIO_new(BIO_s_mem()) else { return "" }
         defer { unsafe BIO_free(output) }
         guard unsafe X509_NAME_print_ex(output, name, 0, bramley_X509_name_flags()) >= 0 else { return "" }
         var bytes = [UInt8](repeating: 0, count: 512)
-        // Safe: OpenSSL writes at most the bytes the array has.
+        // Safe: OpenSSL writes at most the size of the array.
         let count = unsafe BIO_read(output, &bytes, Int32(bytes.count))
         return String(decoding: bytes.prefix(max(0, Int(count))), as: UTF8.self)
     }
@@ -108,7 +109,7 @@ internal import COpenSSL
         if unsafe EVP_PKEY_is_a(key, "EC") == 1 {
             var name = [CChar](repeating: 0, count: 64)
             var count = 0
-            // Safe: OpenSSL writes at most the bytes `name` has, with the closing zero.
+            // Safe: OpenSSL writes at most the size of `name`, including the terminating zero.
             guard unsafe EVP_PKEY_get_group_name(key, &name, name.count, &count) == 1 else {
                 return .elliptic(curve: "")
             }
@@ -125,7 +126,7 @@ internal import COpenSSL
         defer { unsafe GENERAL_NAMES_free(all) }
         var found: [String] = []
         for place in 0..<(unsafe OPENSSL_sk_num(all)) {
-            // Safe: OpenSSL gives names that live as long as their stack.
+            // Safe: the returned names live as long as their stack.
             guard let entry = unsafe OPENSSL_sk_value(all, place) else { continue }
             var kind: Int32 = 0
             let name = unsafe entry.assumingMemoryBound(to: GENERAL_NAME.self)
@@ -164,7 +165,7 @@ internal import COpenSSL
         return unsafe X509_check_host(pointer, host, host.utf8.count, flags, nil) == 1
     }
 
-    /// By name, key identifier and use; the signature is not looked at.
+    /// By name, key identifier and key usage; the signature is not verified.
     func isIssued(by issuer: X509Certificate) -> Bool {
         defer { ErrorQueue.clear() }
         return unsafe X509_check_issued(issuer.pointer, pointer) == X509_V_OK

@@ -1,13 +1,13 @@
 package import Coding
 
-/// A signed token in compact form (RFC 7515 §7.1), taken apart and not yet verified: nothing in it is trusted.
+/// A signed token in compact form (RFC 7515 §7.1), parsed and not yet verified: nothing in it is trusted.
 package struct CompactJWS: Sendable {
-    /// Bytes of a whole token, unless the caller says otherwise.
+    /// The default size limit of a token in bytes.
     package static let defaultMaximumBytes = 16_384
 
-    /// The protected header. `jwk`, `jku`, `x5u`, `x5c` and the like may stand in it and are never looked at.
+    /// The protected header. It may contain `jwk`, `jku`, `x5u`, `x5c` and similar; they are never used.
     package let header: JSONObject
-    /// `alg` as the token claims it: for comparing with the one allowed algorithm, never for choosing one.
+    /// The claimed `alg`: only compared with the one allowed algorithm, never used to choose one.
     package let algorithm: String?
     /// `kid`.
     package let keyID: String?
@@ -16,11 +16,11 @@ package struct CompactJWS: Sendable {
     /// What was signed: the first two parts with the dot between them.
     package let signingInput: [UInt8]
 
-    /// Takes a token apart, refusing whatever could be read in two ways.
+    /// Parses a token, refusing whatever could be read in two ways.
     ///
-    /// Refused: other than three non-empty parts; non-canonical base64url; a header that is not strict JSON (duplicate
-    /// members included) or no object; `alg` or `kid` that is no string; `crit` (RFC 7515 §4.1.11: none is understood
-    /// here); `b64` other than true (RFC 7797); `typ` unless absent or `JWT` in any case (RFC 7519 §5.1).
+    /// Refused: other than three non-empty parts; non-canonical base64url; a header that is not strict JSON (including
+    /// duplicate members) or not an object; `alg` or `kid` that is not a string; `crit` (RFC 7515 §4.1.11: none is
+    /// understood here); `b64` other than true (RFC 7797); `typ` unless absent or `JWT` in any case (RFC 7519 §5.1).
     package static func parse(
         _ text: String, maximumBytes: Int = defaultMaximumBytes
     ) throws(JOSEError) -> CompactJWS {
@@ -60,7 +60,7 @@ package struct CompactJWS: Sendable {
 }
 
 extension JSONObject {
-    /// - Parameter part: names the text in the error.
+    /// - Parameter part: names the part in the error.
     static func parse(
         _ bytes: [UInt8], part: String, limits: JSONLimits = JSONLimits()
     ) throws(JOSEError) -> JSONObject {

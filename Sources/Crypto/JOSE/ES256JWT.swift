@@ -1,6 +1,6 @@
 package import Coding
 
-/// Makes tokens signed with ES256 (RFC 7518 §3.4): the client secret Apple asks for.
+/// Makes tokens signed with ES256 (RFC 7518 §3.4): Apple's client secret.
 package enum ES256JWT {
     /// - Parameters:
     ///   - header: parameters besides `alg`, in order, such as `kid`.

@@ -1,6 +1,7 @@
 package import Coding
 
-/// Why a token or a key set was refused. Texts are for the log; none holds a part of the token but a kid or an alg.
+/// Why a token or a key set was refused. Texts are for the log; none contains a part of the token other than a kid or
+/// alg.
 package enum JOSEError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Longer than allowed, in bytes.
     case tooLarge(limit: Int)
@@ -10,19 +11,19 @@ package enum JOSEError: Error, Hashable, Sendable, CustomStringConvertible {
     case notBase64URL(part: String)
     /// A part is not strict JSON.
     case notJSON(part: String, JSONError)
-    /// A part is JSON, but no object, or a member has the wrong kind of value.
+    /// A part is JSON but not an object, or a member has the wrong type.
     case wrongShape(String)
     /// A header parameter that changes how the token must be read (`crit`, `b64`, `typ`).
     case unsupportedHeader(String)
-    /// `alg` is absent or not the one allowed.
+    /// `alg` is absent or not the allowed one.
     case algorithm(String?)
-    /// No key of the set has this kid, or the token names none.
+    /// The set has no key with this kid, or the token names none.
     case unknownKey(String?)
     /// The key may not be used for this.
     case unusableKey(String)
     /// The key set as a whole is refused.
     case refusedKeySet(String)
-    /// The signature does not fit.
+    /// The signature is wrong.
     case badSignature
 
     package var description: String {

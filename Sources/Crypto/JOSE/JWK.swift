@@ -1,8 +1,8 @@
 package import Coding
 
-/// One public key in JSON (RFC 7517 §4), as it was written.
+/// One public key in JSON (RFC 7517 §4), as written.
 package struct JWK: Sendable {
-    /// Members that carry a secret (RFC 7518 §6.2.2, §6.3.2, §6.4.1): no public key set holds one.
+    /// Members that contain a secret (RFC 7518 §6.2.2, §6.3.2, §6.4.1): no public key set has one.
     static let secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"]
 
     package let object: JSONObject
@@ -16,7 +16,7 @@ package struct JWK: Sendable {
         JWK(try JSONObject.parse(bytes, part: "key"))
     }
 
-    /// `kid`; nil when absent, empty or no string.
+    /// `kid`; nil when absent, empty or not a string.
     package var keyID: String? {
         guard let text = object["kid"]?.stringValue, !text.isEmpty else { return nil }
         return text
@@ -43,7 +43,7 @@ package struct JWK: Sendable {
         P256PublicKey(key: try ellipticKey(.p256, named: "P-256", algorithm: "ES256"))
     }
 
-    /// The key for ES512, if this is one: for `JWSCheck` alone.
+    /// The key for ES512, if this is one: only for `JWSCheck`.
     func es512Key() throws(JOSEError) -> ECPublicKey {
         try ellipticKey(.p521, named: "P-521", algorithm: "ES512")
     }
@@ -60,7 +60,7 @@ package struct JWK: Sendable {
         }
     }
 
-    /// What must be said, or may be left out, before a key verifies signatures of `algorithm`.
+    /// The members a key must have, or may omit, to verify signatures of `algorithm`.
     private func require(type: String, algorithm: String) throws(JOSEError) {
         guard object["kty"] == .string(type) else { throw .unusableKey("kty is not \(type)") }
         if let use = object["use"], use != "sig" { throw .unusableKey("use is not sig") }
@@ -79,7 +79,7 @@ package struct JWK: Sendable {
         return bytes
     }
 
-    /// RFC 7518 §2, Base64urlUInt: the fewest octets that hold the number.
+    /// RFC 7518 §2, Base64urlUInt: the fewest octets that represent the number.
     private func unsignedInteger(_ name: String) throws(JOSEError) -> [UInt8] {
         let bytes = try octets(name)
         guard bytes[0] != 0 else { throw .unusableKey("\(name) has a leading zero octet") }

@@ -1,9 +1,9 @@
 package import Coding
 
-/// A public key set (RFC 7517 §5), with the keys that may verify RS256 built and ready.
+/// A public key set (RFC 7517 §5), with the keys that may verify RS256 already built.
 ///
-/// Refused whole: two keys of one kid, since a token could mean either; a member that carries a secret, since whoever
-/// publishes it has a broken set. Skipped (RFC 7517 §5): keys that are not usable for RS256, for whatever reason.
+/// The whole set is refused for two keys with one kid, since a token could mean either, and for a secret member, since
+/// whoever publishes one has a broken set. Keys unusable for RS256 are skipped, for whatever reason (RFC 7517 §5).
 package struct JWKSet: Sendable {
     /// A key usable for RS256.
     package struct RS256Key: Sendable {
@@ -17,14 +17,14 @@ package struct JWKSet: Sendable {
         package let reason: JOSEError
     }
 
-    /// Bytes of a whole set.
+    /// The size limit of a set in bytes.
     package static let maximumBytes = 262_144
-    /// Apple shows 3 to 5 at a time. Each key costs work to build.
+    /// Apple publishes 3 to 5 at a time. Each key costs work to build.
     package static let maximumKeys = 64
 
-    /// Every key as it was written, usable or not.
+    /// Every key as written, usable or not.
     package let keys: [JWK]
-    /// The usable ones: kty RSA; kid non-empty; use absent or sig; alg absent or RS256; key_ops absent or with verify;
+    /// The usable keys: kty RSA; kid non-empty; use absent or sig; alg absent or RS256; key_ops absent or with verify;
     /// 2048 to 4096 bits; e odd and at least 3.
     package let rs256Keys: [RS256Key]
     package let skipped: [Skipped]
@@ -64,10 +64,10 @@ package struct JWKSet: Sendable {
         self.skipped = skipped
     }
 
-    /// No key is usable for RS256: never replace a good set by such a one.
+    /// Whether no key is usable for RS256: such a set never replaces a good one.
     package var isEmpty: Bool { rs256Keys.isEmpty }
 
-    /// The key named exactly so. A token without kid has none: which key signed is never tried out.
+    /// The key with exactly this kid. A token without a kid has none: keys are never tried one after another.
     package func key(for keyID: String) -> RSAPublicKey? {
         rs256Keys.first { $0.keyID.isExactly(keyID) }?.key
     }

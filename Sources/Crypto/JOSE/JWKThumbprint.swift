@@ -1,14 +1,14 @@
 import Coding
 
 extension JWK {
-    /// The key's own name (RFC 7638): SHA-256, in base64url, of the members a key of its type must have, in order and
-    /// without blanks.
+    /// The key's thumbprint (RFC 7638): SHA-256, in base64url, of the required members of its type, in order and
+    /// without whitespace.
     ///
-    /// - Returns: nil for an unknown `kty`, or when one of the members is absent or no text.
+    /// - Returns: nil for an unknown `kty`, or when a required member is absent or not a string.
     package var thumbprint: String? {
         let names: [String]
         switch object["kty"] {
-        // RFC 7638 §3.2, in lexicographic order as §3.3 wants them.
+        // RFC 7638 §3.2, in the lexicographic order of §3.3.
         case "EC": names = ["crv", "kty", "x", "y"]
         case "RSA": names = ["e", "kty", "n"]
         // RFC 8037 §2.
@@ -25,7 +25,7 @@ extension JWK {
 }
 
 extension P256PublicKey {
-    /// The key as others read it (RFC 7518 §6.2.1): coordinates at full length. Nil when OpenSSL does not give them.
+    /// The key as a JWK (RFC 7518 §6.2.1), with coordinates at full length. Nil when OpenSSL does not provide them.
     package var jwk: JWK? {
         guard let (x, y) = coordinates else { return nil }
         return JWK([

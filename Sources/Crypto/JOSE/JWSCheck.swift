@@ -1,10 +1,10 @@
 internal import Coding
 
-/// What `bramley jws verify` does: checks one compact JWS against a key file, with the code the server uses.
+/// The implementation of `bramley jws verify`: checks one compact JWS against a key file, with the server's code.
 ///
-/// Beside RS256 and ES256 it knows ES512, so that published examples can be checked; the server itself accepts RS256
-/// alone. The file is one JWK or a set. In a set the token's kid chooses; a token without kid needs a set of one. A
-/// single JWK may carry its private members (an operator's own file), a set may not.
+/// Besides RS256 and ES256 it supports ES512, so that published examples can be checked; the server itself accepts only
+/// RS256. The file is one JWK or a set. In a set the token's kid chooses; a token without kid needs a set of one. A
+/// single JWK may have private members (an operator's own file), a set may not.
 package enum JWSCheck {
     package enum Outcome: Hashable, Sendable {
         case valid
@@ -27,7 +27,7 @@ package enum JWSCheck {
     /// - Parameters:
     ///   - keyFile: the content of the file: a JWK or a JWK set.
     ///   - algorithm: one of `algorithms`.
-    ///   - input: the compact JWS; line ends around it are ignored.
+    ///   - input: the compact JWS; surrounding line ends are ignored.
     package static func run(keyFile: [UInt8], algorithm: String, input: [UInt8]) -> Outcome {
         do {
             try verify(keyFile: keyFile, algorithm: algorithm, input: input)

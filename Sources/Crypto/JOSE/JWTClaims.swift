@@ -1,6 +1,6 @@
 package import Coding
 
-/// The claims of a JSON Web Token (RFC 7519 §4). As trustworthy as the signature that was, or was not, verified.
+/// The claims of a JSON Web Token (RFC 7519 §4). Only as trustworthy as its signature, if that was verified.
 package struct JWTClaims: Hashable, Sendable {
     package let object: JSONObject
 
@@ -15,19 +15,19 @@ package struct JWTClaims: Hashable, Sendable {
 
     package subscript(name: String) -> JSONValue? { object[name] }
 
-    /// Whether the claim is there, whatever its value: tells an absent claim from an unusable one.
+    /// Whether the claim is present, whatever its value: distinguishes an absent claim from an unusable one.
     package func contains(_ name: String) -> Bool {
         object[name] != nil
     }
 
-    /// nil when absent or no string.
+    /// Nil when absent or not a string.
     package func string(_ name: String) -> String? {
         object[name]?.stringValue
     }
 
     /// Seconds since 1970 (NumericDate, RFC 7519 §2), rounded down to milliseconds.
     ///
-    /// - Returns: nil when absent, no number, negative, not finite, or 2^53 and more.
+    /// - Returns: nil when absent, not a number, negative, not finite, or 2^53 and more.
     package func numericDate(_ name: String) -> Timestamp? {
         guard case .number(let number)? = object[name] else { return nil }
         if let seconds = number.int64 {
@@ -48,6 +48,6 @@ package struct JWTClaims: Hashable, Sendable {
         }
     }
 
-    /// From here on a double no longer holds every integer.
+    /// From here on a double no longer represents every integer.
     private static let exclusiveLimit: Int64 = 1 << 53
 }

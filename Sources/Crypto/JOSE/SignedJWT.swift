@@ -1,6 +1,6 @@
 package import Coding
 
-/// What our own tokens are signed with.
+/// The algorithms of our own tokens.
 package enum SigningAlgorithm: String, Hashable, Sendable, CaseIterable {
     /// ECDSA over P-256 with SHA-256 (RFC 7518 §3.4).
     case es256 = "ES256"
@@ -8,7 +8,7 @@ package enum SigningAlgorithm: String, Hashable, Sendable, CaseIterable {
     case rs256 = "RS256"
 }
 
-/// A private key and with it the one algorithm it signs by (RFC 8725 §3.1).
+/// A private key and the one algorithm it signs with (RFC 8725 §3.1).
 package enum JWTSigningKey: Sendable {
     case es256(P256PrivateKey)
     case rs256(RSAPrivateKey)
@@ -27,7 +27,7 @@ package enum JWTSigningKey: Sendable {
         }
     }
 
-    /// The public half as others read it (RFC 7518 §6), without `kid`, `use` and `alg`.
+    /// The public half as a JWK (RFC 7518 §6), without `kid`, `use` and `alg`.
     package var publicJWK: JWK? {
         switch self {
         case .es256(let key): key.publicKey.jwk
