@@ -3,12 +3,12 @@ package import HTTP
 import HTTPTypes
 import Instruments
 
-/// One thing the server needs for its work.
+/// One dependency of the server.
 package struct HealthCheck: Hashable, Sendable {
     package var name: String
-    /// What is wrong with it, in a few words and without secrets; nil when all is well.
+    /// What is wrong with it, in a few words without secrets; nil when it works.
     package var problem: String?
-    /// What the operator should fix although the server works; as `problem`.
+    /// What the operator should fix although the server works; in the style of `problem`.
     package var warning: String?
 
     package init(_ name: String, problem: String? = nil, warning: String? = nil) {
@@ -18,24 +18,24 @@ package struct HealthCheck: Hashable, Sendable {
     }
 }
 
-/// What the operator asks on the admin listener: is the process there, and can it do its work.
+/// Answers the operator on the admin listener: is the process alive, and can it do its work.
 package final class AdminApplication: RequestHandler {
-    /// What was looked at, each with its result. Never asks Apple: a server that waits for Apple serves all sessions.
+    /// The checks and their results. Never asks Apple: a server that cannot reach Apple still serves all sessions.
     package typealias Examination = @Sendable () async -> [HealthCheck]
 
     /// The metrics, in Prometheus' text format.
     package typealias Metrics = @Sendable () async -> [UInt8]
 
-    /// What shows whoever sent this pass that the server holds the sealing key; nil for any other text.
+    /// Proves to the sender of this pass that the server holds the sealing key; nil for any other text.
     package typealias Proof = @Sendable (_ pass: String) -> String?
 
     private let router: Router
     private let proof: Proof
 
     /// - Parameters:
-    ///   - liveness: what only a restart fixes.
-    ///   - readiness: what keeps the server from answering as it should. Probes the database with a write.
-    ///   - proof: for `bramley doctor`, which has to tell this server from others on the port.
+    ///   - liveness: problems that only a restart fixes.
+    ///   - readiness: problems that keep the server from answering properly. Probes the database with a write.
+    ///   - proof: for `bramley doctor`, which must tell this server from others on the port.
     package init(
         liveness: @escaping Examination, readiness: @escaping Examination, metrics: @escaping Metrics,
         proof: @escaping Proof = { _ in nil }
@@ -64,7 +64,7 @@ package final class AdminApplication: RequestHandler {
         return response
     }
 
-    /// The verdict, and below it a line for each check; the same as JSON for who asks for that.
+    /// The verdict, followed by a line for each check; as JSON for clients that ask for it.
     private static func answer(
         _ checks: [HealthCheck], good: String, bad: String, to request: ServerRequest
     ) -> ServerResponse {
@@ -103,7 +103,7 @@ package final class AdminApplication: RequestHandler {
 }
 
 extension MediaType {
-    /// Whether a client names this type, of any quality but 0; one that takes everything does not.
+    /// Whether a client names this type with a quality above 0; accepting everything does not count.
     fileprivate static func accepts(_ fields: HTTPFields, _ type: String) -> Bool {
         fields[values: .accept].flatMap { $0.split(separator: ",") }.contains { range in
             let parts = range.split(separator: ";").map {

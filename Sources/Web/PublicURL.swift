@@ -1,18 +1,18 @@
 internal import Coding
 
-/// `publicURL`: the address visitors use, taken apart once. Every link, cookie and check is made from it and never
-/// from what a request says about itself.
+/// `publicURL`: the address visitors use, parsed once. Every link, cookie and check is made from it, never from what a
+/// request says about itself.
 package struct PublicURL: Hashable, Sendable {
-    /// Scheme, host and port as a browser writes them in `Origin`: `https://login.example.com`.
+    /// Scheme, host and port, as a browser writes them in `Origin`: `https://login.example.com`.
     package let origin: String
     package let isSecure: Bool
     /// Host and port: `login.example.com`, `localhost:8080`.
     package let authority: String
-    /// Empty, or a path without a slash at its end: `/sign-in`.
+    /// Empty, or a path without a trailing slash: `/sign-in`.
     package let basePath: String
 
-    /// - Parameter text: an absolute http or https URL without query, fragment and user, its scheme and host in lower
-    ///   case and without a default port (a browser's `Origin` has neither). Nil for anything else.
+    /// - Parameter text: an absolute http or https URL without query, fragment and user, with scheme and host in lower
+    ///   case and without a default port (as in a browser's `Origin`). Nil for anything else.
     package init?(_ text: String) {
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), !text.contains(where: { "?#\\\"<>".contains($0) }),
             let url = AbsoluteURL(text), !url.authority.contains("@"), url.authority == url.authority.lowercased(),
@@ -36,21 +36,21 @@ package struct PublicURL: Hashable, Sendable {
     /// `authority` without its port.
     package var host: String { String(authority.prefix { $0 != ":" }) }
 
-    /// Origin and base path, without a slash at the end: what `/login` is appended to.
+    /// Origin and base path, without a trailing slash: `/login` is appended to it.
     package var absolute: String { origin + basePath }
 
-    /// A path of ours as a link on a page: the base path and `path`.
+    /// A link to one of our paths: the base path and `path`.
     package func path(_ path: String) -> String { basePath + path }
 
-    /// What of a request's path is below the base path, from its slash on; nil when it is not below it.
+    /// The part of a request's path below the base path, from its slash; nil when it is not below it.
     func pathBelow(_ path: String) -> String? {
         path.hasPrefix(basePath + "/") ? String(path.dropFirst(basePath.count)) : nil
     }
 
-    /// A configured link that leads there from anywhere: a path is one of our host.
+    /// A configured link in absolute form: a path belongs to our host.
     func absoluteLink(_ link: String) -> String { link.hasPrefix("/") ? origin + link : link }
 
-    /// Origin of an absolute http or https URL, as a source in a `Content-Security-Policy`; nil for anything else.
+    /// The origin of an absolute http or https URL, as a source in a `Content-Security-Policy`; nil for anything else.
     static func origin(of url: String) -> String? {
         AbsoluteURL(url).flatMap { $0.hasPlainAuthority ? $0.origin : nil }
     }

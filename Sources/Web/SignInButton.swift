@@ -35,7 +35,7 @@ package struct SignInButton: Sendable {
 
     package init() {}
 
-    /// The `data-*` attributes Apple's script reads, without the prefix.
+    /// The `data-*` attributes for Apple's script, without the prefix.
     var attributes: [(name: String, value: String)] {
         var list: [(name: String, value: String)] = [
             ("mode", mode.rawValue), ("type", kind.rawValue), ("color", (color ?? .black).rawValue),
@@ -45,7 +45,7 @@ package struct SignInButton: Sendable {
         case .logoOnly:
             list.append(("size", String(size)))
         case .centerAlign, .leftAlign:
-            // The page sizes the element itself, so that it also shrinks with a narrow screen.
+            // The page sizes the element itself, so that it also shrinks on a narrow screen.
             list.append(("width", "100%"))
             list.append(("height", "100%"))
         }
@@ -64,7 +64,7 @@ package struct SignInButton: Sendable {
 
     var cssHeight: String { "\(mode == .logoOnly ? size : height)px" }
 
-    /// Apple's picture of the button, served beside its script; for browsers that run no scripts.
+    /// Apple's picture of the button, from the same server as its script; for browsers without scripts.
     /// - Parameter origin: of `apple.scriptURL`.
     func pictureURL(origin: String, color: Color, locale: String) -> String {
         let path =
@@ -73,7 +73,7 @@ package struct SignInButton: Sendable {
             case .leftAlign: "/appleid/button/left"
             case .logoOnly: "/appleid/button/logo"
             }
-        // The pictures know no "sign-up", and answer 404 to what they do not know.
+        // There is no "sign-up" picture; unknown types get 404.
         let type = kind == .continue ? "continue" : "sign-in"
         let shape = mode == .logoOnly ? "&size=\(size)" : "&width=\(width ?? 375)&height=\(height)"
         return "\(origin)\(path)?color=\(color.rawValue)&border=\(border)&type=\(type)&border_radius=\(borderRadius)"

@@ -3,9 +3,9 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// Finds the session a request presents.
+/// Finds the session that a request presents.
 struct SignedInReader: Sendable {
-    /// What the request offers as proof.
+    /// The credential of a request.
     enum Credential: Sendable {
         case none
         /// A cookie: browser sessions only.
@@ -19,8 +19,8 @@ struct SignedInReader: Sendable {
     let limits: SessionLimits
     let clock: any WallClock
 
-    /// A Bearer with our prefix decides alone; one without it is some application's own and is ignored. Several session
-    /// cookies, or several `Authorization` fields, are no credential.
+    /// A Bearer with our prefix takes precedence over cookies; one without it belongs to some application and is
+    /// ignored. Several session cookies, or several `Authorization` fields, are no credential.
     func credential(in fields: HTTPFields) -> Credential {
         let authorizations = fields[values: .authorization]
         if let authorization = authorizations.first, let text = Self.bearer(authorization) {
@@ -33,10 +33,10 @@ struct SignedInReader: Sendable {
         return .cookie(token)
     }
 
-    /// The credential of a request that changes something. A browser attaches cookies to requests of other sites; nobody
-    /// attaches a Bearer but the app that holds it.
-    /// - Throws: when there is none (401), wherever the request comes from, or when neither a Bearer nor a page of ours
-    ///   stands behind it (403).
+    /// The credential of a request that changes something. A browser attaches cookies to other sites' requests; only
+    /// the app that holds a Bearer attaches it.
+    /// - Throws: when there is none (401), wherever the request comes from, or when it has neither a Bearer nor comes
+    ///   from a page of ours (403).
     func changing(_ fields: HTTPFields, _ publicURL: PublicURL) throws(WebFailure) -> Credential {
         let credential = credential(in: fields)
         switch credential {
@@ -49,7 +49,7 @@ struct SignedInReader: Sendable {
     }
 
     /// The live session of the credential, whatever the state of its user; nil when there is none. Writes `lastSeenAt`
-    /// when that is due.
+    /// when due.
     func signedIn(_ credential: Credential) async throws(StoreError) -> SignedIn? {
         let token: SessionToken
         let kind: SessionKind
@@ -62,20 +62,20 @@ struct SignedInReader: Sendable {
     }
 
     /// The live session of a token, however it came, whatever the state of its user.
-    /// - Parameter kind: when given, sessions of the other kind are none.
+    /// - Parameter kind: if given, sessions of the other kind are ignored.
     func live(_ token: SessionToken, only kind: SessionKind? = nil) async throws(StoreError) -> SignedIn? {
         let now = clock.now()
         guard var found = try await sessions.signedIn(token: token.hash, at: now) else { return nil }
         guard kind == nil || found.session.kind == kind, now < limits.end(of: found.session) else { return nil }
         if now >= found.session.lastSeenAt.adding(milliseconds: limits.touchInterval) {
-            // Being seen is a courtesy: a store that cannot write must not sign anybody out.
+            // Recording the use is optional: a store that cannot write must not sign anybody out.
             try? await sessions.touch(found.session.id, at: now)
             found.session.lastSeenAt = now
         }
         return found
     }
 
-    /// The live session of the credential and its active user; a failure when there is none.
+    /// The live session of the credential with its active user; throws when there is none.
     func active(_ credential: Credential) async throws(WebFailure) -> SignedIn {
         let found = try await WebFailure.mapping(await signedIn(credential))
         guard let found else { throw .signedOut }
@@ -83,7 +83,7 @@ struct SignedInReader: Sendable {
         return found
     }
 
-    /// The token of a Bearer credential (RFC 6750 §2.1) that carries our session prefix.
+    /// The token of a Bearer credential (RFC 6750 §2.1) with our session prefix.
     private static func bearer(_ authorization: String) -> String? {
         let parts = authorization.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
@@ -93,7 +93,7 @@ struct SignedInReader: Sendable {
 }
 
 extension User {
-    /// Returns for somebody who may be here; else says why not.
+    /// Returns for an active user; otherwise throws why not.
     func requireActive() throws(WebFailure) {
         switch state {
         case .active: return

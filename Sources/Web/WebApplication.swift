@@ -4,9 +4,9 @@ import HTTPTypes
 package import Logging
 package import RelyingParty
 
-/// The site visitors, proxies, apps and Apple talk to: every route of the main listener.
+/// The site for visitors, proxies, apps and Apple: every route of the main listener.
 package final class WebApplication: RequestHandler {
-    /// What the routes work with; the executable wires it.
+    /// The dependencies of the routes; the executable provides them.
     package struct Services: Sendable {
         package var signIn: SignIn
         package var sessions: any SessionStore
@@ -15,18 +15,18 @@ package final class WebApplication: RequestHandler {
         package var apiKeys: any APIKeyStore
         package var notifications: Notifications
         package var returnTargets: ReturnTargets
-        /// Present when `assertion.audience` is given.
+        /// Present when `assertion.audience` is configured.
         package var signingKeys: SigningKeys?
         package var clock: any WallClock
         package var random: any RandomSource
         package var logger: Logger
-        /// Lets `bramley doctor` ask how requests arrive; nil answers no such question.
+        /// Lets `bramley doctor` ask how requests arrive; nil disables it.
         package var keyring: SealingKeyring?
-        /// What no other write tells by itself; nil tells nobody.
+        /// Records what no other write records; nil records nothing.
         package var audit: (any AuditLog)?
-        /// Where events go; nil shows none.
+        /// The webhook endpoints; nil shows none.
         package var webhooks: WebhookEndpoints?
-        /// The access rules in force; nil takes those of the configuration for good.
+        /// The access rules in force; nil uses the configuration's permanently.
         package var accessRules: CurrentAccessRules?
 
         package init(
@@ -109,7 +109,7 @@ package final class WebApplication: RequestHandler {
         self.router = MeasuredRouter(router)
     }
 
-    /// What became of the requests.
+    /// Counts of the requests.
     package var metrics: RequestMetrics { router.metrics }
 
     package func respond(to request: ServerRequest) async -> ServerResponse {
@@ -129,9 +129,9 @@ package final class WebApplication: RequestHandler {
         if let answer = inspection?.answer(request) { return (answer, nil) }
         let match = router.match(request.method, path: OAuth2ProxyPath.full(request.path, publicURL))
         var response = await router.respond(to: request, match)
-        // Whatever made the response, these are on it.
+        // Added to every response, whatever made it.
         SecurityHeaders.add(to: &response.fields, policy: policy.nothing, referrer: .noReferrer)
-        // The good answers of verify are the same bytes on the fast path, which makes no ids.
+        // Verify's good answers are the same bytes on the fast path, which makes no ids.
         if match.pattern != VerifyRoute.pattern || response.status != .noContent {
             response.fields[RequestID.field] = id.text
         }

@@ -1,16 +1,16 @@
 package import HTTP
 package import RelyingParty
 
-/// Everything the web side is told at start: plain values, validated by whoever loaded them.
+/// All settings of the web side: plain values, validated by whoever loaded them.
 package struct WebConfiguration: Sendable {
-    /// `site.*`: who the pages speak for.
+    /// `site.*`: the site that the pages represent.
     package struct Site: Sendable {
         package var name: String
         /// A path of ours or an https URL; nil shows the first letter of `name`.
         package var logo: String?
         package var privacyURL: String?
         package var termsURL: String?
-        /// `site.supportURL`: where pages send people who need help; an address, a path of ours or `mailto:`.
+        /// `site.supportURL`: where pages send people who need help; a URL, a path of ours or `mailto:`.
         package var supportURL: String?
         /// `site.homeURL`: the site's start page.
         package var homeURL: String?
@@ -28,20 +28,20 @@ package struct WebConfiguration: Sendable {
         }
     }
 
-    /// What the login page gives Apple's script.
+    /// The login page's settings for Apple's script.
     package struct Apple: Sendable {
         package var servicesID: String
-        /// The apps that may sign in here; none means that the routes for apps do not exist.
+        /// The apps that may sign in; with none, the routes for apps do not exist.
         package var bundleIDs: [String]
-        /// The team whose subjects `sub` names.
+        /// The team to which `sub` belongs.
         package var teamID: TeamID
-        /// Exactly what is registered with Apple: `publicURL` and `/apple/callback`.
+        /// As registered with Apple: `publicURL` and `/apple/callback`.
         package var redirectURI: String
         /// `name`, `email`, both or none.
         package var scopes: [String]
-        /// Absolute; `{locale}` stands for Apple's name of the page's language.
+        /// Absolute; `{locale}` is replaced by Apple's name of the page's language.
         package var scriptURL: String
-        /// A simulator stands in for Apple by a command-line override: every page says so.
+        /// A command-line override replaces Apple by a simulator: every page says so.
         package var isSimulatedByOverride: Bool
 
         package init(
@@ -62,24 +62,25 @@ package struct WebConfiguration: Sendable {
 
     /// `login.mode`: how Apple's page opens from the login page.
     package enum LoginMode: String, Sendable, CaseIterable {
-        /// In place of the login page.
+        /// Replaces the login page.
         case redirect
-        /// In a window beside it.
+        /// In a separate window.
         case popup
     }
 
     /// `login.*`.
     package struct Login: Sendable {
         package var mode: LoginMode
-        /// Exact origins `return_to` may name besides `publicURL`; browsers hold forms to them (`form-action`).
+        /// Exact origins that `return_to` may name besides `publicURL`; browsers restrict forms to them
+        /// (`form-action`).
         package var allowedReturnOrigins: [String]
-        /// Where an attempt that names no target leads.
+        /// The target of an attempt that names none.
         package var defaultReturnTo: String
-        /// Seconds an attempt lives, and the binding cookie with it.
+        /// The lifetime in seconds of an attempt and of the binding cookie.
         package var attemptLifetime: Int64
-        /// The site's own sign-in by password, linked beside the button; who connects an account is sent there.
+        /// The site's own password sign-in, linked next to the button; also used to connect an account.
         package var passwordURL: String?
-        /// Whether `SignIn` asks whom Apple names for the first time for an account here; `passwordURL` is given then.
+        /// Whether `SignIn` asks new people if they have an account here; requires `passwordURL`.
         package var askExistingAccount = false
 
         package init(
@@ -97,7 +98,7 @@ package struct WebConfiguration: Sendable {
     /// `sessions.*`.
     package struct Sessions: Sendable {
         package var limits: SessionLimits
-        /// The parent domain the session cookie is sent to; nil keeps it on this host (`__Host-`).
+        /// The parent domain for the session cookie; nil keeps it on this host (`__Host-`).
         package var cookieDomain: String?
 
         package init(limits: SessionLimits, cookieDomain: String? = nil) {
@@ -106,7 +107,7 @@ package struct WebConfiguration: Sendable {
         }
     }
 
-    /// `upgrade.*`, of which pages know this much. Whether there are upgrades is `Linking.offersUpgrades`.
+    /// `upgrade.*`, as far as pages need it. `Linking.offersUpgrades` says whether there are upgrades.
     package struct Linking: Sendable {
         /// `upgrade.changePassword`: `/.well-known/change-password` leads to `/upgrade`.
         package var changePassword: Bool
@@ -121,16 +122,16 @@ package struct WebConfiguration: Sendable {
         package var callbackBody: Int
         /// Bytes of a notification's body; beyond it 413.
         package var notificationBody: Int
-        /// `server.limits.signInsPerMinute`: sign-in pages, attempts and callbacks one address may ask for in a minute;
-        /// beyond it 429.
+        /// `server.limits.signInsPerMinute`: sign-in pages, attempts and callbacks per address and minute; beyond it
+        /// 429.
         package var signInsPerMinute: Int
-        /// `server.limits.exportsPerMinute`: exports of accounts one address may ask for in a minute; beyond it 429.
+        /// `server.limits.exportsPerMinute`: account exports per address and minute; beyond it 429.
         package var exportsPerMinute: Int
-        /// Notifications of one address that may fail verification in a minute; beyond it 429.
+        /// Notifications per address and minute that may fail verification; beyond it 429.
         package var failedNotificationsPerMinute: Int
-        /// API keys of one address that may be refused in a minute; beyond it 429.
+        /// Refused API keys per address and minute; beyond it 429.
         package var refusedKeysPerMinute: Int
-        /// `server.limits.upgradesPerMinute`: passwords and second factors one address may try in a minute; beyond it 429.
+        /// `server.limits.upgradesPerMinute`: passwords and second factors per address and minute; beyond it 429.
         package var upgradesPerMinute: Int
 
         package init(
@@ -154,20 +155,20 @@ package struct WebConfiguration: Sendable {
     package var login: Login
     package var button: SignInButton
     package var sessions: Sessions
-    /// Which fields of a trusted proxy name the original request of `/auth/verify`.
+    /// Which fields of a trusted proxy describe the original request of `/auth/verify`.
     package var forwardAuth: OriginalRequest.Style
-    /// `forwardAuth.rulesFile`; nil lets everybody in who is signed in.
+    /// `forwardAuth.rulesFile`; nil admits everybody who is signed in.
     package var accessRules: AccessRules?
     /// `api.allowedOrigins`: exact origins whose pages may ask who is signed in.
     package var apiOrigins: [String]
-    /// `pages.locales`: languages of the pages as BCP 47 tags, the first being the default.
+    /// `pages.locales`: languages of the pages as BCP 47 tags; the first is the default.
     package var locales: [String]
     /// Files of `pages.directory` that replace embedded ones: path below `Public/` → content.
     package var pageOverrides: [String: [UInt8]]
     package var limits: Limits
     package var linking: Linking
     package var accessLog = AccessLog()
-    /// `assertion.audience`: who reads our assertions; nil makes none.
+    /// `assertion.audience`: the audiences of our assertions; empty makes none.
     package var assertionAudiences: [AssertionAudience]
 
     package init(

@@ -3,64 +3,65 @@ import HTTPTypes
 import Logging
 import RelyingParty
 
-/// Everything that ends a request of the web side without what was asked for. This file alone says which status, which
-/// words and which log level each case has; the cause goes to the log only.
+/// Everything that can make a web request fail. Only this file assigns each case its status, texts and log level; the
+/// cause goes only to the log.
 enum WebFailure: StoreFailure, Sendable {
     case signIn(SignInFailure, retry: SignInRetry?)
-    /// An app's.
+    /// Of an app.
     case nativeSignIn(SignInFailure)
     /// No bundle IDs are configured.
     case nativeNotConfigured
-    /// Nobody new may sign up.
+    /// New people may not sign up.
     case signUpClosed
     case notification(NotificationFailure)
     case store(StoreError)
     case routing(RoutingFailure)
     case badRequest(String)
-    /// `return_to` names nothing of ours.
+    /// `return_to` is not an allowed target.
     case returnToRefused
-    /// A request that changes something, and does not come from our pages.
+    /// A request that changes something and does not come from our pages.
     case crossSite
     case contentTooLarge
     case unsupportedMediaType
-    /// `retry` is that of a sign-in on its way back from Apple.
+    /// `retry` is for a sign-in on its way back from Apple.
     case tooManyRequests(retryAfter: Int, retry: SignInRetry? = nil)
     /// The proxy's description of the original request is ambiguous.
     case originalRequest(OriginalRequest.Refusal)
-    /// No session, where the API needs one.
+    /// There is no session, and the API needs one.
     case signedOut
-    /// A session whose user waits for approval, or is switched off.
+    /// The session's user waits for approval, or is disabled.
     case userPending
     case userDisabled
-    /// The access rules let other people in. `rule` counts from 1; `target` is what was asked for, when it is ours;
-    /// `person` is who asked, when somebody was signed in.
+    /// The access rules admit other people. `rule` counts from 1; `target` is what was requested, if it is ours;
+    /// `person` is who asked, if signed in.
     case notAllowed(rule: Int?, target: ReturnTarget?, person: User?)
-    /// Assertions are asked for, and `assertion.audience` is not given.
+    /// Assertions are requested, and `assertion.audience` is not configured.
     case assertionNotConfigured
-    /// An API request that docs/openapi.yaml does not allow; its developer reads the text, so it holds nothing sent.
+    /// An API request that docs/openapi.yaml does not allow; its developer reads the text, which contains nothing that
+    /// was sent.
     case invalidRequest(String)
     /// No credentials where an API key is needed; or none that are a live key.
     case apiKeyMissing
     case apiKeyRefused(BackendCredential.Scheme)
-    /// A key that lived until a moment that has passed.
+    /// An expired key.
     case apiKeyExpired(BackendCredential.Scheme)
     case insufficientScope(APIScope)
     case userNotFound
     case sessionNotFound
-    /// No such endpoint, or no such event on its way.
+    /// There is no such endpoint, or no such waiting event.
     case webhookNotFound
     case externalIDTaken
     /// `If-Match` or `If-None-Match` does not hold (RFC 9110 §13.1).
     case preconditionFailed
-    /// Events behind that place may be deleted.
+    /// Events after that position may have been deleted.
     case cursorExpired
-    /// Signed in too long ago for what cannot be undone.
+    /// The sign-in is too old for what cannot be undone.
     case freshSignInRequired
     /// A step of a link or an upgrade. `way` is for visitors.
     case link(LinkFailure, way: LinkWay?)
-    /// A link that would replace a password, where no verifier is configured.
+    /// A link that would replace a password, without a configured verifier.
     case upgradesNotConfigured
-    /// No ticket or upgrade token where an app must show one.
+    /// There is no ticket or upgrade token, and the app needs one.
     case linkTokenMissing
 
     init(store error: StoreError) { self = .store(error) }
@@ -101,12 +102,12 @@ enum WebFailure: StoreFailure, Sendable {
         }
     }
 
-    /// The stable code of problem documents, log lines and, below `errors` in the strings, the error page.
+    /// The stable code in problem documents, log lines and, under `errors` in the strings, the error page.
     var code: String { reasonCode.rawValue }
 
     var reasonCode: ReasonCode {
         switch self {
-        // An app knows no state: what it sends back is the nonce.
+        // An app has no state: what it sends back is the nonce.
         case .nativeSignIn(.invalidState): .invalidNonce
         case .nativeSignIn(.staleState): .nonceExpired
         case .nativeSignIn(.replayed): .nonceUsed
@@ -150,7 +151,7 @@ enum WebFailure: StoreFailure, Sendable {
         }
     }
 
-    /// For the operator; never holds a token, a code or an address.
+    /// For the operator; never contains a token, a code or an address.
     var detail: String? {
         switch self {
         case .signIn(let failure, _), .nativeSignIn(let failure): failure.detail
@@ -167,7 +168,7 @@ enum WebFailure: StoreFailure, Sendable {
         }
     }
 
-    /// For the developer whose request it was; in the problem document.
+    /// For the request's developer; in the problem document.
     var explanation: String? {
         switch self {
         case .invalidRequest(let text), .badRequest(let text), .nativeSignIn(.malformedCallback(let text)): text
@@ -180,7 +181,7 @@ enum WebFailure: StoreFailure, Sendable {
         }
     }
 
-    /// Peer nonsense is `debug`, what a visitor may ask about is `info`, what an operator must see is more.
+    /// Invalid requests are `debug`, what a visitor may ask about is `info`, what an operator must see is higher.
     var level: Logger.Level {
         switch self {
         case .signIn(let failure, _), .nativeSignIn(let failure): Self.level(of: failure)
@@ -189,13 +190,13 @@ enum WebFailure: StoreFailure, Sendable {
         case .returnToRefused, .crossSite, .tooManyRequests, .userPending, .userDisabled, .notAllowed,
             .assertionNotConfigured, .nativeNotConfigured, .signUpClosed:
             .info
-        // A key that is revoked or too narrow is somebody's application that does not work.
+        // A revoked key or a missing scope is somebody's application that does not work.
         case .apiKeyRefused, .apiKeyExpired, .insufficientScope, .freshSignInRequired: .info
         case .invalidRequest, .apiKeyMissing, .userNotFound, .sessionNotFound, .webhookNotFound, .externalIDTaken,
             .preconditionFailed,
             .cursorExpired:
             .debug
-        // `Notifications` writes the one line of these itself.
+        // `Notifications` logs these itself.
         case .notification: .debug
         case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut, .linkTokenMissing: .debug
         case .upgradesNotConfigured: .info
@@ -225,12 +226,12 @@ enum WebFailure: StoreFailure, Sendable {
         }
     }
 
-    /// Fields that belong to the status.
+    /// Fields required by the status.
     var fields: HTTPFields {
         switch self {
         case .routing(let failure): failure.fields
         case .tooManyRequests(let seconds, _): [.retryAfter: String(seconds)]
-        // RFC 9110 §15.5.2 wants a challenge; Bearer is the one that makes no browser ask for a password.
+        // RFC 9110 §15.5.2 requires a challenge; Bearer does not make a browser prompt for a password.
         case .signedOut, .linkTokenMissing: [.wwwAuthenticate: "Bearer"]
         // RFC 6750 §3: no error code where no credentials were sent.
         case .apiKeyMissing: [.wwwAuthenticate: Self.challenge]
@@ -249,9 +250,9 @@ enum WebFailure: StoreFailure, Sendable {
 
     private static let challenge = "Bearer realm=\"bramley\""
 
-    /// RFC 6749 §5.2 wants the scheme that was tried among the challenges. Basic is not offered otherwise: it would make a
-    /// browser that strays here ask its user for a password.
-    /// - Parameter description: the parameter `error_description`, in front of which a comma stands.
+    /// RFC 6749 §5.2 requires the attempted scheme among the challenges. Otherwise Basic is not offered: it would make
+    /// a browser that strays here prompt its user for a password.
+    /// - Parameter description: the parameter `error_description`, with a leading comma.
     private static func challenges(
         refused scheme: BackendCredential.Scheme, because description: String = ""
     ) -> HTTPFields {
@@ -262,7 +263,7 @@ enum WebFailure: StoreFailure, Sendable {
         return fields
     }
 
-    /// What the browser is to keep.
+    /// Cookies for the browser.
     var cookies: [String] {
         switch self {
         case .signIn(_, let retry?), .tooManyRequests(_, let retry?): retry.cookies
@@ -271,7 +272,7 @@ enum WebFailure: StoreFailure, Sendable {
         }
     }
 
-    /// The language the failed sign-in was begun in, when `ui_locales` chose it.
+    /// The language in which the failed sign-in began, if `ui_locales` chose it.
     var language: String? {
         switch self {
         case .signIn(_, let retry), .tooManyRequests(_, let retry): retry?.language
@@ -280,26 +281,26 @@ enum WebFailure: StoreFailure, Sendable {
         }
     }
 
-    /// Whether the page has a number to pass on: somebody will look it up, so only what the log shows by default.
+    /// Whether the page shows an error ID: only for failures that the log shows by default.
     var showsErrorID: Bool {
         switch self {
         case .signIn(.cancelled, _), .tooManyRequests, .userPending, .userDisabled: false
         case .link(.signIn(.cancelled), _): false
-        // A try that came to its end in an orderly way says so itself.
+        // A link that ended in an orderly way explains itself.
         case .link(let failure, _): level > .info || failure.isSignIn
         default: level > .debug
         }
     }
 }
 
-/// What the page of a sign-in that failed, or was turned away, knows of the page that began it.
+/// What the page of a failed or refused sign-in knows of the page that began it.
 struct SignInRetry: Sendable {
-    /// Where another try leads.
+    /// Where another attempt leads.
     var target: ReturnTarget
-    /// And where it leads when it is cancelled.
+    /// Where it leads when cancelled.
     var errorReturn: ReturnTarget?
-    /// The language `ui_locales` chose; nil when the browser's own is right.
+    /// The language chosen by `ui_locales`; nil when the browser's own is right.
     var language: String?
-    /// `Set-Cookie` of what would be lost otherwise.
+    /// `Set-Cookie` for what would otherwise be lost.
     var cookies: [String] = []
 }

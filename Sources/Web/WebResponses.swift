@@ -6,26 +6,26 @@ import Instruments
 import Logging
 import RelyingParty
 
-/// Makes the responses of every route: pages, redirects, JSON and failures, each with its security headers.
+/// Makes the responses of all routes: pages, redirects, JSON and failures, each with its security headers.
 struct WebResponses: Sendable {
     let configuration: WebConfiguration
     let pages: Pages
     let policy: ContentSecurityPolicy
     let random: any RandomSource
     let logger: Logger
-    /// What fails every request, such as a full disk, must not fill the log, and that disk with it: for one reason 200
-    /// lines at once, and 10 a second after those.
+    /// A cause that affects every request, such as a full disk, must not fill the log, and that disk with it: per
+    /// reason 200 lines at once, then 10 a second.
     private let failureLines = LogThrottle(burst: 200, interval: 100)
     private let stopwatch = Stopwatch()
 
-    /// The language of the page that answers this request: `ui_locales` of its query, then `Accept-Language`.
+    /// The language of the page for this request: `ui_locales` in its query, then `Accept-Language`.
     func locale(of request: ServerRequest) -> PageLocale {
         var asked: String?
         if request.query != nil, case .one(let text) = Query(request).value("ui_locales") { asked = text }
         return pages.choice.choose(uiLocales: asked, acceptLanguage: request.fields[.acceptLanguage])
     }
 
-    /// The language a sign-in was begun in, else that of the request that ends it.
+    /// The language in which a sign-in began, otherwise that of the request that ends it.
     func locale(begunIn language: String?, request: ServerRequest) -> PageLocale {
         if let tag = language.flatMap(pages.choice.offeredLocale) { return PageLocale(tag, isAskedFor: true) }
         return locale(of: request)
@@ -50,7 +50,7 @@ struct WebResponses: Sendable {
         return ServerResponse(status: status, fields: fields, body: .bytes(bytes))
     }
 
-    /// 303: the browser goes on with a GET, whatever it sent (RFC 9110 §15.4.4).
+    /// 303: the browser continues with a GET, whatever it sent (RFC 9110 §15.4.4).
     func redirect(to location: String, cookies: [String] = [], status: HTTPResponse.Status = .seeOther)
         -> ServerResponse
     {
@@ -78,7 +78,7 @@ struct WebResponses: Sendable {
         return response
     }
 
-    /// The failure as its caller reads it: a page for a visitor, RFC 9457 for the rest.
+    /// The failure in its reader's form: a page for a visitor, RFC 9457 for others.
     func failure(
         _ failure: WebFailure, route: String, reader: RouteTable.Reader, request: ServerRequest
     ) -> ServerResponse {
@@ -95,8 +95,8 @@ struct WebResponses: Sendable {
             status: failure.status, cookies: failure.cookies, fields: failure.fields)
     }
 
-    /// What a proxy may pass on to whoever asked, on a site that has none of our styles: to a visitor a page that needs
-    /// no other file, to a program a problem document or words alone.
+    /// A failure that a proxy may pass on, on a site without our styles: for a visitor a page that needs no other file,
+    /// for a program a problem document or plain text.
     private func throughProxy(
         _ message: MessagePage, _ failure: WebFailure, errorID: String, locale: PageLocale, _ request: ServerRequest
     ) -> ServerResponse {
@@ -109,7 +109,7 @@ struct WebResponses: Sendable {
             fields: failure.fields)
     }
 
-    /// A page for another site's address, where none of our files can be reached. Its form leads to us, who want to know
+    /// A page for another site's address, where none of our files can be reached. Its form posts to us and needs to say
     /// from where.
     func standalone(
         _ message: MessagePage, locale: PageLocale, status: HTTPResponse.Status, errorID: String? = nil,
@@ -159,7 +159,7 @@ struct WebResponses: Sendable {
         return response
     }
 
-    /// Logs what a page of its own tells the visitor.
+    /// Logs a failure that a dedicated page reports to the visitor.
     func log(_ failure: WebFailure, route: String) {
         log(failure, route: route, errorID: makeErrorID())
     }
@@ -178,7 +178,7 @@ struct WebResponses: Sendable {
         logger.log(level: failure.level, "request failed", metadata: metadata)
     }
 
-    /// Ten digits a visitor can read out: `7F3A9-1C2D0`.
+    /// Ten digits that a visitor can read out: `7F3A9-1C2D0`.
     private func makeErrorID() -> String {
         let digits = Hexadecimal.encode(random.bytes(5)).uppercased()
         return "\(digits.prefix(5))-\(digits.dropFirst(5))"
@@ -189,7 +189,7 @@ struct WebResponses: Sendable {
     }
 }
 
-/// The names of values in log lines.
+/// The names of fields in log lines.
 enum LogKey {
     static let reason = "reason"
     static let detail = "detail"

@@ -2,8 +2,8 @@ import Coding
 import HTTP
 import RelyingParty
 
-/// The query of an API request, read strictly: a parameter the route does not have, one that comes twice, or an escape
-/// that is none is refused. A misspelt filter must not list everybody.
+/// The query of an API request, parsed strictly: refuses unknown or repeated parameters and invalid escapes. A misspelt
+/// filter must not list everybody.
 struct APIQuery: Sendable {
     /// Far more than any route has.
     private static let maximum = 32
@@ -11,8 +11,8 @@ struct APIQuery: Sendable {
     private let values: [String: [String]]
 
     /// - Parameters:
-    ///   - names: those the route has.
-    ///   - lists: those that may be given several times.
+    ///   - names: the route's parameters.
+    ///   - lists: those that may be repeated.
     init(
         _ request: ServerRequest, names: [String] = [], lists: [String] = []
     ) throws(WebFailure) {
@@ -35,20 +35,20 @@ struct APIQuery: Sendable {
 
     subscript(name: String) -> String? { values[name]?.first }
 
-    /// The values of a list: each of its parameters holds one or, with commas between them, several.
+    /// The values of a list: each of its parameters contains one value, or several separated by commas.
     func list(_ name: String) -> [String] {
         (values[name] ?? []).flatMap { $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
     }
 
-    /// `after`, where the last page ended: one name on every list. `cursor` is what it was called before.
+    /// `after`, where the last page ended: the same name for every list. `cursor` is its former name.
     func cursor() throws(WebFailure) -> String? {
         guard let older = self["cursor"] else { return self["after"] }
         guard self["after"] == nil else { throw .invalidRequest("cursor is an old name for after; send only one") }
         return older
     }
 
-    /// Names what was refused, and what is accepted. A name that is long, or not a plain word, is not repeated: it may be
-    /// anything, such as a secret that was pasted into the wrong place.
+    /// Names what was refused, and what is accepted. A name that is long, or not a plain word, is not repeated: it may
+    /// be a secret pasted into the wrong place.
     /// - Parameter kind: `parameter` or `member`.
     static func refusal(of given: String, _ known: [String], _ kind: String = "parameter") -> String {
         let isWord =
@@ -65,7 +65,7 @@ struct APIQuery: Sendable {
         return "\(what); accepted: \(known.isEmpty ? "none" : known.joined(separator: ", "))"
     }
 
-    /// `limit`: 1 to 200, 50 when it is not given.
+    /// `limit`: 1 to 200, by default 50.
     func limit() throws(WebFailure) -> Int {
         guard let text = self["limit"] else { return 50 }
         let isPlain = !text.hasPrefix("0") && text.utf8.allSatisfy { (0x30...0x39).contains($0) }

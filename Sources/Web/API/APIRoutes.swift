@@ -2,8 +2,8 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// The routes of docs/openapi.yaml: those for pages and apps, which need a session, and those for backends, each behind an
-/// API key with one scope.
+/// The routes of docs/openapi.yaml: those for pages and apps, which need a session, and those for backends, each
+/// requiring an API key with one scope.
 struct APIRoutes: Sendable {
     private typealias Entry = RouteTable.Entry
     private typealias BodyLimit = RouteTable.BodyLimit

@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `DELETE /api/v1/account`: people who delete their account in an app, or on a page of ours with a script.
+/// `DELETE /api/v1/account`: people who delete their account in an app, or by script on a page of ours.
 struct AccountAPI: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -12,11 +12,11 @@ struct AccountAPI: Sendable {
     let users: any UserDirectory
     let bounces: BounceMemory
     let signIn: SignIn
-    /// For requests that bring a code: each costs one to Apple.
+    /// For requests with a code: each costs a request to Apple.
     let gate: RateGate
     let clock: any WallClock
 
-    /// 202: gone here, durably, when this answers; Apple is told afterwards, if it can be.
+    /// 202: deleted here, durably, when this answers; Apple is told afterwards, if possible.
     func delete(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let credential = try reader.changing(request.fields, configuration.publicURL)
@@ -27,7 +27,7 @@ struct AccountAPI: Sendable {
                 throw .invalidRequest("an authorization code is taken from an app that is signed in")
             }
             try gate.pass(request)
-            // What Apple has just given the app proves more than a sign-in of some minutes ago.
+            // What Apple has just given the app proves more than a sign-in some minutes ago.
             do throws(SignInFailure) {
                 try await signIn.redeem(fresh, of: signedIn)
             } catch {
@@ -36,7 +36,7 @@ struct AccountAPI: Sendable {
         } else {
             guard RecentSignIn.holds(signedIn.session, at: clock.now()) else { throw .freshSignInRequired }
         }
-        // Unknown when another request was quicker: gone all the same.
+        // Unknown when another request was faster: deleted all the same.
         let deletion = try await WebFailure.mapping(await users.deleteUser(signedIn.user.id, at: clock.now()))
         bounces.forget(signedIn.session, request.fields, cookies)
         var cleared: [String] = []

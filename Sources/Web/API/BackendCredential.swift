@@ -2,20 +2,20 @@ import Coding
 import HTTPTypes
 import RelyingParty
 
-/// What a backend offers as proof in `Authorization`. Parsed, not yet looked up.
+/// A backend's credential in `Authorization`: parsed, not yet looked up.
 enum BackendCredential: Sendable {
     /// No `Authorization` at all.
     case none
     case key(APIKeyToken, Scheme)
-    /// Something that can be no API key: a session's token, two fields, a scheme we do not speak.
+    /// Something that cannot be an API key: a session's token, two fields, an unsupported scheme.
     case malformed(Scheme)
 
     enum Scheme: Hashable, Sendable {
         case bearer, basic
     }
 
-    /// Schemes are compared without regard to case (RFC 9110 §11.1); between scheme and credentials there is at least one
-    /// space. Blanks around the field belong to no value (RFC 9110 §5.5); any inside spoil the credentials.
+    /// Schemes are compared without case (RFC 9110 §11.1), followed by at least one space. Blanks around the field do
+    /// not belong to the value (RFC 9110 §5.5); any inside invalidate the credentials.
     init(_ fields: HTTPFields) {
         let values = fields[values: .authorization]
         guard let value = values.first else {
@@ -42,9 +42,9 @@ enum BackendCredential: Sendable {
         self = .key(token, scheme)
     }
 
-    /// The password of Basic credentials (RFC 7617 §2): what follows the first colon. The name before it may be anything,
-    /// since a key is found by itself. RFC 6749 §2.3.1 lets clients encode both as form values first; no key has a
-    /// character that this could change, so it is undone where it was done.
+    /// The password of Basic credentials (RFC 7617 §2): the text after the first colon. The name before it may be
+    /// anything, since a key identifies itself. RFC 6749 §2.3.1 lets clients form-encode both; no key has a character
+    /// this could change, so decoding is harmless.
     private static func password(_ credentials: String) -> String? {
         guard let bytes = Base64.decode(Array(credentials.utf8)),
             let colon = bytes.firstIndex(of: UInt8(ascii: ":")),

@@ -4,15 +4,15 @@ import HTTPTypes
 import RelyingParty
 import Synchronization
 
-/// Lets applications in by API key: reads the credential, looks the key up, holds it to its scopes.
+/// Admits applications by API key: parses the credential, looks the key up, and checks its scopes.
 ///
-/// The key is looked up in the database for every request, so that a revoked one is refused by the next. Unknown, revoked
-/// and malformed keys get one answer; whoever holds one whose time is over is told so.
+/// The key is read from the database for every request, so that a revoked one is refused by the next. Unknown, revoked
+/// and malformed keys get one answer; the holder of an expired one is told so.
 struct BackendGate: Sendable {
     let apiKeys: any APIKeyStore
     let clock: any WallClock
-    /// Charged for refused keys only, and asked only then: whoever shares an address with somebody who guesses (behind a
-    /// proxy, in a container) is not shut out, and guessing 256 bits gains nothing by it.
+    /// Charged, and checked, only for refused keys: sharing an address with an attacker (behind a proxy, in a
+    /// container) locks nobody out, and guessing 256 bits gains nothing by it.
     let failures: RateLimiter
     let stopwatch: Stopwatch
     private let uses = KeyUses()
@@ -24,11 +24,11 @@ struct BackendGate: Sendable {
         self.stopwatch = stopwatch
     }
 
-    /// A route that needs to know more of its caller than that it may be there.
+    /// A route that needs to know its caller's key.
     typealias KeyHandler =
         @Sendable (ServerRequest, PathParameters, APIKey) async throws(WebFailure) -> ServerResponse
 
-    /// The route behind a key with this scope. Nothing of the request but its credential is looked at before.
+    /// The route behind a key with this scope. Before, only the request's credential is read.
     func requiring(_ scope: APIScope, _ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
         let withKey: KeyHandler = { request, parameters, _ throws(WebFailure) in
             try await handle(request, parameters)
@@ -36,7 +36,7 @@ struct BackendGate: Sendable {
         return requiring(scope, withKey)
     }
 
-    /// The same; the route is told the key.
+    /// The same; the route receives the key.
     func requiring(_ scope: APIScope, _ handle: @escaping KeyHandler) -> RouteTable.Handler {
         { request, parameters throws(WebFailure) in
             let key = try await key(of: request)
@@ -74,7 +74,7 @@ struct BackendGate: Sendable {
         limited(request) ?? .apiKeyRefused(scheme)
     }
 
-    /// Charges a refusal; the failure when it is one too many.
+    /// Charges a refusal; returns the failure when the limit is reached.
     private func limited(_ request: ServerRequest) -> WebFailure? {
         if case .refused(let seconds) = failures.consume(request.client, now: stopwatch.milliseconds) {
             return .tooManyRequests(retryAfter: seconds)
@@ -82,7 +82,7 @@ struct BackendGate: Sendable {
         return nil
     }
 
-    /// Notes that the key was used, to the minute. A courtesy to the operator: a store that cannot write refuses nobody.
+    /// Records the key's use, to the minute. For the operator's information: a store that cannot write refuses nobody.
     private func touch(_ key: APIKey) async {
         let now = clock.now()
         guard uses.isDue(key, at: now) else { return }
@@ -90,8 +90,7 @@ struct BackendGate: Sendable {
     }
 }
 
-/// When each key's use was last written by this process, so that requests at the same time write it once. Only keys that
-/// exist are in it.
+/// When this process last wrote each key's use, so that concurrent requests write it once. Contains only existing keys.
 private final class KeyUses: Sendable {
     private static let interval: Int64 = 60
 

@@ -2,14 +2,15 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `GET /api/v1/users/{id}/credential`: what Apple last said of each of the user's identities, since when and why.
+/// `GET /api/v1/users/{id}/credential`: what Apple last reported about each of the user's identities, since when and
+/// why.
 struct CredentialAPI: Sendable {
     let responses: WebResponses
     let users: any UserDirectory
 
     func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
-        // What is no id names nobody.
+        // An invalid id names nobody.
         guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw .userNotFound }
         guard let identities = try await WebFailure.mapping(await users.identities(of: id)) else {
             throw .userNotFound

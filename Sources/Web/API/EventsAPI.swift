@@ -33,7 +33,8 @@ struct EventsAPI: Sendable {
         return responses.json(writer.bytes)
     }
 
-    /// `type`, as often as wanted; none narrows nothing. A misspelt one is refused: it would hide what its reader waits for.
+    /// `type`, any number of times; none selects all. A misspelt one is refused: it would hide what its reader waits
+    /// for.
     private static func kinds(_ query: APIQuery) throws(WebFailure) -> Set<JournalEntry.Kind> {
         var kinds: Set<JournalEntry.Kind> = []
         for text in query.list("type") {

@@ -3,17 +3,17 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `POST /api/v1/introspect` (RFC 7662): whose session a token is, for a backend that was handed one.
+/// `POST /api/v1/introspect` (RFC 7662): whose session a token is, for a backend that received one.
 struct IntrospectionAPI: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
     let reader: SignedInReader
 
-    /// RFC 7662 §2.2: nothing more than this, whatever the reason.
+    /// RFC 7662 §2.2: nothing else, whatever the reason.
     private static let inactive = Array(#"{"active":false}"#.utf8)
 
     func post(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
-        // A token in a query would be in every log on the way.
+        // A token in a query would end up in logs on the way.
         _ = try APIQuery(request)
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
         guard let token = SessionToken(parsing: try Self.token(request.body)) else {
@@ -26,8 +26,8 @@ struct IntrospectionAPI: Sendable {
                 found, issuer: configuration.publicURL.absolute, end: reader.limits.end(of: found.session)))
     }
 
-    /// The one `token` of the form. Beside it may stand one `token_type_hint`, of no use here, and whatever a client sends
-    /// along (RFC 6749 §3.2: ignored).
+    /// The form's only `token`. One `token_type_hint`, which is not used, and other parameters are allowed (RFC 6749
+    /// §3.2: ignored).
     private static func token(_ body: [UInt8]) throws(WebFailure) -> String {
         let form = try? FormDecoder.parse(body)
         guard let form else { throw .invalidRequest("too many parameters") }

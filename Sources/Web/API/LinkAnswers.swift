@@ -3,9 +3,9 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// The secret of a link or an upgrade, as an app presents it: `Authorization: Bearer` (RFC 6750 §2.1), one field.
+/// The secret of a link or upgrade from an app: one field `Authorization: Bearer` (RFC 6750 §2.1).
 enum LinkCredential {
-    /// - Throws: 401 when there is none at all; what can be no such secret is answered as a wrong one.
+    /// - Throws: 401 when there is none at all; an invalid one is answered like a wrong one.
     static func token<Token: SecretToken>(_ fields: HTTPFields) throws(WebFailure) -> Token {
         let values = fields[values: .authorization]
         guard let value = values.first else { throw .linkTokenMissing }
@@ -18,7 +18,7 @@ enum LinkCredential {
 }
 
 extension WebFailure {
-    /// What an app or a backend is answered.
+    /// The answer for an app or a backend.
     init(program failure: LinkFailure) {
         switch failure {
         case .invalid(let member): self = .invalidRequest(Self.explanation(of: member))
@@ -27,8 +27,8 @@ extension WebFailure {
         }
     }
 
-    /// What a visitor is answered.
-    /// - Parameter way: how they go on.
+    /// The answer for a visitor.
+    /// - Parameter way: how they continue.
     init(visitor failure: LinkFailure, way: LinkWay?) {
         switch failure {
         case .tooMany(let seconds): self = .tooManyRequests(retryAfter: Int(clamping: seconds))
@@ -61,19 +61,19 @@ extension LinkFailure {
     var isSignIn: Bool { if case .signIn = self { true } else { false } }
 }
 
-/// How a visitor goes on after a link or an upgrade that came to nothing.
+/// How a visitor continues after a link or an upgrade that failed.
 struct LinkWay: Sendable {
-    /// Nil when nobody knows which link it was.
+    /// Nil when the link is unknown.
     var link: LinkKey?
     /// Where it would have led.
     var returnTo: ReturnTarget?
-    /// The language `ui_locales` chose; nil when the browser's own is right.
+    /// The language chosen by `ui_locales`; nil when the browser's own is right.
     var language: String?
-    /// `Set-Cookie` of what would be lost otherwise.
+    /// `Set-Cookie` for what would otherwise be lost.
     var cookies: [String] = []
 }
 
-/// Runs a step of the domain's, its failure said for programs.
+/// Runs a step of the domain, mapping its failure for programs.
 func answeringPrograms<Value>(
     _ step: () async throws(LinkFailure) -> Value
 ) async throws(WebFailure) -> Value {
@@ -84,7 +84,7 @@ func answeringPrograms<Value>(
     }
 }
 
-/// Runs a step of the domain's, its failure said for visitors.
+/// Runs a step of the domain, mapping its failure for visitors.
 func answeringVisitors<Value>(
     _ way: LinkWay? = nil, _ step: () async throws(LinkFailure) -> Value
 ) async throws(WebFailure) -> Value {

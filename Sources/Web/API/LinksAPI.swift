@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `/api/v1/links`: an application ties the Apple identity of somebody it has signed in to the account they have there.
+/// `/api/v1/links`: an application links the Apple identity of somebody it has signed in to their account there.
 struct LinksAPI: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -38,7 +38,7 @@ struct LinksAPI: Sendable {
         return responses.json(writer.bytes, status: .created, fields: [.location: url])
     }
 
-    /// Brings what Apple gave; for an app that was handed the ticket.
+    /// Brings Apple's answer; for an app that received the ticket.
     func authorize(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         guard !configuration.apple.bundleIDs.isEmpty else { throw .nativeNotConfigured }
         _ = try APIQuery(request)
@@ -55,7 +55,7 @@ struct LinksAPI: Sendable {
         return responses.json(writer.bytes)
     }
 
-    /// Redeems the code that the browser or app brought; for the backend, which has seen whose it is.
+    /// Redeems the code that the browser or app brought; for the backend, which has verified whose it is.
     func complete(
         _ request: ServerRequest, _ parameters: PathParameters, key: APIKey
     ) async throws(WebFailure) -> ServerResponse {
@@ -75,7 +75,7 @@ struct LinksAPI: Sendable {
     }
 }
 
-/// The contents of links and upgrades, read as strictly as those of apps.
+/// The bodies of links and upgrades, parsed as strictly as those of apps.
 enum LinkBody {
     struct Creation: Sendable {
         var externalID: String
@@ -114,14 +114,14 @@ enum LinkBody {
             givenName: given, familyName: family)
     }
 
-    /// The one member `code`.
+    /// The only member, `code`.
     static func code(_ request: ServerRequest) throws(WebFailure) -> String {
         let object = try NativeBody.object(request)
         try NativeBody.require(object, toHoldOnly: ["code"], "")
         return try text("code", in: object)
     }
 
-    /// Bounded by the content; what else it must be, the domain says.
+    /// Bounded by the content's size; the domain validates the rest.
     private static func text(_ name: String, in object: JSONObject) throws(WebFailure) -> String {
         try NativeBody.needed(name, in: object)
     }

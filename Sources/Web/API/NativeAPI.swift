@@ -3,14 +3,14 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `POST /api/v1/native/challenge` and `…/sessions`: signing in from apps on Apple's platforms, and the file by which
+/// `POST /api/v1/native/challenge` and `…/sessions`: sign-in from apps on Apple's platforms, and the file by which
 /// those platforms know that the apps and this site belong together.
 struct NativeAPI: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
     let signIn: SignIn
 
-    /// How long Apple's servers may keep the association, in seconds.
+    /// How long Apple's servers may cache the association, in seconds.
     static let associationLifetime = 3_600
 
     /// A nonce of ours for one request to Apple.
@@ -46,7 +46,7 @@ struct NativeAPI: Sendable {
         }
     }
 
-    /// Apple: Supporting associated domains, `webcredentials`. An app is named by team and bundle ID.
+    /// Apple: Supporting associated domains, `webcredentials`. An app is identified by team and bundle ID.
     func association(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try requireApps()
         var writer = JSONWriter(reserving: 256)
@@ -75,9 +75,9 @@ struct NativeAPI: Sendable {
     }
 }
 
-/// The contents apps send. Read strictly: a misspelt member would lose a name for ever.
+/// The bodies that apps send. Parsed strictly: a misspelt member would lose a name for ever.
 enum NativeBody {
-    /// In bytes; codes of Apple's have some sixty, nonces of ours 83.
+    /// Bytes; Apple's codes have some sixty, our nonces 83.
     static let maximumCodeSize = 4_096
     private static let maximumNonceSize = 256
     static let maximumTokenSize = 16_384
@@ -93,7 +93,7 @@ enum NativeBody {
         return asked
     }
 
-    /// `user`, which Apple gives once.
+    /// `user`, which Apple gives only once.
     static func name(in object: JSONObject) throws(WebFailure) -> (given: String?, family: String?) {
         guard let user = object["user"], !user.isNull else { return (nil, nil) }
         guard let user = user.objectValue else { throw .invalidRequest("user is not an object") }
@@ -101,7 +101,7 @@ enum NativeBody {
         return (try text("givenName", in: user), try text("familyName", in: user))
     }
 
-    /// What `DELETE /api/v1/account` may bring; nil when it brings nothing.
+    /// The optional body of `DELETE /api/v1/account`; nil when empty.
     static func freshAuthorization(_ request: ServerRequest) throws(WebFailure) -> FreshAuthorization? {
         if request.body.isEmpty { return nil }
         let object = try object(request)
@@ -148,7 +148,7 @@ enum NativeBody {
         return value
     }
 
-    /// Null is as good as absent.
+    /// Null counts as absent.
     static func text(
         _ name: String, in object: JSONObject, maximumSize: Int = .max
     ) throws(WebFailure) -> String? {

@@ -1,8 +1,8 @@
 import Coding
 import RelyingParty
 
-/// Where a page of a list ended, as text for whoever asks for the next: base64url of a fixed number of bytes, the first
-/// saying of which list. Nothing in it is secret and any well-formed one is a place, so there is nothing to sign.
+/// Where a page of a list ended, as text: base64url of a fixed number of bytes, the first of which names the list.
+/// Nothing in it is secret and any well-formed one is a position, so it needs no signature.
 enum PageCursor {
     private static let users: UInt8 = 1
     private static let events: UInt8 = 2
@@ -30,7 +30,7 @@ enum PageCursor {
         }
     }
 
-    /// A cursor of ours, or the id of an event: what somebody who was told of it by other means can go on from.
+    /// A cursor of ours, or the id of an event, from which a client that learned of it otherwise can continue.
     static func eventPlace(_ text: String) -> EventPlace? {
         if let id = EventID(parsing: text) { return .event(id) }
         guard let bytes = Base64URL.decode(text), bytes.first == events, bytes.count == 9, bytes[1] < 0x80 else {

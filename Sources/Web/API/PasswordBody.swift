@@ -2,15 +2,15 @@ import Coding
 import Crypto
 import RelyingParty
 
-/// The content of a request with a password in it, taken apart: the password goes from the request's bytes to memory that
-/// is zeroed, and never becomes a text. What is left reads as if the password were empty.
+/// The content of a request with a password, split: the password goes from the request's bytes to memory that is
+/// zeroed, and never becomes a String. The rest reads as if the password were empty.
 struct PasswordBody: Sendable {
     /// Nil when there is none, or an empty one.
     let password: Password?
     /// Everything else.
     let rest: [UInt8]
 
-    /// - Throws: `.invalidRequest` when the password is no UTF-8.
+    /// - Throws: `.invalidRequest` when the password is not UTF-8.
     private init(_ body: [UInt8], value: Range<Int>?, decode: (ArraySlice<UInt8>, inout [UInt8]) -> Bool)
         throws(WebFailure)
     {
@@ -19,10 +19,10 @@ struct PasswordBody: Sendable {
             return
         }
         var bytes: [UInt8] = []
-        // Nothing decodes to more than it was: no copy is left behind by growing.
+        // Decoding never lengthens it: no copy is left behind by growing.
         bytes.reserveCapacity(value.count)
         let isText = decode(body[value], &bytes) && Self.isUTF8(bytes)
-        // Takes the bytes over and zeroes them, whatever they are.
+        // Takes over the bytes and zeroes them, whatever they are.
         let secret = Password(consuming: &bytes)
         guard isText else { throw .invalidRequest("password is not a string") }
         password = secret
@@ -44,12 +44,12 @@ struct PasswordBody: Sendable {
 
 // Forms: application/x-www-form-urlencoded, as our own page sends it.
 extension PasswordBody {
-    /// - Throws: when there are two passwords, or one that is no UTF-8.
+    /// - Throws: when there are two passwords, or one that is not UTF-8.
     init(form body: [UInt8]) throws(WebFailure) {
         var value: Range<Int>?
         for piece in body.split(separator: UInt8(ascii: "&")) {
             let equals = piece.firstIndex(of: UInt8(ascii: "=")) ?? piece.endIndex
-            // Names may be escaped; no name of ours is long.
+            // Names may be escaped; none of ours is long.
             guard equals - piece.startIndex <= 3 * Self.name.utf8.count,
                 let name = try? FormDecoder.parse(Array(piece[..<equals])).first?.name, name.isExactly(Self.name)
             else { continue }
@@ -71,11 +71,11 @@ extension PasswordBody {
     }
 }
 
-// JSON: only the password is read here. What is left is for the strict reader, which refuses whatever this scan took for
-// JSON and is none.
+// JSON: only the password is read here. The strict parser then refuses any rest that this scan took for JSON and is
+// not.
 extension PasswordBody {
-    /// - Throws: when a member's name is escaped (it could be another spelling of this one), the password comes twice, or
-    ///   is not JSON text.
+    /// - Throws: when a member's name is escaped (it could be another spelling of this one), the password is repeated,
+    ///   or it is not valid JSON text.
     init(json body: [UInt8]) throws(WebFailure) {
         var scan = MemberScan(bytes: body)
         var value: Range<Int>?
@@ -91,7 +91,7 @@ extension PasswordBody {
         try self.init(body, value: value, decode: Self.decodeJSON)
     }
 
-    /// RFC 8259 §7; false when it is no such text.
+    /// RFC 8259 §7; false for invalid text.
     private static func decodeJSON(_ text: ArraySlice<UInt8>, into bytes: inout [UInt8]) -> Bool {
         var index = text.startIndex
         func digits(at start: Int) -> UInt32? {
@@ -139,7 +139,7 @@ extension PasswordBody {
         return true
     }
 
-    /// The members of the outermost object, found by their quotation marks, colons and brackets.
+    /// The members of the outermost object, found by quotation marks, colons and brackets.
     private struct MemberScan {
         struct Member {
             var name: Range<Int>
@@ -177,7 +177,7 @@ extension PasswordBody {
             return nil
         }
 
-        /// The text whose first quotation mark is here; afterwards behind its last one.
+        /// Reads the text whose first quotation mark is here, and moves past its last one.
         private mutating func text() -> Range<Int>? {
             let start = index + 1
             index = start

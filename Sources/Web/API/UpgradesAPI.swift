@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `/api/v1/upgrades`: an app on Apple's platforms replaces a password by Sign in with Apple.
+/// `/api/v1/upgrades`: an app on Apple's platforms replaces a password with Sign in with Apple.
 struct UpgradesAPI: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -43,7 +43,7 @@ struct UpgradesAPI: Sendable {
         return respond(answer)
     }
 
-    /// Brings what Apple gave. Success is answered when the application has dropped the password, and not before.
+    /// Brings Apple's answer. Reports success only once the application has removed the password.
     func complete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         try linking.requireUpgrades()
         guard !configuration.apple.bundleIDs.isEmpty else { throw .nativeNotConfigured }
@@ -86,7 +86,7 @@ struct UpgradesAPI: Sendable {
         writer.member("upgradeToken", start.token.reveal())
     }
 
-    /// What is no id names no upgrade.
+    /// An invalid id names no upgrade.
     private static func id(_ parameters: PathParameters) throws(WebFailure) -> UpgradeID {
         guard let id = parameters["id"].flatMap({ UpgradeID(parsing: $0) }) else { throw .link(.unknown, way: nil) }
         return id

@@ -4,8 +4,8 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// The strong validator of a user's representation (RFC 9110 §8.8.1): of its very bytes, so that whatever the API shows of
-/// a user changes it, and nothing else does.
+/// The strong validator of a user's representation (RFC 9110 §8.8.1): computed from its bytes, so that whatever the API
+/// shows of a user changes it, and nothing else does.
 struct UserTag: Sendable {
     let value: EntityTag
 
@@ -16,7 +16,7 @@ struct UserTag: Sendable {
 
     var field: HTTPFields { [.eTag: value.fieldValue] }
 
-    /// What the request says the user must still be, for the transaction that changes them; nil when it says nothing.
+    /// The request's condition on the user, for the transaction that changes them; nil when there is none.
     static func condition(of request: ServerRequest) -> UserCondition? {
         let (method, fields) = (request.head.method, request.fields)
         guard fields.contains(.ifMatch) || fields.contains(.ifNoneMatch) else { return nil }

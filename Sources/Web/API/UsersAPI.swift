@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `/api/v1/users` and what is below it: people, as a backend finds and changes them.
+/// `/api/v1/users` and below: how a backend finds and changes people.
 struct UsersAPI: Sendable {
     let team: TeamID
     let responses: WebResponses
@@ -41,8 +41,8 @@ struct UsersAPI: Sendable {
         }
     }
 
-    /// The one user whom both look-ups name, if filter and cursor let them through.
-    /// A look-up by an id of the application or of Apple has one result at most; everything else is a page.
+    /// The one user whom both look-ups name, if filter and cursor match. A look-up by an id of the application or of
+    /// Apple has at most one result; everything else is a page.
     private func find(
         _ query: APIQuery, _ filter: UserFilter, after cursor: UserCursor?, limit: Int
     ) async throws(StoreError) -> UserPage {
@@ -93,7 +93,8 @@ struct UsersAPI: Sendable {
         return filter
     }
 
-    /// What may be looked for: in characters, as the description counts. What has too many bytes to be stored is nobody's.
+    /// Whether it can be searched for: in characters, as in the description. A text with too many bytes to be stored
+    /// belongs to nobody.
     private static func isText(_ text: String, maximum: Int) -> Bool {
         (1...maximum).contains(text.unicodeScalars.count)
             && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
@@ -109,7 +110,7 @@ struct UsersAPI: Sendable {
 
     // MARK: Changing
 
-    /// The user as they are now, for a key that may read them; for another one 204.
+    /// Returns the user, for a key that may read them; for another one 204.
     func patch(
         _ request: ServerRequest, _ parameters: PathParameters, key: APIKey
     ) async throws(WebFailure) -> ServerResponse {
@@ -129,7 +130,7 @@ struct UsersAPI: Sendable {
         }
     }
 
-    /// Gone here when this answers; the end of their consent is told to Apple afterwards, hence 202.
+    /// Deleted here when this answers; Apple is told afterwards, hence 202.
     func delete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let id = try Self.id(parameters)
@@ -154,7 +155,7 @@ struct UsersAPI: Sendable {
         writer.beginArray()
         for session in sessions { SessionDocument.write(session, to: &writer) }
         writer.endArray()
-        // All of them are in one page: the form of every list, and room for another.
+        // They are all in one page: the form of every list, with room for another page.
         writer.member("next", nil as String?)
         writer.endObject()
         return responses.json(writer.bytes)
@@ -166,7 +167,7 @@ struct UsersAPI: Sendable {
         let id = try Self.id(parameters)
         let count = try await WebFailure.mapping(
             await users.endSessions(of: id, except: nil, cause: .revokedByOperator, at: clock.now()))
-        // Nothing ended: nobody was signed in, or there is nobody.
+        // Nothing ended: nobody was signed in, or there is no such user.
         if count == 0 { _ = try await user(parameters) }
         return responses.empty(.noContent)
     }
@@ -189,7 +190,7 @@ struct UsersAPI: Sendable {
         return user
     }
 
-    /// What is no id names nobody.
+    /// An invalid id names nobody.
     private static func id(_ parameters: PathParameters) throws(WebFailure) -> UserID {
         guard let id = parameters["id"].flatMap({ UserID(parsing: $0) }) else { throw .userNotFound }
         return id

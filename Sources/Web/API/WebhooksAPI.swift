@@ -3,17 +3,17 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `/api/v1/webhooks`: what becomes of events on their way to applications, and a way to send them again.
+/// `/api/v1/webhooks`: the state of deliveries to applications, and a way to repeat them.
 struct WebhooksAPI: Sendable {
     let responses: WebResponses
-    /// Nil where nothing looks after webhooks: then there are none.
+    /// Nil where webhooks are not handled: then there are none.
     let endpoints: WebhookEndpoints?
     let audit: (any AuditLog)?
     let clock: any WallClock
 
-    /// Seconds after which a test that was refused beside another may be sent.
+    /// Seconds after which a test that was refused because of another may be sent.
     private static let pause = 15
-    /// Bytes of an address; those of the configuration are far shorter.
+    /// The size of an address in bytes; configured ones are far shorter.
     private static let longestURL = 2_048
 
     func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
@@ -33,7 +33,7 @@ struct WebhooksAPI: Sendable {
             place = PageCursor.deadWebhook(text)
             if place == nil { throw .invalidRequest("after is not a cursor of this list") }
         }
-        // One more than asked for tells whether there is another page.
+        // One more than requested tells whether there is another page.
         let found = try await WebFailure.mapping(
             await endpoints?.directory.deadWebhooks(after: place, limit: limit + 1) ?? [])
         let page = found.prefix(limit)
@@ -42,7 +42,7 @@ struct WebhooksAPI: Sendable {
         ) { WebhookDocument.write($0, to: &$1) }
     }
 
-    /// Begins anew what the content names: `event`, `endpoint` or `allDead`.
+    /// Retries what the content names: `event`, `endpoint` or `allDead`.
     func retry(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let object = try NativeBody.object(request)
@@ -62,7 +62,7 @@ struct WebhooksAPI: Sendable {
             retry = .endpoint(url: try endpoint(in: object))
         }
         let count = try await WebFailure.mapping(await endpoints?.directory.retryWebhooks(retry, at: clock.now()) ?? 0)
-        // Nobody waits for it, and it was not given up.
+        // No endpoint waits for it, and it was not given up.
         if case .event = retry, count == 0 { throw .webhookNotFound }
         var writer = JSONWriter()
         writer.beginObject()
@@ -71,7 +71,7 @@ struct WebhooksAPI: Sendable {
         return responses.json(writer.bytes)
     }
 
-    /// Sends one event to one endpoint and answers what came of it.
+    /// Sends one event to one endpoint and answers with the result.
     func test(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
         _ = try APIQuery(request)
         let object = try NativeBody.object(request)
@@ -106,7 +106,7 @@ struct WebhooksAPI: Sendable {
 }
 
 extension WebResponses {
-    /// A list of the API: `items`, and `next` for the page behind it.
+    /// A list of the API: `items`, and `next` for the next page.
     fileprivate func list<Items: Collection>(
         _ items: Items, next: String?, write: (Items.Element, inout JSONWriter) -> Void
     ) -> ServerResponse {

@@ -4,10 +4,11 @@ package import HTTP
 import HTTPTypes
 package import Logging
 
-/// One line for each request of visitors, proxies, apps and Apple: how it was answered, and nothing it held.
+/// Logs one line for each request of visitors, proxies, apps and Apple: how it was answered, and nothing of its
+/// content.
 ///
-/// The path stands there as the route's pattern, since a path may hold an id and a query a state or a code. What proxies
-/// ask for every request of theirs, and the files of pages, are `debug`: they would bury the rest.
+/// The path is logged as the route's pattern, since a path may contain an id and a query a state or a code. Proxies'
+/// requests and the files of pages are `debug`: they would bury the rest.
 package struct AccessLog: Sendable {
     private static let message: Logger.Message = "request"
 
@@ -19,16 +20,16 @@ package struct AccessLog: Sendable {
         self.logger = logger
     }
 
-    /// What a line says of who asked.
+    /// How much of the client's address lines contain.
     package var clients: ClientDetail { settings.clients }
 
-    /// Whether answers of the fast path have lines. Asked once for each loop, so that without them a request costs nothing.
+    /// Whether answers of the fast path are logged. Read once per loop, so that otherwise a request costs nothing.
     package var hasFrequentLines: Bool { settings.requests == .all && logger.logLevel <= .debug }
 
     /// - Parameters:
     ///   - pattern: of the route; nil when there is none.
     ///   - isFrequent: whether good answers of the route are many and tell little.
-    ///   - milliseconds: until the answer was made; it may still be on its way.
+    ///   - milliseconds: until the answer was made; it may not have been sent yet.
     func record(
         _ request: ServerRequest, _ response: ServerResponse, pattern: String?, isFrequent: Bool, id: RequestID,
         milliseconds: Int64
@@ -44,15 +45,16 @@ package struct AccessLog: Sendable {
         switch response.body {
         case .none: metadata[LogKey.bytes] = "0"
         case .bytes(let bytes): metadata[LogKey.bytes] = request.method == .head ? "0" : "\(bytes.count)"
-        // Nobody knows before it is sent.
+        // Unknown until it is sent.
         case .stream: break
         }
         if let client = settings.clients.text(of: request.client) { metadata[LogKey.client] = "\(client)" }
         logger.log(level: level, Self.message, metadata: metadata)
     }
 
-    /// An answer of the fast path to `GET /auth/verify`. Call it only while `hasFrequentLines`.
-    /// - Parameter client: as `clients` says it of the peer of the socket: whom a proxy names has not been looked at.
+    /// Logs an answer of the fast path to `GET /auth/verify`. Call it only while `hasFrequentLines`.
+    /// - Parameter client: the peer of the socket in the detail of `clients`; addresses named by a proxy have not been
+    ///   read.
     package func recordFastAnswer(client: String?) {
         var metadata: Logger.Metadata = [
             LogKey.method: "GET", LogKey.status: "204", LogKey.route: "\(VerifyRoute.pattern)", LogKey.bytes: "0",
@@ -70,7 +72,7 @@ package struct AccessLog: Sendable {
         }
     }
 
-    /// A method nobody knows is a text of the peer's choice.
+    /// An unknown method is a text of the peer's choice.
     private static func known(_ method: HTTPRequest.Method) -> String {
         switch method {
         case .get, .head, .post, .put, .delete, .options, .patch, .trace, .connect: method.rawValue
@@ -82,7 +84,7 @@ package struct AccessLog: Sendable {
 extension WebConfiguration {
     /// `log.requests` and `log.clients`.
     package struct AccessLog: Hashable, Sendable {
-        /// Which requests have a line.
+        /// Which requests are logged.
         package enum Requests: String, Sendable, CaseIterable {
             case all
             /// Answers from 400 on.
@@ -91,7 +93,7 @@ extension WebConfiguration {
         }
 
         package var requests: Requests
-        /// What a line says of who asked.
+        /// How much of the client's address a line contains.
         package var clients: ClientDetail
 
         package init(requests: Requests = .all, clients: ClientDetail = .network) {
@@ -109,7 +111,7 @@ struct RequestIDs: Sendable {
         self.random = BufferedRandom(random)
     }
 
-    /// What a trusted proxy calls it, else a new one.
+    /// A trusted proxy's id, otherwise a new one.
     func id(of request: ServerRequest) -> RequestID {
         RequestID(named: request) ?? RequestID(UInt64(bigEndianBytes: random.bytes(8)))
     }

@@ -4,14 +4,14 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// The assertion of a plain `/auth/verify?assertion=…`, answered on the loop: kept per session and audience for a minute,
-/// so that a busy visitor costs one signature and one look at the database in that time.
+/// The assertion of a plain `/auth/verify?assertion=…`, answered on the loop: kept per session and audience for a
+/// minute, so that a busy visitor costs one signature and one database read in that time.
 ///
-/// One per event loop, not Sendable. It follows a `VerifyFastPath` that has found the session live. What is kept goes
-/// with the session cache's entry, so an ended session or a changed user is never asserted from memory, and with the key
-/// that signed it.
+/// One per event loop, not Sendable. It runs after a `VerifyFastPath` has found the session live. Assertions are
+/// dropped with the session cache's entry, so an ended session or a changed user is never asserted from memory, and
+/// with the key that signed them.
 final class AssertionFastPath {
-    /// Seconds an assertion is handed out again: every one received is good for `assertionLifetime` less this.
+    /// Seconds for which an assertion is reused: a receiver can use it for `assertionLifetime` minus this.
     static let reuse: Int64 = 60
 
     private struct Kept {
@@ -20,11 +20,11 @@ final class AssertionFastPath {
         var line: [UInt8]
     }
 
-    /// One session's. A class, so that it is renewed in its place in the cache.
+    /// One session's assertions. A class, so that it is renewed in its place in the cache.
     private final class Entry {
-        /// As read when the entry was made; spent on the first assertion.
+        /// As read when the entry was made; used for the first assertion.
         var fresh: SignedIn?
-        /// By the audience's place in the configuration, once signed.
+        /// By the audience's position in the configuration, once signed.
         var kept: [Int: Kept] = [:]
 
         init(_ signedIn: SignedIn) { fresh = signedIn }
@@ -35,7 +35,7 @@ final class AssertionFastPath {
     private let cache: SessionCache<Entry>
     private let name: [UInt8]
 
-    /// - Parameter capacity: assertions that are kept, however many audiences share them.
+    /// - Parameter capacity: assertions kept, over all audiences.
     init(
         issuer: AssertionIssuer, directory: any SessionDirectory, limits: SessionLimits, capacity: Int
     ) throws(StoreError) {
@@ -47,15 +47,15 @@ final class AssertionFastPath {
         name = Array("\(HTTPField.Name.authRequestAssertion.rawName): ".utf8)
     }
 
-    /// The field's line without a value, line end included.
+    /// The field's line without a value, including the line end.
     var emptyLine: [UInt8] { name + Array("\r\n".utf8) }
 
-    /// The field's line for a browser's session; nil when the ordinary route has to answer.
-    /// - Parameter audience: its place in the configuration.
+    /// The field's line for a browser's session; nil when the ordinary route must answer.
+    /// - Parameter audience: its position in the configuration.
     func line(token: Digest256, audience: Int, now: Timestamp) -> [UInt8]? {
         guard issuer.audiences.indices.contains(audience),
             let signer = issuer.keys.knownSigner(issuer.audiences[audience].algorithm, at: now),
-            // Whether `lastSeenAt` is due is the affair of the cache that was asked before.
+            // The cache that was asked before decides whether `lastSeenAt` is due.
             let found = try? cache.lookUp(token: token, now: now, prepare: { Entry($0) })
         else { return nil }
         let entry = found.value
@@ -68,8 +68,8 @@ final class AssertionFastPath {
         return renew(entry, token, audience, now, signer)
     }
 
-    /// Signs for the session as the database has it now. The entry is still in the cache's care: whatever is invalidated
-    /// after the look-up above takes it out before the next one.
+    /// Signs for the session as the database has it now. The entry is still in the cache: whatever is invalidated after
+    /// the look-up above removes it before the next one.
     private func renew(
         _ entry: Entry, _ token: Digest256, _ audience: Int, _ now: Timestamp, _ signer: SigningKeys.Signer
     ) -> [UInt8]? {

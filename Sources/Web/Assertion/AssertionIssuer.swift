@@ -2,7 +2,7 @@ import Coding
 package import Crypto
 package import RelyingParty
 
-/// A signed word on who is signed in, for a backend that trusts the key and not the network it came by.
+/// A signed statement about who is signed in, for a backend that trusts the key rather than the network.
 struct Assertion: Sendable {
     /// The compact JWS.
     let token: Secret
@@ -12,11 +12,10 @@ struct Assertion: Sendable {
     let expiresAt: Timestamp
 }
 
-/// Makes assertions: JWTs of five minutes at most, each for one of the configured audiences and signed by the algorithm
-/// of that one.
+/// Makes assertions: JWTs of at most five minutes, each for one configured audience and signed with its algorithm.
 ///
-/// Nothing else is mistaken for one, nor one for anything else (RFC 8725 §3.11, §3.12): the type is its own, the issuer
-/// is this server, the audience is neither a client ID nor Apple, and the keys sign nothing but assertions.
+/// An assertion cannot be mistaken for another token, nor another token for one (RFC 8725 §3.11, §3.12): it has its own
+/// type, the issuer is this server, the audience is neither a client ID nor Apple, and the keys sign only assertions.
 package struct AssertionIssuer: Sendable {
     /// `typ` of the header.
     static let type = "bramley-assertion+jwt"
@@ -24,13 +23,13 @@ package struct AssertionIssuer: Sendable {
     private static let identifierCount = 16
 
     private let issuer: String
-    /// At least one; the first is meant where none is named.
+    /// At least one; the first is the default.
     let audiences: [AssertionAudience]
     private let limits: SessionLimits
     private let random: any RandomSource
     let keys: SigningKeys
 
-    /// - Returns: nil when `assertion.audience` is not given.
+    /// - Returns: nil when `assertion.audience` is not configured.
     package init?(configuration: WebConfiguration, keys: SigningKeys?, random: any RandomSource) {
         guard !configuration.assertionAudiences.isEmpty, let keys else { return nil }
         issuer = configuration.publicURL.absolute
@@ -40,7 +39,7 @@ package struct AssertionIssuer: Sendable {
         self.keys = keys
     }
 
-    /// The audience of exactly this name; nil when the configuration has none such.
+    /// The audience with exactly this name; nil when it is not configured.
     func audience(named name: String) -> AssertionAudience? {
         audiences.first { $0.name.isExactly(name) }
     }
@@ -59,7 +58,7 @@ package struct AssertionIssuer: Sendable {
     func sign(
         _ signedIn: SignedIn, for audience: AssertionAudience, at now: Timestamp, with signer: SigningKeys.Signer
     ) throws(StoreError) -> Assertion? {
-        // Never beyond the session's own end; whole seconds, rounded down.
+        // Never past the session's own end; whole seconds, rounded down.
         let end = min(
             now.adding(seconds: SigningKeySchedule.assertionLifetime), limits.end(of: signedIn.session))
         let expiresAt = Timestamp(seconds: end.seconds)
@@ -75,7 +74,7 @@ package struct AssertionIssuer: Sendable {
         }
     }
 
-    /// Registered names (RFC 7519 §4.1, OpenID Connect Core §5.1) where there are some. What is not known is left out.
+    /// Registered names (RFC 7519 §4.1, OpenID Connect Core §5.1) where they exist. Unknown values are omitted.
     private func claims(
         _ signedIn: SignedIn, for audience: AssertionAudience, issuedAt: Timestamp, expiresAt: Timestamp
     ) -> JSONObject {

@@ -14,8 +14,8 @@ struct AssertionRoutes: Sendable {
     /// Names the audience.
     private static let parameter = "audience"
 
-    /// Who is signed in, signed: for a page or an app that hands it to a backend. The credential is that of
-    /// `GET /api/v1/session`; `audience` names one of the configured ones, the first without it.
+    /// Who is signed in, signed: for a page or an app that passes it to a backend. The credential is that of `GET
+    /// /api/v1/session`; `audience` names a configured audience, by default the first.
     func assertion(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard let issuer else { throw .assertionNotConfigured }
         let signedIn = try await reader.active(reader.credential(in: request.fields))
@@ -34,7 +34,7 @@ struct AssertionRoutes: Sendable {
     private func audience(
         of request: ServerRequest, _ issuer: AssertionIssuer
     ) throws(WebFailure) -> AssertionAudience {
-        // Strict: a misspelt name would get the first audience an assertion that was meant for another.
+        // Strict: a misspelt name would give the first audience an assertion that was meant for another.
         guard let name = try APIQuery(request, names: [Self.parameter])[Self.parameter] else {
             return issuer.audiences[0]
         }
@@ -44,7 +44,7 @@ struct AssertionRoutes: Sendable {
         return audience
     }
 
-    /// The public keys, for anyone; kept by caches for less than a key is published before it signs.
+    /// The public keys, for anyone; cached for less than a key is published before it signs.
     func keys(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard let issuer else { throw .assertionNotConfigured }
         let document = try await WebFailure.mapping(await issuer.keys.document(at: clock.now()))

@@ -3,9 +3,9 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `X-Auth-Request-Assertion` on answers of `/auth/verify`: once `assertion.audience` is given it is on each of them,
-/// empty unless somebody is signed in and the proxy asked, so that none a client sent slips through. It asks with
-/// `?assertion=NAME`, the name of an audience, or `?assertion=true` for the first one.
+/// `X-Auth-Request-Assertion` on answers of `/auth/verify`. When `assertion.audience` is configured, every answer has
+/// it, empty unless somebody is signed in and the proxy asked, so that a client's own field never gets through. The
+/// proxy asks with `?assertion=NAME`, an audience's name, or `?assertion=true` for the first.
 struct VerifyAssertions: Sendable {
     /// The parameter by which a proxy asks.
     static let parameter = "assertion"
@@ -13,12 +13,12 @@ struct VerifyAssertions: Sendable {
     let issuer: AssertionIssuer?
     let clock: any WallClock
 
-    /// Whom the assertion is asked for; nil when none is. The flag is `true`, `false` or the name of an audience.
+    /// The requested audience; nil when none is. The value is `true`, `false` or an audience's name.
     func audience(in query: Query) throws(WebFailure) -> AssertionAudience? {
         switch query.value(Self.parameter) {
         case .absent, .one("false"): return nil
         case .several: throw .badRequest("\(Self.parameter) is given more than once")
-        // Without assertions the word has always been taken for nothing.
+        // Without assertions the parameter has always been ignored.
         case .one("true"): return issuer?.audiences[0]
         case .one(let name):
             guard let audience = issuer?.audience(named: name) else {
@@ -32,8 +32,8 @@ struct VerifyAssertions: Sendable {
         if issuer != nil { fields[.authRequestAssertion] = "" }
     }
 
-    /// The answer about an active person, with the assertion if it was asked for. A proxy that asked is not told less:
-    /// without a key the answer is a failure.
+    /// The answer for an active person, with the assertion if requested. A proxy that asked never gets less: without a
+    /// key the answer is a failure.
     func adding(
         to answer: ServerResponse, _ signedIn: SignedIn?, _ request: ServerRequest
     ) async throws(WebFailure) -> ServerResponse {

@@ -3,7 +3,7 @@ package import RelyingParty
 
 /// An API key as JSON, without its secret.
 package enum APIKeyDocument {
-    /// - Parameter token: the secret, for the one time it is shown: a member `key` in front of the others.
+    /// - Parameter token: the secret, the one time it is shown: a member `key` before the others.
     package static func write(_ key: APIKey, token: APIKeyToken? = nil, to writer: inout JSONWriter) {
         writer.beginObject()
         if let token { writer.member("key", token.reveal()) }

@@ -1,8 +1,8 @@
 package import Coding
 package import RelyingParty
 
-/// Everything kept about a person as JSON: what `GET /account/export` downloads and `bramley users export` prints.
-/// Never a token, sealed or not.
+/// Everything stored about a person as JSON, for `GET /account/export` and `bramley users export`. Never a token,
+/// sealed or not.
 package enum AccountExport {
     /// - Parameter now: when the record was read.
     package static func encode(_ record: AccountRecord, at now: Timestamp) -> [UInt8] {

@@ -1,9 +1,9 @@
 import Coding
 import RelyingParty
 
-/// What a person allowed at Apple as JSON: the same members wherever it is shown. Never a token, sealed or not.
+/// A person's consent at Apple as JSON, with the same members everywhere. Never a token, sealed or not.
 enum CredentialDocument {
-    /// What the API answers about one user: their state, as their document has it, and each identity.
+    /// The API's answer for one user: their state, as in their document, and each identity.
     static func encode(_ identities: [AccountRecord.Identity]) -> [UInt8] {
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()
@@ -20,14 +20,14 @@ enum CredentialDocument {
         return writer.bytes
     }
 
-    /// Writes `credentialState`, `credentialChangedAt` and `credentialCause` into the object begun.
+    /// Writes `credentialState`, `credentialChangedAt` and `credentialCause` into the open object.
     static func members(of credential: CredentialStatus, to writer: inout JSONWriter) {
         writer.member("credentialState", credential.state.rawValue)
         writer.member("credentialChangedAt", credential.changedAt)
         writer.member("credentialCause", credential.cause.rawValue)
     }
 
-    /// Writes an identity and its clients into the object begun.
+    /// Writes an identity and its clients into the open object.
     static func members(of identity: AccountRecord.Identity, to writer: inout JSONWriter) {
         writer.member("teamID", identity.team.rawValue)
         writer.member("subject", identity.subject.rawValue)
@@ -49,7 +49,7 @@ enum CredentialDocument {
         writer.endArray()
     }
 
-    /// Null for somebody who was imported and has not signed in here yet.
+    /// Null for an imported person who has not signed in here yet.
     private static func signIn(_ time: Timestamp) -> Timestamp? {
         time == ImportedPerson.signInTime ? nil : time
     }

@@ -1,7 +1,7 @@
 import Coding
 import RelyingParty
 
-/// What the API answers to a deletion: whether Apple learns of it, or the person has to remove the app there themselves.
+/// The API's answer to a deletion: whether Apple is told, or the person must remove the app there themselves.
 enum DeletionDocument {
     /// `appleNotified` is null when another request has deleted the account, and only that one knows.
     static func encode(_ deletion: UserDeletion) -> [UInt8] {

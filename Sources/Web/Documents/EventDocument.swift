@@ -1,7 +1,7 @@
 package import Coding
 package import RelyingParty
 
-/// An entry of the journal as JSON: ids and names of changed fields, never personal values.
+/// A journal entry as JSON: ids and names of changed fields, never personal values.
 package enum EventDocument {
     package static func write(_ entry: JournalEntry, to writer: inout JSONWriter) {
         writer.beginObject()

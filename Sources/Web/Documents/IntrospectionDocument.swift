@@ -1,7 +1,7 @@
 import Coding
 import RelyingParty
 
-/// A live session as RFC 7662 §2.2 describes a token: its members first, then ours.
+/// A live session in the form of RFC 7662 §2.2: its standard members first, then ours.
 enum IntrospectionDocument {
     /// - Parameter end: when the session ends unless it is used before.
     static func encode(_ signedIn: SignedIn, issuer: String, end: Timestamp) -> [UInt8] {
@@ -12,7 +12,7 @@ enum IntrospectionDocument {
         writer.member("sub", user.id.rawValue)
         if let email = user.email, email.isVerified { writer.member("username", email.address) }
         writer.member("client_id", session.clientID.rawValue)
-        // Whoever holds it is believed (RFC 6750 §1.2), whether it comes in a cookie or not.
+        // Its holder is trusted (RFC 6750 §1.2), whether it comes in a cookie or not.
         writer.member("token_type", "Bearer")
         writer.member("iss", issuer)
         writer.member("iat", session.createdAt.seconds)

@@ -1,9 +1,9 @@
 package import Coding
 package import RelyingParty
 
-/// A notification of Apple's as it was recorded, as JSON, for the operator.
+/// Apple's recorded notification as JSON, for the operator.
 package enum NotificationDocument {
-    /// - Parameter includingPayload: the verified claims in `payload`, null once erased. They name the person.
+    /// - Parameter includingPayload: adds the verified claims in `payload`, null once erased. They name the person.
     package static func write(
         _ notification: RecordedNotification, includingPayload: Bool = false, to writer: inout JSONWriter
     ) {

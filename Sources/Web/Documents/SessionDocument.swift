@@ -1,12 +1,12 @@
 package import Coding
 package import RelyingParty
 
-/// A session as JSON. Never its token, but for the one app that signs in, nor the token's hash.
+/// A session as JSON. Never its token, except for the app that signs in, nor the token's hash.
 package enum SessionDocument {
     /// The document of `GET /api/v1/session`.
     /// - Parameters:
-    ///   - token: for the app that has just signed in: a member in front of the others.
-    ///   - result: the one in front of all, where an answer has it.
+    ///   - token: for the app that has just signed in: a member before the others.
+    ///   - result: the first member, in answers that have it.
     static func encode(_ signedIn: SignedIn, token: SessionToken? = nil, result: String? = nil) -> [UInt8] {
         var writer = JSONWriter(reserving: 1024)
         writer.beginObject()
@@ -22,14 +22,14 @@ package enum SessionDocument {
         return writer.bytes
     }
 
-    /// With what it was made from: for its owner, and for the operator.
+    /// With the device it was created on: for its owner, and for the operator.
     package static func write(_ session: Session, to writer: inout JSONWriter) {
         writer.beginObject()
         writeMembers(session, to: &writer)
         writer.endObject()
     }
 
-    /// As above with the time of the sign-in by Apple's clock: for the person's own copy of everything.
+    /// The same with the time of the sign-in by Apple's clock: for the person's own export.
     static func writeWhole(_ session: Session, to writer: inout JSONWriter) {
         writer.beginObject()
         writeMembers(session, to: &writer)
@@ -45,7 +45,7 @@ package enum SessionDocument {
         writer.member("address", session.device.address)
     }
 
-    /// As above with whose it is, in `user`, and how they call themselves: for the operator.
+    /// The same with its user in `user`, and their display name: for the operator.
     package static func writeWithUser(
         _ session: Session, name: String?, email: String?, to writer: inout JSONWriter
     ) {

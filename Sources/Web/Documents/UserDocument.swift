@@ -1,7 +1,7 @@
 package import Coding
 package import RelyingParty
 
-/// A user as JSON: the same members wherever the API, an export or a command shows one.
+/// A user as JSON, with the same members in the API, exports and commands.
 package enum UserDocument {
     package static func encode(_ user: User, includingState: Bool = true) -> [UInt8] {
         var writer = JSONWriter(reserving: 768)
@@ -9,8 +9,8 @@ package enum UserDocument {
         return writer.bytes
     }
 
-    /// - Parameter includingState: `state` is for the operator and for backends; a page that asks who is signed in only
-    ///   ever sees active users.
+    /// - Parameter includingState: whether to include `state`, for the operator and backends; a page that asks who is
+    ///   signed in only ever sees active users.
     package static func write(_ user: User, includingState: Bool = true, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("id", user.id.rawValue)

@@ -6,7 +6,7 @@ extension WebhookEndpoint {
         case ok, failing, paused, stopped
     }
 
-    /// One word for the whole.
+    /// The state in one word.
     package func state(at now: Timestamp) -> State {
         if stoppedAt != nil { return .stopped }
         if let pausedUntil, now < pausedUntil { return .paused }
@@ -14,9 +14,9 @@ extension WebhookEndpoint {
     }
 }
 
-/// The queue of webhooks as JSON: for the API and for commands.
+/// The webhook queue as JSON: for the API and for commands.
 package enum WebhookDocument {
-    /// - Parameter kinds: what is sent there; nil when the configuration does not name the endpoint any more.
+    /// - Parameter kinds: what is sent there; nil when the configuration no longer contains the endpoint.
     package static func write(
         _ endpoint: WebhookEndpoint, kinds: Set<JournalEntry.Kind>?, at now: Timestamp, to writer: inout JSONWriter
     ) {
@@ -53,7 +53,7 @@ package enum WebhookDocument {
         writer.endObject()
     }
 
-    /// What came of a test event: `delivered`, the answer's `status` if there was one, and else why not.
+    /// The result of a test event: `delivered`, the answer's `status` if there was one, and otherwise the reason.
     package static func write(_ result: WebhookTestResult, to url: String, to writer: inout JSONWriter) {
         writer.beginObject()
         writer.member("url", WebhookEndpoint.name(of: url))
@@ -68,7 +68,7 @@ package enum WebhookDocument {
 }
 
 extension WebhookTestResult {
-    /// Why the receiver did not take it, such as `status 500` or `connection refused`; nil when it did.
+    /// Why the receiver did not accept it, such as `status 500` or `connection refused`; nil when it did.
     package var failure: String? {
         switch verdict {
         case .delivered: nil

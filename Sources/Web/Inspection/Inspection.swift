@@ -3,8 +3,9 @@ import HTTP
 package import HTTPTypes
 import RelyingParty
 
-/// Answers a request that shows an `InspectionPass` with how it arrived, whatever its path: so `bramley doctor` sees what
-/// the way from the public address does to callbacks, cookies and forwarded fields. Such a request has no other effect.
+/// Answers a request with an `InspectionPass` by how it arrived, whatever its path, so that `bramley doctor` sees what
+/// happens to callbacks, cookies and forwarded fields on the way from the public address. Such a request has no other
+/// effect.
 package struct Inspection: Sendable {
     /// The field that carries the pass.
     package static let field = HTTPField.Name("Bramley-Doctor") ?? .via
@@ -15,7 +16,7 @@ package struct Inspection: Sendable {
     let traffic: TrafficSources
     let clock: any WallClock
 
-    /// Nil for every request without a valid pass, which then is a request like any other.
+    /// Nil for every request without a valid pass, which is then handled normally.
     func answer(_ request: ServerRequest) -> ServerResponse? {
         let passes = request.fields[values: Self.field]
         guard passes.count == 1, InspectionPass.isValid(passes[0], with: keyring, at: clock.now()) else { return nil }
@@ -35,7 +36,7 @@ package struct Inspection: Sendable {
     }
 }
 
-/// A cookie that stands for one of ours on its way through the proxy: same prefix, same attributes, no meaning.
+/// A cookie that represents one of ours on its way through the proxy: same prefix, same attributes, no meaning.
 package struct ProbeCookie: Sendable {
     package static let value = "doctor"
 

@@ -1,8 +1,8 @@
 import Coding
 
-/// How a request of `bramley doctor` arrived, as this server answers it.
+/// How a request of `bramley doctor` arrived, as this server saw it.
 package struct InspectionReport: Hashable, Sendable {
-    /// Who asked for the sign-in pages in this hour and the one before.
+    /// The clients of the sign-in pages in this hour and the previous one.
     package struct Traffic: Hashable, Sendable {
         package var requests: Int64
         /// Nil when there were several, or none.
@@ -21,7 +21,7 @@ package struct InspectionReport: Hashable, Sendable {
     }
 
     package var method: String
-    /// As it arrived, base path included.
+    /// As it arrived, including the base path.
     package var path: String
     /// Bytes.
     package var content: Int64
@@ -32,7 +32,7 @@ package struct InspectionReport: Hashable, Sendable {
     package var forwardedFor: [String]
     /// Every `X-Forwarded-Host` field.
     package var forwardedHost: [String]
-    /// The probe cookies that came once and unchanged.
+    /// The probe cookies that arrived exactly once and unchanged.
     package var cookies: [String]
     package var fields: [Field]
     package var traffic: Traffic
@@ -54,7 +54,7 @@ extension InspectionReport {
             ]))
     }
 
-    /// What `json` wrote; nil for anything else, which is whatever another server answers.
+    /// Parses the output of `json`; nil for anything else, such as another server's answer.
     package init?(parsing bytes: [UInt8]) {
         func list(_ value: JSONValue?) -> [String]? {
             guard let values = value?.arrayValue else { return nil }

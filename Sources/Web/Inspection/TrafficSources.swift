@@ -2,8 +2,8 @@ import Coding
 import RelyingParty
 import Synchronization
 
-/// Whether the sign-in pages are asked for by one address or by several: a proxy that hides its visitors makes them one,
-/// and they share one rate limit. Remembers the hour under way and the one before, and one address of each.
+/// Whether one or several addresses request the sign-in pages: a proxy that hides its visitors makes them one, and they
+/// share one rate limit. Remembers the present hour and the previous one, and one address of each.
 final class TrafficSources: Sendable {
     private static let period: Int64 = 3600
 
@@ -20,7 +20,7 @@ final class TrafficSources: Sendable {
 
         mutating func advance(to number: Int64) {
             guard number != current.number else { return }
-            // A clock that steps back begins anew, as does one that leaps.
+            // A clock that goes back, or leaps, starts anew.
             previous = number == current.number &+ 1 ? current : Hour(number: number &- 1)
             current = Hour(number: number)
         }
@@ -47,7 +47,7 @@ final class TrafficSources: Sendable {
         }
     }
 
-    /// Of this hour and the one before.
+    /// Of this hour and the previous one.
     var summary: InspectionReport.Traffic {
         let number = clock.now().seconds / Self.period
         return state.withLock { state in

@@ -1,6 +1,6 @@
 import RelyingParty
 
-/// What the account page shows.
+/// The values of the account page.
 enum AccountPage {
     static func values(
         of user: User, sessions: [Session], current: SessionID, notice: String?, scriptNonce: String,
@@ -17,13 +17,13 @@ enum AccountPage {
     }
 }
 
-/// What the page before the end of an account shows.
+/// The values of the page before an account's deletion.
 enum AccountDeletionPage {
     /// - Parameters:
-    ///   - isFresh: whether the sign-in is young enough to go on.
+    ///   - isFresh: whether the sign-in is recent enough.
     ///   - tellsApple: whether there is a token by which Apple can be told.
-    ///   - again: the link to a fresh sign-in.
-    ///   - minutes: how old a sign-in may be.
+    ///   - again: the link to a new sign-in.
+    ///   - minutes: the maximum age of a sign-in.
     static func values(
         of user: User, isFresh: Bool, tellsApple: Bool, again: String, minutes: Int64, notice: String?,
         scriptNonce: String,
@@ -41,7 +41,7 @@ enum AccountDeletionPage {
         ]
     }
 
-    /// What becomes of a deletion at Apple, as the address of the page after it has it.
+    /// What happens to a deletion at Apple, as in the address of the next page.
     enum Apple: String, CaseIterable, Sendable {
         case told
         /// There was no token left to revoke.
@@ -57,15 +57,15 @@ enum AccountDeletionPage {
         }
     }
 
-    /// What the page after it shows.
+    /// The values of the page after it.
     static func deleted(_ apple: Apple) -> PageValue {
         ["deletion": ["isTold": .flag(apple == .told), "isUntold": .flag(apple == .untold)]]
     }
 }
 
-/// What the page with the one button shows.
+/// The values of the sign-out page.
 enum LogoutPage {
-    /// - Parameter returnTo: validated; nil leads to our own word that one is signed out.
+    /// - Parameter returnTo: validated; nil leads to our own page that confirms the sign-out.
     static func values(of user: User, returnTo: String?, strings: Strings?) -> PageValue {
         let name = PersonText.displayName(of: user) ?? strings?["account.someone"] ?? user.id.rawValue
         return [

@@ -1,44 +1,44 @@
 import Coding
 import RelyingParty
 
-/// The page on which an account is connected with Apple: of a link, and of an upgrade whose password was right.
+/// The page on which an account is connected with Apple: for a link, and for an upgrade after the password.
 enum ConnectPage {
     enum Kind: Sendable, CaseIterable {
         /// Apple is added.
         case link
-        /// Apple takes the place of the password, which the application has checked.
+        /// Apple replaces the password, which the application has verified.
         case upgrade
-        /// The same, and the password was checked here, a moment ago.
+        /// The same, and the password was verified here a moment ago.
         case proven
     }
 
     struct Content: Sendable {
         var kind: Kind
-        /// What the application calls its account.
+        /// The application's name of its account.
         var account: String?
         /// Who is signed in to Bramley in this browser.
         var signedIn: String?
         var waiting: Waiting?
     }
 
-    /// Somebody who has just signed in with Apple in this browser, and need not do it again.
+    /// Somebody who has just signed in with Apple in this browser, and need not do so again.
     struct Waiting: Sendable {
         var name: String?
         var action: String
-        /// Where another Apple Account is chosen.
+        /// Where to choose another Apple Account.
         var other: String
     }
 
-    /// What Apple's button needs.
+    /// Settings of Apple's button.
     struct Button: Sendable {
         var state: String
         var nonce: String
-        /// Where the link without scripts leads, without its query.
+        /// The target of the link without scripts, without its query.
         var address: String
         var query: String
-        /// Where a page that stays open gets a fresh attempt; nil when it cannot.
+        /// Where an open page gets a new attempt; nil when it cannot.
         var renewal: String?
-        /// Of the `Content-Security-Policy`.
+        /// For the `Content-Security-Policy`.
         var scriptNonce: String
     }
 
@@ -73,9 +73,9 @@ enum ConnectPage {
 /// The pages of an upgrade before Apple.
 enum UpgradePage {
     /// - Parameters:
-    ///   - username: as it was typed, when something else was wrong. The password is typed anew.
-    ///   - returnTo: `return_to` as it came, once validated.
-    ///   - notNow: where it leads.
+    ///   - username: as typed, when something else was wrong. The password must be typed again.
+    ///   - returnTo: `return_to` as sent, once validated.
+    ///   - notNow: its target.
     ///   - notice: what is wrong, in words.
     static func values(username: String?, returnTo: String?, notNow: String, notice: String?) -> PageValue {
         [
@@ -86,13 +86,13 @@ enum UpgradePage {
         ]
     }
 
-    /// - Parameter again: where the password is asked for once more.
+    /// - Parameter again: where to enter the password again.
     static func codeValues(
         id: UpgradeID, token: UpgradeToken, methods: [String], returnTo: String?, again: String, notice: String?,
         strings: Strings?
     ) -> PageValue {
         let names = methods.map { method -> String in
-            // Those that many applications have; any other is shown as the application calls it.
+            // Common methods; any other is shown under the application's name.
             let key = "upgrade.methods.\(method.lowercased())"
             return strings?.has(key) == true ? strings?[key] ?? method : method
         }
@@ -117,7 +117,7 @@ enum ExistingAccountPage {
         ]
     }
 
-    /// Name, else address.
+    /// Name, otherwise address.
     static func name(of person: WaitingPerson) -> String? {
         person.name.flatMap(PersonText.fullName) ?? person.email?.address
     }

@@ -2,7 +2,7 @@ import HTTP
 import HTTPTypes
 package import RelyingParty
 
-/// The words of `DeviceDescription` for the operator, in English: what the person reads on the account page.
+/// The texts of `DeviceDescription` for the operator, in English, as on the account page.
 package struct DeviceNames: Sendable {
     private let strings: Strings?
 
@@ -13,15 +13,15 @@ package struct DeviceNames: Sendable {
     package func text(of session: Session) -> String { DeviceDescription.text(of: session, strings: strings) }
 }
 
-/// The browser or app behind a session, in words its owner recognises.
+/// The browser or app of a session, in words its owner recognises.
 enum DeviceDescription {
-    /// What is stored of a request's origin: at most 256 bytes of printable text, and the client's address.
+    /// What is stored about a request's origin: at most 256 bytes of printable text, and the client's address.
     static func device(of request: ServerRequest) -> Device {
         let agent = (request.fields[.userAgent] ?? "").utf8.prefix(256).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }
         return Device(userAgent: String(decoding: agent, as: UTF8.self), address: "\(request.client)")
     }
 
-    /// `Safari on iPhone`. Only the commonest are told apart; the rest is "unknown", never a guess.
+    /// `Safari on iPhone`. Only the most common are recognised; the rest is "unknown", never a guess.
     static func text(of session: Session, strings: Strings?) -> String {
         if session.kind == .native { return strings?["account.app"] ?? "" }
         let names = names(of: session.device.userAgent)
@@ -33,20 +33,20 @@ enum DeviceDescription {
         }
     }
 
-    /// Browser and platform of a `User-Agent`; nil for what it does not say clearly. Names of products, in no language.
+    /// Browser and platform of a `User-Agent`; nil where it is unclear. Product names, in no language.
     static func names(of agent: String) -> (browser: String?, system: String?) {
-        // Whoever says to be a robot may say anything else too.
+        // A robot may claim to be anything else too.
         let lower = agent.lowercased()
         if robots.contains(where: lower.contains) { return (nil, nil) }
         var browser = first(of: browsers, in: agent)
         var system = first(of: systems, in: agent)
         if system == "Mac", appleMobileBrowsers.contains(where: agent.contains) {
-            // These exist on iPhone and iPad alone; asked for the desktop's page, they say to be a Mac. Safari on an
-            // iPad does so too and cannot be told apart.
+            // These exist only on iPhone and iPad; when they request the desktop page, they claim to be a Mac. Safari
+            // on an iPad does so too and cannot be recognised.
             system = "iPad"
         }
         if browser == "Safari" || (browser == "Chrome" && agent.contains("; wv)")) {
-            // Android's and WebKitGTK's own views borrow the name; a view inside an app is the app's.
+            // Android's and WebKitGTK's own views use the name; a view inside an app belongs to the app.
             let isApples = system == "iPhone" || system == "iPad" || system == "iPod" || system == "Mac"
             if !(isApples && agent.contains("Version/")) { browser = nil }
         }
@@ -57,9 +57,9 @@ enum DeviceDescription {
         marks.first { agent.contains($0.mark) }?.name
     }
 
-    // Order matters: almost everyone claims to be Chrome, and everyone to be Safari.
+    // Order matters: almost all claim to be Chrome, and all claim to be Safari.
     private static let browsers: [(mark: String, name: String)] = [
-        // Views inside apps name the app beside the browser they are made of.
+        // Views inside apps name the app besides their browser.
         ("Instagram ", "Instagram"), ("FBAN/", "Facebook"), ("FBAV/", "Facebook"), ("FB_IAB/", "Facebook"),
         ("MicroMessenger/", "WeChat"), (" Line/", "LINE"), ("GSA/", "Google"), ("LinkedInApp", "LinkedIn"),
         ("Edg/", "Edge"), ("EdgA/", "Edge"), ("EdgiOS/", "Edge"), ("Edge/", "Edge"),

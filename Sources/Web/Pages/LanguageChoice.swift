@@ -1,16 +1,15 @@
 import Coding
 
-/// Which of the offered languages a visitor reads.
+/// Chooses the language of a page for a visitor.
 ///
-/// Preferences are looked at in their order, `ui_locales` before `Accept-Language`. The first that has a translation
-/// wins; one in another script of the language (Traditional for Simplified Chinese) counts only when no preference has
-/// a better one.
+/// Preferences are tried in order, `ui_locales` before `Accept-Language`. The first with a translation wins; one in
+/// another script of the language (Traditional for Simplified Chinese) counts only when no preference has a better one.
 struct LanguageChoice: Sendable {
-    /// The languages of the pages; the first is for those who read none of them.
+    /// The languages of the pages; the first is the fallback.
     let offered: [String]
     private let tags: [LanguageTag?]
 
-    /// What one request says is read no further than this.
+    /// The most that is read of one request's preferences.
     static let maximumBytes = 1024
     static let maximumPreferences = 32
 
@@ -21,7 +20,7 @@ struct LanguageChoice: Sendable {
 
     /// - Parameters:
     ///   - uiLocales: OpenID Connect Core §3.1.2.1: tags in order of preference, separated by spaces.
-    ///   - acceptLanguage: RFC 9110 §12.5.4. Nonsense in either is as if it was not there.
+    ///   - acceptLanguage: RFC 9110 §12.5.4. Invalid values are ignored.
     func choose(uiLocales: String?, acceptLanguage: String?) -> PageLocale {
         let fallback = PageLocale(offered.first ?? "en")
         guard offered.count > 1 else { return fallback }
@@ -34,14 +33,14 @@ struct LanguageChoice: Sendable {
         return fallback
     }
 
-    /// The offered language of exactly this tag, as an attempt carries it.
+    /// The offered language with exactly this tag, as an attempt carries it.
     func offeredLocale(_ tag: String) -> String? {
         offered.first { $0.isExactly(tag) }
     }
 
     private enum Preference {
         case tag(LanguageTag)
-        /// `*`: any that is not refused.
+        /// `*`: any that is not excluded.
         case any(refused: [LanguageTag])
     }
 
@@ -83,7 +82,7 @@ struct LanguageChoice: Sendable {
                 refused.append(tag)
             }
         }
-        // Equal weights keep their order: the sort must be stable, so the place decides.
+        // Equal weights keep their order: the sort must be stable, so the position decides.
         let sorted = wanted.enumerated().sorted { ($1.element.weight, $0.offset) < ($0.element.weight, $1.offset) }
         return sorted.compactMap { entry in
             if entry.element.range == "*" { return .any(refused: refused) }
@@ -91,7 +90,7 @@ struct LanguageChoice: Sendable {
         }
     }
 
-    /// A language range and its weight in thousandths; nil when malformed.
+    /// A language range and its weight in thousandths; nil for a malformed one.
     private static func range(_ element: Substring) -> (String, Int)? {
         let parts = element.split(separator: ";", maxSplits: 1)
         let range = (parts.first ?? "").filter { $0 != " " && $0 != "\t" }

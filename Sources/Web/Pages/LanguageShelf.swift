@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The languages of the pages, each made when somebody first asks for it: making all of them at the start took a fifth of
-/// it, and most of them are never read.
+/// The languages of the pages, each made on first use: making all of them took a fifth of the start, and most are never
+/// read.
 final class LanguageShelf: Sendable {
     private let first: Pages.Language
     private let others: Set<String>
@@ -10,9 +10,9 @@ final class LanguageShelf: Sendable {
 
     /// - Parameters:
     ///   - first: made at once.
-    ///   - others: the tags there are; `first` may be among them.
-    ///   - atOnce: all of them are made now.
-    /// - Throws: what `make` throws for those that are made now.
+    ///   - others: the available tags; may include `first`.
+    ///   - atOnce: whether to make all of them now.
+    /// - Throws: what `make` throws for those made now.
     init(
         first: String, others: [String], atOnce: Bool,
         make: @escaping @Sendable (String) throws(PagesError) -> Pages.Language
@@ -27,18 +27,18 @@ final class LanguageShelf: Sendable {
         self.made = Mutex(made)
     }
 
-    /// Nil for a language that is not offered. Whoever asks first waits a millisecond, as do others who ask meanwhile.
+    /// Nil for a language that is not offered. The first reader waits a millisecond, as do concurrent ones.
     subscript(tag: String) -> Pages.Language? {
         made.withLock { made in
             if let language = made[tag] { return language }
             guard others.contains(tag) else { return nil }
-            // Tests make every embedded language; should one not be makeable after all, the first one is better than none.
+            // Tests make every embedded language; if one fails after all, the first is better than none.
             let language = (try? make(tag)) ?? first
             made[tag] = language
             return language
         }
     }
 
-    /// How many have been made.
+    /// The number made so far.
     var madeCount: Int { made.withLock { $0.count } }
 }

@@ -1,13 +1,13 @@
-/// A language as BCP 47 writes it, taken apart as far as choosing between translations needs.
+/// A BCP 47 language tag, parsed as far as choosing between translations needs.
 struct LanguageTag: Hashable, Sendable {
     /// Lower case: `zh`.
     let language: String
-    /// Lower case: `hans`. For Chinese it follows from the region when it is not written.
+    /// Lower case: `hans`. For Chinese it follows from the region if not written.
     let script: String?
     /// Lower case: `cn`, `419`.
     let region: String?
 
-    /// - Parameter text: as it came, `_` for `-` allowed. Nil for what is no tag; what follows the region is ignored.
+    /// - Parameter text: as sent, `_` for `-` allowed. Nil for an invalid tag; ignores what follows the region.
     init?(_ text: some StringProtocol) {
         guard text.utf8.count <= 35 else { return nil }
         let parts = text.lowercased().split(omittingEmptySubsequences: false) { $0 == "-" || $0 == "_" }
@@ -20,7 +20,7 @@ struct LanguageTag: Hashable, Sendable {
         var script: String?
         var region: String?
         for part in parts.dropFirst() {
-            // A single letter begins an extension, which says nothing about the translation.
+            // A single letter begins an extension, which does not concern the translation.
             if part.utf8.count == 1 { break }
             let isWord = part.utf8.allSatisfy(Self.isLetter)
             let isNumber = !part.utf8.contains(where: Self.isLetter)
@@ -35,7 +35,7 @@ struct LanguageTag: Hashable, Sendable {
         self.script = script ?? (language == "zh" ? Self.chineseScript(in: region) : nil)
     }
 
-    /// Whether a reader of this language reads `other` as their own: the same language, in no other script.
+    /// Whether a reader of this language can read `other`: the same language, in no other script.
     func isRead(in other: LanguageTag) -> Bool {
         language == other.language && (script == nil || other.script == nil || script == other.script)
     }

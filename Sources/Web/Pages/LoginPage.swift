@@ -5,26 +5,26 @@ import RelyingParty
 ///
 /// Rendering costs about 100 µs, joining the parts less than one.
 struct LoginPage: Sendable {
-    /// What one request puts into the gaps.
+    /// The content of the gaps for one request.
     struct Content: Sendable {
         var state: String
         var nonce: String
-        /// Of the `Content-Security-Policy`.
+        /// For the `Content-Security-Policy`.
         var scriptNonce: String
-        /// `return_to` as it came, once validated; nil when there was none.
+        /// `return_to` as sent, once validated; nil when there was none.
         var returnTo: String?
         /// Where a sign-in that is cancelled at Apple leads.
         var errorReturn: ReturnTarget?
         var notice: Notice?
     }
 
-    /// A word above the button.
+    /// A notice above the button.
     enum Notice: Sendable {
-        /// Signed in already, under this name.
+        /// Already signed in, with this name.
         case alreadySignedIn(String)
-        /// Sent back here right after signing in; the way on is this target.
+        /// Sent back right after signing in; this target is the way on.
         case bounced(target: String)
-        /// The origin the visitor goes back to.
+        /// The origin to which the visitor returns.
         case returnsTo(String)
     }
 
@@ -161,7 +161,7 @@ struct LoginPage: Sendable {
     }
 }
 
-/// How old the attempt of an open page may become before the page asks for a new one.
+/// How old the attempt of an open page may become before the page requests a new one.
 enum AttemptAge {
     /// Seconds: before half of an attempt's life, with room for one failed try.
     static func renewAfter(_ lifetime: Int64) -> Int64 {

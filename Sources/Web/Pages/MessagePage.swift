@@ -2,9 +2,9 @@ import Coding
 import HTTP
 import RelyingParty
 
-/// A page that says what happened, what to do next, and offers it.
+/// A page that says what happened and what to do next, with links to do it.
 struct MessagePage: Sendable {
-    /// A link that looks like a button, or a form of one button.
+    /// A link that looks like a button, or a form with one button.
     struct Action: Sendable {
         enum Kind: Sendable {
             case link
@@ -22,9 +22,9 @@ struct MessagePage: Sendable {
     var title: String
     var what: String
     var next: String
-    /// The first one stands out.
+    /// The first one is emphasised.
     var actions: [Action]
-    /// Who is signed in, where the page is about that.
+    /// Who is signed in, where the page concerns that.
     var person: PageValue?
 
     /// The page of a failure.
@@ -44,7 +44,7 @@ struct MessagePage: Sendable {
         }
     }
 
-    /// The login page for an address where Bramley's own cookies and scripts are not at home: a link to Apple.
+    /// The login page for an address where Bramley's cookies and scripts do not work: a link to Apple.
     init(
         signInReturningTo target: ReturnTarget?, locale: PageLocale, strings: Strings?, configuration: WebConfiguration
     ) {
@@ -58,20 +58,20 @@ struct MessagePage: Sendable {
             actions: [apple] + (password.map { [$0] } ?? []))
     }
 
-    /// The page of a failure that is no error of anybody's, by its key below `pages` in the strings.
+    /// The page of a failure that is nobody's error, by its key under `pages` in the strings.
     static func page(of failure: WebFailure) -> String? {
         switch failure {
         case .userPending, .link(.userPending, _): "pending"
         case .userDisabled, .link(.userDisabled, _): "disabled"
-        // Connected, and the password is still to go.
+        // Linked, and the password is still to be removed.
         case .link(.conversionFailed(.some), _): "conversion_pending"
-        // Apple has taken the password's place, and whoever asks came too late for the session.
+        // Apple has replaced the password, and it is too late for the session.
         case .link(.completed, _): "conversion_done"
         default: nil
         }
     }
 
-    /// The page of an error code, by its key below `errors` in the strings.
+    /// The page of an error code, by its key under `errors` in the strings.
     init(code: String, _ strings: Strings?, _ configuration: WebConfiguration, _ actions: [Action]) {
         let lifetime = Self.duration(configuration.login.attemptLifetime, strings)
         func text(_ name: String) -> String {
@@ -88,7 +88,7 @@ struct MessagePage: Sendable {
         self.actions = actions
     }
 
-    /// The same with links that lead to us from anywhere.
+    /// The same with absolute links.
     func absolute(_ url: PublicURL) -> MessagePage {
         var page = self
         page.actions = actions.map { action in
@@ -99,7 +99,7 @@ struct MessagePage: Sendable {
         return page
     }
 
-    /// What a visitor does next.
+    /// What a visitor can do next.
     private static func actions(
         after failure: WebFailure, _ strings: Strings?, _ locale: PageLocale, _ configuration: WebConfiguration
     ) -> [Action] {
@@ -128,7 +128,7 @@ struct MessagePage: Sendable {
         }
     }
 
-    /// What somebody does next whose account was not connected: try again where that can help, and go back to where they
+    /// What a person whose account was not linked can do next: try again where that can help, and return to where they
     /// came from.
     private static func actions(
         after failure: LinkFailure, _ way: LinkWay?, _ strings: Strings?, _ locale: PageLocale,
@@ -151,7 +151,7 @@ struct MessagePage: Sendable {
             default: return [back ?? home]
             }
         }
-        // Of an upgrade, or of the question whether there is an account.
+        // Of an upgrade, or of the question about an existing account.
         if way.link == nil, way.returnTo == nil { return [action("tryAgain", "/login")] }
         switch failure {
         case .conversionFailed(.some), .completed, .accountAlreadyLinked: return [action("signIn", "/login" + query)]
@@ -160,19 +160,19 @@ struct MessagePage: Sendable {
         }
     }
 
-    /// The site's start page, or ours where none is configured.
+    /// The site's start page, or ours if none is configured.
     static func home(_ strings: Strings?, _ locale: PageLocale, _ configuration: WebConfiguration) -> Action {
         Action(
             text: strings?["message.home"] ?? "",
             link: configuration.site.homeURL ?? locale.link(configuration.publicURL.path("/")))
     }
 
-    /// Where `site.supportURL` leads, for whom a page sends to the people who run the site.
+    /// A link to `site.supportURL`, for pages that refer to the people who run the site.
     static func help(_ strings: Strings?, _ configuration: WebConfiguration) -> [Action] {
         configuration.site.supportURL.map { [Action(text: strings?["message.help"] ?? "", link: $0)] } ?? []
     }
 
-    /// A visitor who cancelled, was too quick or mistyped an address needs nobody.
+    /// A visitor who cancelled, was too fast or mistyped an address needs no help.
     private static func help(
         after failure: WebFailure, _ strings: Strings?, _ configuration: WebConfiguration
     ) -> [Action] {
@@ -182,7 +182,7 @@ struct MessagePage: Sendable {
         }
     }
 
-    /// One of the pages that are no failures, by its key below `pages` in the strings.
+    /// A page that is not a failure, by its key under `pages` in the strings.
     init(page key: String, _ strings: Strings?, _ actions: [Action]) {
         title = strings?["pages.\(key).title"] ?? key
         what = strings?["pages.\(key).what"] ?? ""
@@ -197,7 +197,7 @@ struct MessagePage: Sendable {
         pages.render(template, locale: locale, values(errorID: errorID))
     }
 
-    /// - Parameter errorID: what the log has as well; nil when there is nothing to look up.
+    /// - Parameter errorID: as in the log; nil when there is nothing to look up.
     func values(errorID: String?) -> PageValue {
         [
             "message": [

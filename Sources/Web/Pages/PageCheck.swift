@@ -1,6 +1,6 @@
-/// Renders every page in every configured language with `PageSamples`, and reads what comes out: `bramley check`.
+/// Renders every page in every configured language with `PageSamples`, and checks the result: `bramley check`.
 package enum PageCheck {
-    /// One page as it came out.
+    /// One rendered page.
     package struct Rendering: Sendable {
         /// `login (signed out)`
         package var name: String
@@ -25,10 +25,10 @@ package enum PageCheck {
         }
     }
 
-    /// Templates that are parts of others: of all pages with Apple's button.
+    /// Templates that are parts of all pages with Apple's button.
     package static let parts = ["apple_head", "apple_button"]
 
-    /// Everything wrong with the templates and what they make.
+    /// Every problem with the templates and their results.
     package static func problems(_ configuration: WebConfiguration) -> [PageProblem] {
         var configuration = configuration
         var problems: [PageProblem] = []
@@ -38,7 +38,7 @@ package enum PageCheck {
             } catch {
                 problems.append(
                     PageProblem(path: "", fault: error.description, remedy: "docs/pages.md says what may be there."))
-                // The rest is looked at with the embedded file in place of that one.
+                // The rest is checked with the embedded file instead.
                 guard let path = error.path, configuration.pageOverrides.removeValue(forKey: path) != nil else {
                     return problems
                 }
@@ -50,7 +50,7 @@ package enum PageCheck {
         let names = try problemsOfNames(configuration)
         var seen: Set<String> = []
         let rendered = try renderings(configuration).flatMap { rendering in
-            // What is wrong with a template is wrong in every language, and with everybody's name: said once.
+            // A template's problem appears in every language, and with every sample: report it once.
             faults(of: rendering).filter { seen.insert("\(rendering.template) \($0.fault)").inserted }.map {
                 PageProblem(
                     path: "templates/\(rendering.template).mustache",
@@ -61,7 +61,7 @@ package enum PageCheck {
         return names + rendered
     }
 
-    /// What a template may name, with and without the sections it stands in; for the reference as well.
+    /// The names a template may use, with and without their sections; also for the reference.
     package static func variables(
         ofTemplate template: String, _ configuration: WebConfiguration
     ) throws(PagesError) -> Set<String> {
@@ -83,7 +83,7 @@ package enum PageCheck {
         var names: Set<String> = []
         pages.base(locale)?.collectNames(into: &names)
         for sample in samples(locale, pages, configuration) {
-            // A notice is rendered alone, and put where the login page wants it.
+            // A notice is rendered separately, and inserted into the login page.
             let own = sample.login == nil ? sample.template : "notice"
             if own == template { sample.values.collectNames(into: &names) }
         }
@@ -111,13 +111,13 @@ package enum PageCheck {
         return problems
     }
 
-    /// `user.name` and `name`: inside a section of `user`, both are right.
+    /// `user.name` and `name`: inside a section of `user`, both are valid.
     private static func suffixes(_ name: String) -> Set<String> {
         let parts = name.split(separator: ".")
         return Set(parts.indices.map { parts[$0...].joined(separator: ".") })
     }
 
-    /// What is wrong with a page, as the rest of a sentence about it, and what to do.
+    /// A problem with a page, as the rest of a sentence about it, and what to do.
     private struct Fault {
         var fault: String
         var remedy: String
@@ -126,7 +126,7 @@ package enum PageCheck {
     private static func faults(of rendering: Rendering) -> [Fault] {
         let html = Array(rendering.html.utf8)
         var faults: [Fault] = []
-        // By bytes: to compare characters takes most of the time of `bramley check`.
+        // By bytes: comparing characters would take most of the time of `bramley check`.
         func contains(_ text: String) -> Bool {
             let text = Array(text.utf8)
             return html.indices.contains { html[$0] == text[0] && html[$0...].starts(with: text) }
@@ -159,17 +159,17 @@ package enum PageCheck {
         return faults
     }
 
-    /// Whether Apple's button is on it.
+    /// Whether the page has Apple's button.
     private static func hasButton(_ template: String) -> Bool { template == "login" || template == "connect" }
 
-    /// The placeholders that are filled for each request; those of the site are filled at start.
+    /// The placeholders that are filled per request; those of the site are filled at start.
     private static func hole(in html: String) -> String? {
         Strings.placeholders(in: html).intersection(StringsCheck.placeholders).min()
     }
 }
 
 extension PageValue {
-    /// The dotted name of everything a template can show, list elements without the list's.
+    /// The dotted names of everything a template can show; list elements without the list's name.
     func collectNames(_ prefix: String = "", into names: inout Set<String>) {
         switch self {
         case .object(let members):

@@ -1,7 +1,7 @@
 import Crypto
 import Public
 
-/// The files pages are made of: the embedded ones, each replaceable by the operator's own.
+/// The files of the pages: the embedded ones, each replaceable by the operator's own.
 struct PageFiles: Sendable {
     private let files: [String: [UInt8]]
     private let overrides: [String: [UInt8]]
@@ -11,7 +11,7 @@ struct PageFiles: Sendable {
         self.overrides = overrides
     }
 
-    /// The embedded file, then the operator's: for strings, of which the later replaces text by text.
+    /// The embedded file, then the operator's: for strings, where the later one replaces text by text.
     func layers(of path: String) -> [[UInt8]] {
         [EmbeddedFiles.content(of: path), overrides[path]].compactMap { $0 }
     }
@@ -39,7 +39,7 @@ struct PageFiles: Sendable {
         files.keys.filter { $0.hasPrefix(folder + "/") }.map { String($0.dropFirst(folder.count + 1)) }.sorted()
     }
 
-    /// Changes whenever the content does, so that browsers may keep the file for good.
+    /// Changes whenever the content does, so that browsers may cache the file for ever.
     func version(of path: String) throws(PagesError) -> String {
         String(SHA256.hash(try bytes(path)).hexadecimal.prefix(16))
     }
@@ -53,7 +53,7 @@ package enum PagesError: Error, Hashable, Sendable, CustomStringConvertible {
     case strings(String, String)
     case noLocale
 
-    /// The file it is about.
+    /// The affected file.
     var path: String? {
         switch self {
         case .missing(let path), .notUTF8(let path), .template(let path, _), .strings(let path, _): path

@@ -4,7 +4,7 @@ import Coding
 struct PageLocale: Hashable, Sendable {
     /// One of `pages.locales`.
     let tag: String
-    /// Chosen by `ui_locales`: links of the page carry it on, since the browser asks for something else.
+    /// Chosen by `ui_locales`: the page's links pass it on, since the browser asks for something else.
     let isAskedFor: Bool
 
     init(_ tag: String, isAskedFor: Bool = false) {
@@ -12,10 +12,10 @@ struct PageLocale: Hashable, Sendable {
         self.isAskedFor = isAskedFor
     }
 
-    /// What a sign-in keeps of it: the tag when it was asked for.
+    /// What a sign-in keeps of it: the tag, if it was chosen.
     var chosen: String? { isAskedFor ? tag : nil }
 
-    /// `ui_locales=ar`, or nil when it goes without saying.
+    /// `ui_locales=ar`, or nil when it is not needed.
     var parameter: String? {
         isAskedFor ? "ui_locales=" + PercentEncoding.encodeComponent(tag) : nil
     }
@@ -26,7 +26,7 @@ struct PageLocale: Hashable, Sendable {
         return path + (path.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + parameter
     }
 
-    /// The languages in `Public/strings`, in the order of their reference; the first is complete by definition.
+    /// The languages in `Public/strings`, in the order of the reference; the first is complete by definition.
     static let builtIn = ["en", "de", "fr", "es", "ja", "ko", "zh-Hans", "ar"]
 
     /// `dir` of the document.
@@ -63,15 +63,15 @@ struct PageLocale: Hashable, Sendable {
     ]
 }
 
-/// The languages there are, for whoever validates `pages.locales`.
+/// The available languages, for validating `pages.locales`.
 package enum PageLanguages {
     package static let builtIn = PageLocale.builtIn
 
-    /// Whether `tag` is written as the name of a strings file must be: `nl`, `pt-BR`, `sr-Latn`, `es-419`.
+    /// Whether `tag` has the form of a strings file's name: `nl`, `pt-BR`, `sr-Latn`, `es-419`.
     package static func isCanonical(_ tag: String) -> Bool {
         guard let parsed = LanguageTag(tag) else { return false }
         var parts = [parsed.language]
-        // A script that was only inferred is not in the text, and the comparison says so.
+        // An inferred script is not in the text, so it is not compared.
         if let script = parsed.script, tag.utf8.count > 4, tag.lowercased().contains("-\(script)") {
             parts.append(script.prefix(1).uppercased() + script.dropFirst())
         }

@@ -1,7 +1,7 @@
 import Coding
 import Public
 
-/// One thing wrong with a file of the pages, described so that its author can fix it.
+/// A problem with a file of the pages, described so that its author can fix it.
 package struct PageProblem: Hashable, Sendable {
     /// Below the directory: `templates/login.mustache`.
     package var path: String
@@ -17,15 +17,15 @@ package struct PageProblem: Hashable, Sendable {
     }
 }
 
-/// The operator's own files in place of the embedded ones: what may be there, and what it has to be.
+/// The operator's own files that replace embedded ones: which are allowed, and their form.
 package enum PageOverrides {
-    /// A page file larger than this is a mistake; so is a larger number of languages.
+    /// A larger page file is a mistake; so is a larger number of languages.
     package static let maximumBytes = 1_048_576
     package static let maximumLanguages = 64
-    /// The folders that files lie in.
+    /// The folders that contain files.
     package static let folders = ["assets", "strings", "templates"]
 
-    /// The language a path holds the texts of: `strings/nl.json` → `nl`.
+    /// The language of a strings file: `strings/nl.json` → `nl`.
     package static func language(of path: String) -> String? {
         guard path.hasPrefix("strings/"), path.hasSuffix(".json") else { return nil }
         let tag = String(path.dropFirst(8).dropLast(5))
@@ -45,7 +45,7 @@ package enum PageOverrides {
             remedy: "Rename or remove it; `bramley pages export DIR` writes every file there is.")
     }
 
-    /// Everything wrong with the content of these files, by path.
+    /// Every problem with the content of these files, by path.
     package static func problems(in files: [String: [UInt8]]) -> [PageProblem] {
         var problems: [PageProblem] = []
         for (path, bytes) in files.sorted(by: { $0.key < $1.key }) {
@@ -58,8 +58,8 @@ package enum PageOverrides {
         return problems + TemplateCheck.problems(in: PageFiles(overrides: good(files, problems)))
     }
 
-    /// What is left of the files when those with problems are put aside, so that the rest can be looked at: embedded
-    /// ones stand in for them, and a language keeps its place without texts of its own.
+    /// The files without problems, so that the rest can be checked: embedded ones replace the others, and a language
+    /// keeps its place without its own texts.
     package static func good(_ files: [String: [UInt8]], _ problems: [PageProblem]) -> [String: [UInt8]] {
         var good = files
         for path in problems.map(\.path) {
@@ -69,7 +69,7 @@ package enum PageOverrides {
     }
 }
 
-/// Texts against those of `en.json`, which is complete by definition.
+/// Compares texts with those of `en.json`, which is complete by definition.
 enum StringsCheck {
     static func problems(in bytes: [UInt8], path: String) -> [PageProblem] {
         do throws(PagesError) {
@@ -88,7 +88,7 @@ enum StringsCheck {
         }
     }
 
-    /// Every name that stands in a text for a value.
+    /// Every name that a text uses as a placeholder.
     static let placeholders: Set<String> = {
         let english = try? StringsFile(EmbeddedFiles.content(of: "strings/en.json") ?? [], path: "strings/en.json")
         return (english?.texts.values).map { $0.reduce(into: []) { $0.formUnion(Strings.placeholders(in: $1)) } } ?? []
@@ -104,7 +104,7 @@ enum StringsCheck {
                 path: path, fault: "has the text \"\(key)\", which no page shows.",
                 remedy: "Remove it; strings/en.json has every key.")
         }
-        // An empty text leaves the line out, and what would have stood in it.
+        // An empty text removes the line, with its placeholders.
         if text.isEmpty { return nil }
         let (wanted, found) = (Strings.placeholders(in: model), Strings.placeholders(in: text))
         if let name = found.subtracting(wanted).min() {
@@ -122,7 +122,7 @@ enum StringsCheck {
     }
 }
 
-/// Templates against each other.
+/// Compares templates with each other.
 enum TemplateCheck {
     static func problems(in files: PageFiles) -> [PageProblem] {
         var problems: [PageProblem] = []
@@ -144,7 +144,7 @@ enum TemplateCheck {
         } catch {
             problems.append(PageProblem(path: "", fault: error.description, remedy: "Report this."))
         }
-        // Rendering one that includes itself would never end.
+        // A template that includes itself would never end.
         for name in uses.keys.sorted() where reaches(name, from: name, uses) {
             problems.append(
                 PageProblem(

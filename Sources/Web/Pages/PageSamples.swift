@@ -2,19 +2,19 @@ import Coding
 import Crypto
 import RelyingParty
 
-/// One rendering of a page with people and moments made up for it.
+/// One rendering of a page with invented people and times.
 struct PageSample: Sendable {
     var template: String
     /// What is special about it: `account (name of another direction)`.
     var name: String
     var values: PageValue
-    /// Set on the login page, which is not rendered but joined.
+    /// Set for the login page, which is joined rather than rendered.
     var login: LoginPage.Content?
 }
 
-/// Every page with the data it meets in life: long names, names from right to left, nothing at all, markup.
+/// Every page with realistic data: long names, right-to-left names, nothing at all, markup.
 ///
-/// `bramley check` renders them all in every language. A template that is not here fails a test, and so does one that
+/// `bramley check` renders them all in every language. A template without a sample fails a test, and so does one that
 /// uses a name no sample has.
 enum PageSamples {
     static let scriptNonce = "c2FtcGxlLW5vbmNlLTIyLg"
@@ -51,7 +51,7 @@ enum PageSamples {
             } + messages(locale, strings, configuration)
     }
 
-    /// - Parameter isAlone: whether there is no session but the one that asks, and nothing was done.
+    /// - Parameter isAlone: whether there is only the asking session, and nothing was done.
     private static func account(of person: Person, isAlone: Bool, _ strings: Strings) -> PageSample {
         PageSample(
             template: "account", name: "account (\(person.name)\(isAlone ? ", signed in nowhere else" : ""))",
@@ -61,7 +61,7 @@ enum PageSamples {
                 scriptNonce: scriptNonce, strings: strings))
     }
 
-    /// - Parameter notice: the key of what is said about a try that deleted nothing.
+    /// - Parameter notice: the key of the text about a try that deleted nothing.
     private static func deletion(
         of person: Person, isFresh: Bool, tellsApple: Bool = true, notice: String?, _ strings: Strings
     ) -> PageSample {
@@ -91,7 +91,7 @@ enum PageSamples {
         }
     }
 
-    /// Where the sample with somebody who waits offers another Apple Account.
+    /// Where the sample of a waiting person offers another Apple Account.
     static let otherAccount = "/link/sample/apple"
 
     private static func connecting(
@@ -153,7 +153,7 @@ enum PageSamples {
         return forms + codes
     }
 
-    /// Every page of words there is, by the keys of the strings.
+    /// Every message page, by the keys of the strings.
     private static func messages(
         _ locale: PageLocale, _ strings: Strings, _ configuration: WebConfiguration
     ) -> [PageSample] {

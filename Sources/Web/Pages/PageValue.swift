@@ -1,7 +1,7 @@
-/// What a template may show.
+/// A value for templates.
 ///
-/// Escaping belongs to the value, not to the braces around its name: `text` is always escaped, and `html`, which other
-/// templates of ours made, never is.
+/// Escaping belongs to the value, not to the braces around its name: `text` is always escaped, and `html`, which our
+/// other templates made, never is.
 enum PageValue: Sendable {
     case text(String)
     case html(String)
@@ -9,12 +9,12 @@ enum PageValue: Sendable {
     case list([PageValue])
     case object([String: PageValue])
 
-    /// Text, or nothing: sections of it are skipped when nil.
+    /// Text, or nothing: its sections are skipped when nil.
     static func optional(_ text: String?) -> PageValue {
         text.map { .text($0) } ?? .flag(false)
     }
 
-    /// Members of both, those of `other` winning; objects are merged member by member.
+    /// Members of both, with precedence for `other`; objects are merged member by member.
     func merging(_ other: PageValue) -> PageValue {
         guard case .object(let own) = self, case .object(let others) = other else { return other }
         return .object(own.merging(others) { $0.merging($1) })
@@ -26,7 +26,7 @@ enum PageValue: Sendable {
         return members[name]
     }
 
-    /// Whether a section of it is rendered: everything but false and the empty list.
+    /// Whether its section is rendered: everything except false and the empty list.
     var isShown: Bool {
         switch self {
         case .flag(let flag): flag

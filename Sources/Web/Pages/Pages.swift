@@ -3,12 +3,12 @@ import Crypto
 
 /// Every page of the server: templates parsed once, texts filled in once, one rendering per request.
 package struct Pages: Sendable {
-    /// One language's unchanging part of every page.
+    /// One language's constant part of every page.
     struct Language: Sendable {
         let strings: Strings
-        /// What every page is given: `t`, `page`, `site`, `assets`, `links`.
+        /// The values of every page: `t`, `page`, `site`, `assets`, `links`.
         let base: PageValue
-        /// The same with links that carry `ui_locales` on.
+        /// The same with links that pass on `ui_locales`.
         let askedBase: PageValue
         let login: LoginPage
     }
@@ -29,14 +29,14 @@ package struct Pages: Sendable {
         let library = try Self.parse(files)
         self.library = library
 
-        // English is complete; a language that lacks a text borrows it from the first one, and that one from English.
+        // English is complete; a language that lacks a text uses the first one's, and that one English.
         let values = Self.values(configuration)
         let english = try Strings(locale: "en", files: files, fallback: nil, values: values)
         let fallback =
             first == "en" ? english : try Strings(locale: first, files: files, fallback: english, values: values)
         languages = try LanguageShelf(
             first: first, others: configuration.locales,
-            // What the operator wrote is made at the start, which its faults then end.
+            // The operator's own files are loaded at start, so that their faults prevent it.
             atOnce: !configuration.pageOverrides.isEmpty
         ) { [assets, inlineStyle] (locale: String) throws(PagesError) in
             let strings =
@@ -62,17 +62,17 @@ package struct Pages: Sendable {
         languages[locale.tag]?.strings
     }
 
-    /// Texts for what is not answered in the visitor's language: the first one's.
+    /// Texts for answers outside the visitor's language: those of the first language.
     var defaultStrings: Strings? { strings(PageLocale(locales.first ?? "")) }
 
-    /// What every page of a language is given.
+    /// The values of every page in a language.
     func base(_ locale: PageLocale) -> PageValue? {
         let language = languages[locale.tag]
         return locale.isAskedFor ? language?.askedBase : language?.base
     }
 
     /// Renders one page.
-    /// - Parameter values: what this request adds to the language's base.
+    /// - Parameter values: this request's values, added to the language's.
     func render(_ template: String, locale: PageLocale, _ values: PageValue) -> [UInt8] {
         guard let base = base(locale) else { return [] }
         return library.render(base.merging(values), withTemplate: template) ?? []
@@ -83,7 +83,7 @@ package struct Pages: Sendable {
         library.templates[name]?.tags ?? []
     }
 
-    /// The login page: joined from parts rendered at start.
+    /// The login page, joined from parts rendered at start.
     func login(locale: PageLocale, _ content: LoginPage.Content) -> [UInt8] {
         languages[locale.tag]?.login.render(content, locale: locale) ?? []
     }
@@ -130,7 +130,7 @@ package struct Pages: Sendable {
         ]
     }
 
-    /// Those that take a query of their own, or answer programs, stay as they are.
+    /// Links that take their own query, or answer programs, are unchanged.
     private static func links(_ locale: PageLocale, _ configuration: WebConfiguration) -> PageValue {
         let url = configuration.publicURL
         func page(_ path: String) -> PageValue { .text(locale.link(url.path(path))) }
@@ -147,7 +147,7 @@ package struct Pages: Sendable {
     }
 }
 
-/// The style sheet as it stands inside a page that is shown where none of our addresses can be reached.
+/// The style sheet inside a page that is shown where none of our addresses can be reached.
 struct InlineStyle: Sendable {
     let text: String
     /// For `style-src`: standard base64 of its SHA-256.

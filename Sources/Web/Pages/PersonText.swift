@@ -1,21 +1,21 @@
 import Coding
 import RelyingParty
 
-/// A person as pages show them.
+/// A person, as pages show them.
 enum PersonText {
-    /// Their name, else their address, else nil.
+    /// Their name, otherwise their address, otherwise nil.
     static func displayName(of user: User) -> String? {
         fullName(of: user.name) ?? user.email?.address
     }
 
-    /// Name and address: what tells two accounts of one person apart.
+    /// Name and address: distinguishes two accounts of one person.
     static func accountName(of user: User) -> String? {
         guard let name = fullName(of: user.name) else { return displayName(of: user) }
         guard let address = user.email?.address, !address.isEmpty else { return name }
         return "\(name) (\(address))"
     }
 
-    /// Given name first, as Apple asks for it; nil when there is neither.
+    /// Given name first, in the order Apple asks for; nil when there is neither.
     static func fullName(of name: PersonName) -> String? {
         let parts = [name.given, name.family].compactMap { $0 }.filter { !$0.isEmpty }
         return parts.isEmpty ? nil : parts.joined(separator: " ")
@@ -37,7 +37,7 @@ enum PersonText {
         ]
     }
 
-    /// What the person allowed at Apple, in words, and since when if that is known.
+    /// The person's consent at Apple, in words, and since when, if known.
     private static func credential(of user: User, strings: Strings?) -> PageValue {
         let state = user.credential.state.rawValue
         return [
@@ -48,7 +48,7 @@ enum PersonText {
         ]
     }
 
-    /// Two letters for the picture that is none.
+    /// Two letters in place of a picture.
     private static func initials(of user: User, _ display: String) -> String {
         let letters = [user.name.given, user.name.family].compactMap { $0?.first { $0.isLetter } }
         let chosen = letters.isEmpty ? display.first { $0.isLetter || $0.isNumber }.map { [$0] } ?? [] : letters
@@ -72,7 +72,7 @@ enum SessionText {
     }
 }
 
-/// A moment for `<time>`: for programs, and in words a browser without scripts shows.
+/// A time for `<time>`: for programs, and in words for a browser without scripts.
 enum MomentText {
     static func values(of moment: Timestamp) -> PageValue {
         let text = moment.rfc3339

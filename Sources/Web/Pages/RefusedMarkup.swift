@@ -1,5 +1,5 @@
-/// What a page's Content-Security-Policy makes browsers ignore, told by its markup. For `bramley check`, which reads pages
-/// that their own operator wrote: it finds mistakes, and is no filter.
+/// Markup that a page's Content-Security-Policy makes browsers ignore. For `bramley check`, which reads pages that the
+/// operator wrote: it finds mistakes, and is not a filter.
 enum RefusedMarkup {
     /// - Parameter allowsStyle: whether the page's policy allows `style` attributes.
     /// - Returns: each once, as the object of a sentence, and what to do.
@@ -35,7 +35,7 @@ enum RefusedMarkup {
         var attributes: [(name: String, value: String)] = []
     }
 
-    /// The start tags, names in lower case; comments and what stands in scripts and styles are none.
+    /// The start tags, names in lower case, except in comments, scripts and styles.
     static func tags(in html: [UInt8]) -> [Tag] {
         var reader = Reader(html: html)
         var tags: [Tag] = []
@@ -68,12 +68,12 @@ enum RefusedMarkup {
             return nil
         }
 
-        /// nil at the end of the tag.
+        /// Nil at the end of the tag.
         private mutating func attribute() -> (name: String, value: String)? {
             while index < html.count, isBlank(html[index]) || html[index] == UInt8(ascii: "/") { index += 1 }
             guard index < html.count, html[index] != UInt8(ascii: ">") else { return nil }
             let start = index
-            // A name may begin with `=`, and with nothing else of these.
+            // A name may begin with `=`, but not with the others.
             index += 1
             _ = word { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: ">") || $0 == UInt8(ascii: "=") }
             let name = String(decoding: html[start..<index], as: UTF8.self).lowercased()
@@ -114,7 +114,7 @@ enum RefusedMarkup {
         /// - Parameter text: not empty.
         private mutating func skip(past text: String) {
             let first = text.utf8.first
-            // Scripts and styles are most of a page, and few of their bytes could begin what ends them.
+            // Scripts and styles are most of a page, and few of their bytes could begin their end.
             while index < html.count, html[index] != first || !begins(text) { index += 1 }
             index = min(index + text.utf8.count, html.count)
         }

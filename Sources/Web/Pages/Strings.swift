@@ -1,6 +1,6 @@
 import Coding
 
-/// The texts of one language: nested by page, `{site}` and its like filled in once at start.
+/// The texts of one language: nested by page, with `{site}` and similar filled in once at start.
 struct Strings: Sendable {
     /// For templates, as `t`.
     let tree: PageValue
@@ -8,8 +8,8 @@ struct Strings: Sendable {
     private let isRightToLeft: Bool
 
     /// - Parameters:
-    ///   - fallback: texts for what this language's files leave out.
-    ///   - values: what stands for `{name}` in every text.
+    ///   - fallback: texts that this language's files lack.
+    ///   - values: replace `{name}` in every text.
     init(
         locale: String, files: PageFiles, fallback: Strings?, values: [String: String]
     ) throws(PagesError) {
@@ -33,7 +33,7 @@ struct Strings: Sendable {
     /// Every dotted key.
     var keys: [String] { flat.keys.sorted() }
 
-    /// The text with values that differ per request. They are text still: escaped when rendered.
+    /// The text with values that differ per request. They are still text: escaped when rendered.
     func text(_ key: String, _ values: [String: String]) -> String {
         fill(self[key], values)
     }
@@ -55,7 +55,7 @@ struct Strings: Sendable {
         return .html(result)
     }
 
-    /// Dotted keys as nested objects; an empty text is a section that is left out.
+    /// Dotted keys as nested objects; an empty text is a section that is omitted.
     private static func tree(_ flat: [String: String]) -> PageValue {
         tree(flat.map { (path: $0.key.split(separator: ".")[...], text: $0.value) })
     }
@@ -76,16 +76,16 @@ extension Strings {
         case name(String)
     }
 
-    /// The names a text has placeholders for.
+    /// The names of a text's placeholders.
     static func placeholders(in text: String) -> Set<String> {
         var names: Set<String> = []
         scan(text) { if case .name(let name) = $0 { names.insert(name) } }
         return names
     }
 
-    /// Goes over a text once, left to right: a value put in is never searched for further names.
+    /// Scans a text once, left to right: an inserted value is never searched for further names.
     static func scan(_ text: String, _ body: (Piece) -> Void) {
-        // By bytes: all that matters here is ASCII, and finding characters takes most of the time of reading a page.
+        // By bytes: only ASCII matters here, and finding characters would take most of the time.
         var rest = text[...]
         while let open = rest.utf8.firstIndex(of: UInt8(ascii: "{")),
             let close = rest.utf8[open...].firstIndex(of: UInt8(ascii: "}"))
@@ -116,14 +116,14 @@ extension Strings {
         return result
     }
 
-    /// The value between FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE (UAX #9) when it may run against the text
-    /// around it: it then neither turns the sentence nor is turned by it.
+    /// The value between FIRST STRONG ISOLATE and POP DIRECTIONAL ISOLATE (UAX #9) when its direction may differ from
+    /// the surrounding text: then neither affects the other.
     private static func isolated(_ value: String, isRightToLeft: Bool) -> String {
         guard isRightToLeft || value.unicodeScalars.contains(where: isRightToLeft(_:)) else { return value }
         return "\u{2068}\(value)\u{2069}"
     }
 
-    /// Whether a character is of a script written from right to left, by its block.
+    /// Whether a character belongs to a right-to-left script, by its block.
     private static func isRightToLeft(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x590...0x8FF, 0xFB1D...0xFDFF, 0xFE70...0xFEFF, 0x10800...0x10FFF, 0x1E800...0x1EFFF: true
@@ -135,7 +135,7 @@ extension Strings {
 /// One strings file: dotted keys and their texts.
 struct StringsFile {
     private(set) var texts: [String: String] = [:]
-    /// What of it is neither text nor an object of texts.
+    /// Entries that are neither text nor an object of texts.
     private(set) var faults: [String] = []
 
     init(_ bytes: [UInt8], path: String) throws(PagesError) {
@@ -143,7 +143,7 @@ struct StringsFile {
         if let fault = faults.first { throw .strings(path, fault) }
     }
 
-    /// Reads on after a fault.
+    /// Continues after a fault.
     /// - Throws: when it is not JSON.
     init(lenient bytes: [UInt8], path: String) throws(PagesError) {
         let value: JSONValue

@@ -1,7 +1,7 @@
-/// A page template, parsed once: the part of [Mustache](https://mustache.github.io/mustache.5.html) that pages use.
+/// A parsed page template: the part of [Mustache](https://mustache.github.io/mustache.5.html) that pages use.
 ///
-/// That is values, sections, inverted sections, comments, partials and inheritance. Delimiters, lambdas and functions do
-/// not exist. Escaping belongs to the value (`PageValue`), so two braces and three mean the same.
+/// That is values, sections, inverted sections, comments, partials and inheritance. There are no delimiters, lambdas or
+/// functions. Escaping belongs to the value (`PageValue`), so two braces and three mean the same.
 struct Template: Sendable {
     indirect enum Node: Sendable {
         case text([UInt8])
@@ -32,14 +32,14 @@ struct Template: Sendable {
     let nodes: [Node]
     let tags: [Tag]
 
-    /// - Throws: `TemplateFault`, where the text is not a template.
+    /// - Throws: `TemplateFault` when the text is not a template.
     init(_ text: String) throws(TemplateFault) {
         var parser = TemplateParser(text)
         nodes = try parser.parse()
         tags = parser.tags
     }
 
-    /// The templates this one includes or fills in.
+    /// The templates that this one includes or extends.
     var templates: [String] { tags.filter { $0.kind == .template }.map(\.name) }
 }
 
@@ -70,7 +70,7 @@ private struct TemplateParser {
         try nodes(of: nil)
     }
 
-    /// What follows, up to the end of the section that `opening` begins; to the end of the text for nil.
+    /// The nodes up to the end of the section that `opening` begins; to the end of the text for nil.
     private mutating func nodes(of opening: RawTag?) throws(TemplateFault) -> [Template.Node] {
         depth += 1
         defer { depth -= 1 }
@@ -141,7 +141,7 @@ private struct TemplateParser {
         var start: Int
     }
 
-    /// Appends the text before the next tag and goes behind that tag; nil at the end.
+    /// Appends the text before the next tag and moves past that tag; nil at the end.
     private mutating func nextTag(into nodes: inout [Template.Node]) throws(TemplateFault) -> RawTag? {
         guard let open = first("{{", from: position) else {
             append(position..<bytes.count, to: &nodes)
@@ -169,7 +169,7 @@ private struct TemplateParser {
         return RawTag(sigil: sigil, name: name, start: open)
     }
 
-    /// The whole line, its end included, when nothing but white space stands beside the tag: it leaves no empty line.
+    /// The whole line, including its end, when there is only white space besides the tag: it leaves no empty line.
     private func lineAround(_ open: Int, _ end: Int) -> Range<Int>? {
         var start = open
         while start > 0, bytes[start - 1] != 0x0A {

@@ -1,4 +1,4 @@
-/// Templates by name, which may include and fill in each other.
+/// Templates by name, which may include and extend each other.
 struct TemplateLibrary: Sendable {
     /// More than templates that do not include themselves ever reach; `TemplateCheck` refuses those that do.
     private static let deepest = 32
@@ -17,7 +17,7 @@ struct TemplateLibrary: Sendable {
         let library: TemplateLibrary
         /// The values that names are looked up in, innermost last.
         var stack: [PageValue]
-        /// What fills the blocks of the template being rendered.
+        /// Replacements for blocks of the template being rendered.
         var blocks: [String: [Template.Node]] = [:]
         var depth = 0
         var page: [UInt8] = []
@@ -34,7 +34,7 @@ struct TemplateLibrary: Sendable {
             case .invertedSection(let path, let nodes): if value(path)?.isShown != true { render(nodes) }
             case .block(let name, let nodes): render(blocks[name] ?? nodes)
             case .partial(let name): include(name, blocks: [:])
-            // An outer template's word on a block counts more than an inner one's.
+            // An outer template's replacement of a block takes precedence over an inner one's.
             case .parent(let name, let own): include(name, blocks: own.merging(blocks) { $1 })
             }
         }
@@ -69,7 +69,7 @@ struct TemplateLibrary: Sendable {
             }
         }
 
-        /// The first name is searched from the innermost value outwards, the rest in what it names.
+        /// The first name is searched from the innermost value outwards, the rest inside what it names.
         private func value(_ path: [String]) -> PageValue? {
             guard let first = path.first else { return stack.last }
             for object in stack.reversed() {

@@ -3,27 +3,27 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// Who may see and change an account: the person of the cookie's session, from our own pages.
+/// Access to an account: for the person of the cookie's session, from our own pages.
 struct AccountAccess: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
     let reader: SignedInReader
 
-    /// The live session of the cookie, whatever the state of its user. Pages belong to browsers: an app's Bearer signs
-    /// nobody in here.
+    /// The live session of the cookie, whatever the state of its user. Pages are for browsers: an app's Bearer is not
+    /// accepted here.
     func signedIn(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
         guard case .cookie(let token) = reader.credential(in: request.fields) else { return nil }
         return try await WebFailure.mapping(await reader.signedIn(.cookie(token)))
     }
 
-    /// The same of somebody who may be here; nil when signed out.
+    /// The same for an active user; nil when signed out.
     func active(_ request: ServerRequest) async throws(WebFailure) -> SignedIn? {
         guard let signedIn = try await signedIn(request) else { return nil }
         try signedIn.user.requireActive()
         return signedIn
     }
 
-    /// The login page, and back to `path` afterwards.
+    /// Redirects to the login page, and back to `path` afterwards.
     func login(returningTo path: String, locale: PageLocale) -> ServerResponse {
         let target = PercentEncoding.encodeComponent(locale.link(configuration.publicURL.path(path)))
         return responses.redirect(to: locale.link(configuration.publicURL.path("/login?return_to=\(target)")))
@@ -35,8 +35,8 @@ struct AccountAccess: Sendable {
     }
 
     /// The form of a request that changes something.
-    /// - Parameter names: the fields it may have, each once; others are not looked at.
-    /// - Throws: when it does not come from a page of ours, or is no such form.
+    /// - Parameter names: its allowed fields, each at most once; others are ignored.
+    /// - Throws: when it does not come from a page of ours, or is not such a form.
     func form(_ request: ServerRequest, _ names: [String]) throws(WebFailure) -> [String: String] {
         guard SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else { throw .crossSite }
         return try Self.fields(request, names)
@@ -59,19 +59,19 @@ struct AccountAccess: Sendable {
     }
 }
 
-/// What the account page or the one that deletes it says above all else, once, after something was done: a code in its address, so that it needs
-/// neither a cookie nor a store. Only these are known.
+/// A notice at the top of the account or deletion page, once, after something was done: a code in its address, so that
+/// it needs neither a cookie nor a store. Only these are known.
 enum AccountNotice: String, Sendable, CaseIterable {
     case sessionEnded = "session-ended"
     case othersEnded = "others-ended"
     case unconfirmed
     case otherAccount = "other-account"
 
-    /// What each page has to say: on the other it would speak of what nobody did there.
+    /// The notices of each page: on the other one they would be wrong.
     static let ofAccount: [AccountNotice] = [.sessionEnded, .othersEnded]
     static let ofDeletion: [AccountNotice] = [.unconfirmed, .otherAccount]
 
-    /// Nil for another site's link: what a page of ours says is not for strangers to choose.
+    /// Nil for another site's link: strangers must not choose what our page says.
     init?(_ request: ServerRequest, among notices: [AccountNotice]) {
         guard SameOrigin.isOwnOrTyped(request.fields),
             case .one(let code) = Query(request).value("done"),

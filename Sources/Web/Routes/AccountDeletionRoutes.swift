@@ -4,11 +4,10 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `GET` and `POST /account/delete`, and `GET /account/deleted`: the end of an account.
+/// `GET` and `POST /account/delete`, and `GET /account/deleted`: the deletion of an account.
 ///
-/// Three things stand before it, none of which a stray tap does: a page of its own, a sign-in within ten minutes, and a
-/// box that is ticked. The form names the account it was shown for, because the fresh sign-in may have been somebody
-/// else's, in this tab or another.
+/// A stray tap deletes nothing: it takes a page of its own, a sign-in within ten minutes, and a ticked box. The form
+/// names the account it was shown for, because the new sign-in, in this tab or another, may be another person's.
 struct AccountDeletionRoutes: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -39,7 +38,7 @@ struct AccountDeletionRoutes: Sendable {
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
     }
 
-    /// Whether Apple can be told, as far as is known before: a token may go until then.
+    /// Whether Apple can be told, as far as known now: a token may disappear until then.
     private func holdsToken(_ user: User) async throws(WebFailure) -> Bool {
         return try await WebFailure.mapping(await users.identities(of: user.id)?.holdToken ?? false)
     }
@@ -51,7 +50,7 @@ struct AccountDeletionRoutes: Sendable {
         guard let signedIn = try await access.active(request) else {
             return try await afterwards(account, locale)
         }
-        // Whoever is signed in now is not who the page was shown to.
+        // The page was shown to somebody else.
         guard account == signedIn.user.id else { return again(.otherAccount, locale) }
         guard isFresh(signedIn.session) else { return again(nil, locale) }
         guard form["confirm"].map({ $0.isExactly("yes") }) == true else { return again(.unconfirmed, locale) }
@@ -60,7 +59,7 @@ struct AccountDeletionRoutes: Sendable {
         return gone(AccountDeletionPage.Apple(deletion), locale, cookies: [cookies.clearSession])
     }
 
-    /// What happened, and what Apple is told; nothing about anybody.
+    /// What happened, and whether Apple is told; nothing about any person.
     func deleted(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         if try await access.signedIn(request) != nil {
             return responses.redirect(to: responses.locale(of: request).link(configuration.publicURL.path("/account")))
@@ -89,8 +88,8 @@ struct AccountDeletionRoutes: Sendable {
             to: locale.link(configuration.publicURL.path("/account/deleted" + query)), cookies: cookies)
     }
 
-    /// Signed out: the second of two taps, whose first has deleted the account, reads that it is gone; everybody else
-    /// may sign in.
+    /// When signed out: the second of two taps, whose first deleted the account, is told that it is deleted; others may
+    /// sign in.
     private func afterwards(_ account: UserID?, _ locale: PageLocale) async throws(WebFailure) -> ServerResponse {
         guard let account else { return access.login(returningTo: "/account/delete", locale: locale) }
         if try await WebFailure.mapping(await users.user(account)) == nil { return gone(.unknown, locale) }

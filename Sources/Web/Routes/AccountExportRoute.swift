@@ -2,21 +2,21 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `GET /account/export`: everything kept about the person, as a file.
+/// `GET /account/export`: everything stored about the person, as a file.
 struct AccountExportRoute: Sendable {
     let responses: WebResponses
     let access: AccountAccess
     let users: any UserDirectory
     let audit: (any AuditLog)?
     let clock: any WallClock
-    /// Each reads all that is kept and writes a line of the audit log.
+    /// Each request reads all of it and writes an audit line.
     let gate: RateGate
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         guard let signedIn = try await access.active(request) else {
             return access.login(returningTo: "/account", locale: responses.locale(of: request))
         }
-        // Another site can lead here, cookie and all: that is not the person's wish, and the log would say it was.
+        // Another site can lead here with the cookie: that is not the person's wish, though the log would say so.
         guard SameOrigin.isOwnOrTyped(request.fields) else {
             return access.redirect(to: "/account", locale: responses.locale(of: request))
         }

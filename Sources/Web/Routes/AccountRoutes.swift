@@ -31,7 +31,7 @@ struct AccountRoutes: Sendable {
         let nonce = Base64URL.encode(random.bytes(16))
         let strings = responses.pages.strings(locale)
         let live = sessions.filter { clock.now() < reader.limits.end(of: $0) }
-        // This browser first, then by when they were last used.
+        // This browser first, then by last use.
         let ordered =
             live.filter { $0.id == signedIn.session.id }
             + live.filter { $0.id != signedIn.session.id }.sorted { $0.lastSeenAt > $1.lastSeenAt }
@@ -45,7 +45,7 @@ struct AccountRoutes: Sendable {
             page, locale: locale, policy: responses.policy.scripted(nonce: nonce), referrer: .sameOrigin)
     }
 
-    /// One button; or the word that there is nothing to sign out of, which is also what a sign-out ends at.
+    /// One button; or the confirmation that nobody is signed in, which is also where a sign-out ends.
     func logoutPage(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let locale = responses.locale(of: request)
         let strings = responses.pages.strings(locale)
@@ -83,9 +83,9 @@ struct AccountRoutes: Sendable {
         return responses.redirect(to: location, cookies: [cookies.clearSession])
     }
 
-    /// `POST /logout/switch`: signs out and opens the login page, with the same page to return to. For the one button of
-    /// the page that turns somebody away, on whichever of our sites it is shown. What comes from elsewhere ends nothing
-    /// and gets the page with the button.
+    /// `POST /logout/switch`: signs out and opens the login page, with the same return target. For the button of the
+    /// page that refuses somebody, on any of our sites. A post from elsewhere ends nothing and gets the page with the
+    /// button.
     func switchAccount(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let form = request.body.isEmpty ? [:] : try AccountAccess.fields(request, ["return_to"])
         var query = ""

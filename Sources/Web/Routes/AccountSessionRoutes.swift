@@ -5,8 +5,8 @@ import RelyingParty
 
 /// `POST /account/sessions/revoke` and `…/revoke-all`: a person ends their own sessions elsewhere.
 ///
-/// Posted twice, both answer as the first time. An id of somebody else's session is answered as one that has ended: who
-/// guesses learns nothing.
+/// Posted twice, both give the first answer. Another person's session id is answered like an ended one, so that
+/// guessing reveals nothing.
 struct AccountSessionRoutes: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -36,7 +36,7 @@ struct AccountSessionRoutes: Sendable {
             to: locale.link(configuration.publicURL.path("/logout")), cookies: [cookies.clearSession])
     }
 
-    /// Ends every session of the person but the current one.
+    /// Ends every session of the person except the current one.
     func revokeAll(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         _ = try access.form(request, [])
         let locale = responses.locale(of: request)

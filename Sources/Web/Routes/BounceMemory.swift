@@ -4,13 +4,13 @@ import HTTPTypes
 import RelyingParty
 import Synchronization
 
-/// Remembers for a few seconds where a browser was sent after signing in, so that a target that sends it straight back
-/// is noticed instead of being followed round in circles.
+/// Remembers for a few seconds where a browser was sent after signing in, to detect a target that sends it straight
+/// back instead of looping.
 ///
-/// In memory and bounded by `capacity`, at about 100 bytes each: old visits stay until it is reached. What is forgotten
-/// costs one more redirect, nothing else.
+/// In memory, bounded by `capacity`, at about 100 bytes each: old visits stay until it is reached. Forgetting one only
+/// costs another redirect.
 final class BounceMemory: Sendable {
-    /// Seconds within which coming back is a bounce.
+    /// Coming back within this many seconds is a bounce.
     static let window: Int64 = 10
 
     private struct Visit {
@@ -25,10 +25,10 @@ final class BounceMemory: Sendable {
         self.capacity = capacity
     }
 
-    /// The target of a visit that ended by cancelling a sign-in that was to lead to this one. No location begins so.
+    /// The target of a visit that ended by cancelling a sign-in for this one. No location begins like this.
     static func cancelled(_ target: ReturnTarget) -> String { "cancelled \(target.location)" }
 
-    /// - Parameter browsers: whatever tells this browser apart: hashes of its binding and of its session's token.
+    /// - Parameter browsers: what identifies this browser: hashes of its binding and of its session's token.
     func sent(_ browsers: [Digest256], to target: String, at now: Timestamp) {
         let visit = Visit(target: SHA256.hash(utf8: target), at: now)
         visits.withLock { visits in
@@ -40,7 +40,7 @@ final class BounceMemory: Sendable {
         }
     }
 
-    /// Forgets where the browser of a request was sent: whoever signs out comes back on purpose.
+    /// Forgets where the browser of a request was sent: a person who signs out comes back on purpose.
     /// - Parameter session: the one that ended, if there was one.
     func forget(_ session: Session?, _ fields: HTTPFields, _ cookies: Cookies) {
         var browsers = session.map { [$0.tokenHash] } ?? []
@@ -52,7 +52,7 @@ final class BounceMemory: Sendable {
         }
     }
 
-    /// Whether one of these was sent to this target within the window. Forgets it: the explanation comes once.
+    /// Whether one of these was sent to this target within the window. Forgets it: the explanation is shown once.
     func consumeBounce(_ browsers: [Digest256], target: String, at now: Timestamp) -> Bool {
         let hash = SHA256.hash(utf8: target)
         return visits.withLock { visits in

@@ -4,7 +4,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `POST /apple/callback`: Apple's form_post, brought by the browser.
+/// `POST /apple/callback`: Apple's form_post, delivered by the browser.
 struct CallbackRoute: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -45,7 +45,7 @@ struct CallbackRoute: Sendable {
         }
     }
 
-    /// The sign-in's own language: Apple's post knows nothing of `ui_locales`.
+    /// The sign-in's own language: Apple's post does not carry `ui_locales`.
     private func locale(of callback: ReceivedCallback, _ request: ServerRequest) -> PageLocale {
         responses.locale(begunIn: callback.language, request: request)
     }
@@ -55,8 +55,7 @@ struct CallbackRoute: Sendable {
         return signIn.receive(request.body, binding: cookies.bindingCookie(in: request.fields))
     }
 
-    /// One callback too many of this address, with what would be lost: the name that Apple sends once, and where the
-    /// sign-in was to lead.
+    /// A rate-limited callback, with what would be lost: the name that Apple sends only once, and the sign-in's target.
     private func turnedAway(_ callback: ReceivedCallback?, retryAfter seconds: Int) -> WebFailure {
         guard let callback, let target = callback.returnTo else { return .tooManyRequests(retryAfter: seconds) }
         let kept = signIn.nameToKeep(ofTurnedAway: callback).map { [cookies.setKeptName($0)] } ?? []
@@ -72,18 +71,18 @@ struct CallbackRoute: Sendable {
             target: target, errorReturn: callback.errorReturn, language: callback.language, cookies: cookies)
     }
 
-    /// The cookie with the name that Apple sent, and sends once, when the failure would lose it.
+    /// The cookie with the name, which Apple sends only once, when the failure would lose it.
     private func keepingName(of callback: ReceivedCallback, after failure: SignInFailure) async -> [String] {
         await signIn.nameToKeep(of: callback, after: failure).map { [cookies.setKeptName($0)] } ?? []
     }
 
-    /// A value that is not ours does not open; several are as good as none.
+    /// A value that is not ours does not open; several count as none.
     private func keptName(_ request: ServerRequest) -> String? {
         if case .one(let value) = cookies.keptName(in: request.fields) { value } else { nil }
     }
 
-    /// The page that posts the form again from our own origin, where the binding cookie is sent. It holds the known
-    /// fields and nothing else of what came, and sets no cookie.
+    /// The page that posts the form again from our own origin, where the binding cookie is sent. It contains only the
+    /// known fields, and sets no cookie.
     private func repost(_ form: CallbackForm, _ locale: PageLocale) -> ServerResponse {
         let known: [(String, String?)] = [
             ("state", form.state), ("code", form.code), ("id_token", form.identityToken), ("user", form.rawUser),
@@ -99,7 +98,7 @@ struct CallbackRoute: Sendable {
 }
 
 extension MediaType {
-    /// `application/x-www-form-urlencoded`, once, whatever its parameters.
+    /// `application/x-www-form-urlencoded`, in one field, with any parameters.
     static func isForm(_ fields: HTTPFields) -> Bool {
         essence(of: fields)?.isExactly("application/x-www-form-urlencoded") == true
     }

@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `POST /login/existing`: what somebody nobody knows answers to "Already have an account?".
+/// `POST /login/existing`: a new person's answer to "Already have an account?".
 struct ExistingAccountRoutes: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses

@@ -4,8 +4,8 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `/link/{id}` and what is below it: the page on which somebody whom an application has signed in chooses the Apple
-/// Account for their account there.
+/// `/link/{id}` and below: the page on which a person whom an application has signed in chooses the Apple Account for
+/// their account there.
 struct LinkRoutes: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -15,7 +15,7 @@ struct LinkRoutes: Sendable {
     let answers: SignInAnswers
     let random: any RandomSource
 
-    /// A route for those who go there. A browser that fetches ahead drops an answer that is no success, and asks again when
+    /// A route for actual visits. A browser that prefetches drops an answer that is not a success, and asks again when
     /// its visitor comes.
     func visited(_ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
         { request, parameters throws(WebFailure) in
@@ -24,11 +24,11 @@ struct LinkRoutes: Sendable {
         }
     }
 
-    /// Names both accounts, in the browser that opens the link's address first: `?token=` makes it the link's, and from then
-    /// on the id alone leads there. Whoever was asked in this very browser whether they have an account needs no second
-    /// trip to Apple: one button connects.
+    /// Names both accounts, in the browser that opens the link's address first: `?token=` makes the link belong to it,
+    /// and from then on the id alone is enough. A person who was asked in this browser whether they have an account
+    /// needs no second visit to Apple: one button connects.
     ///
-    /// Who only looks at the address is shown the same page; its attempt is for a browser there is not, and opens nothing.
+    /// A request that only reads the address gets the same page; its attempt belongs to no browser, and opens nothing.
     func page(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         let id = try parameters.link
         let locale = responses.locale(of: request)
@@ -61,14 +61,14 @@ struct LinkRoutes: Sendable {
             content, locale, button: button, cookies: isLook ? [] : [cookies.setLinkBinding(browser.cookieValue)])
     }
 
-    /// A fresh state and nonce for a page that is open already.
+    /// A new state and nonce for an open page.
     func attempt(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         let browser = browser(of: request)
         let attempt = try await begin(try parameters.link, browser, responses.locale(of: request))
         return LoginRoutes.answer(attempt, responses, cookies: [cookies.setLinkBinding(browser.cookieValue)])
     }
 
-    /// Starts an attempt at the tap and goes to Apple: the way without scripts. From another site, by the page, which
+    /// Begins an attempt and redirects to Apple: the way without scripts. From another site, through the page, which
     /// names the account first.
     func apple(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
         let id = try parameters.link
@@ -92,7 +92,8 @@ struct LinkRoutes: Sendable {
         do {
             location = try await linking.connectWaiting(id, binding: binding)
         } catch .unknown, .expired {
-            // Nobody waits here for this link any more: the page has Apple's button, or says what is wrong with the link.
+            // Nothing waits here for this link any more: the page has Apple's button, or says what is wrong with the
+            // link.
             let page = configuration.publicURL.path("/link/\(id)")
             return responses.redirect(to: responses.locale(of: request).link(page))
         } catch {
@@ -105,7 +106,7 @@ struct LinkRoutes: Sendable {
         cookies.browserBinding(in: request.fields) ?? BrowserBinding.make(random: random)
     }
 
-    /// - Throws: for what cannot be one, as for a wrong one.
+    /// - Throws: for an invalid token, as for a wrong one.
     private static func token(in request: ServerRequest) throws(WebFailure) -> LinkAddressToken? {
         let value = Query(request).value("token")
         if case .absent = value { return nil }
@@ -115,7 +116,7 @@ struct LinkRoutes: Sendable {
         return token
     }
 
-    /// - Parameter isOpened: the address was shown, for a browser that is given nothing.
+    /// - Parameter isOpened: the address was proven, for a browser that gets no binding.
     private func begin(
         _ id: LinkID, _ browser: BrowserBinding, _ locale: PageLocale, isOpened: Bool = false
     ) async throws(WebFailure) -> Attempt {
@@ -132,7 +133,7 @@ struct LinkRoutes: Sendable {
 }
 
 extension PathParameters {
-    /// The link of `{id}`. What is no id names no link.
+    /// The link of `{id}`. An invalid id names no link.
     var link: LinkID {
         get throws(WebFailure) {
             guard let id = self["id"].flatMap({ LinkID(parsing: $0) }) else { throw .link(.unknown, way: nil) }
@@ -142,7 +143,7 @@ extension PathParameters {
 }
 
 extension WebResponses {
-    /// The page that connects. Its own answer in Apple's window, and its forms, need its Origin.
+    /// The page that connects. The post of Apple's window, and its forms, need its Origin.
     func connectPage(
         _ content: ConnectPage.Content, button: ConnectPage.Button?, locale: PageLocale, cookies: [String]
     ) -> ServerResponse {

@@ -16,7 +16,7 @@ struct LoginRoutes: Sendable {
     let clock: any WallClock
     let random: any RandomSource
 
-    /// The login page; a visitor who is signed in and wants to go somewhere is sent on, once.
+    /// The login page; a visitor who is signed in and wants to go somewhere is redirected there, once.
     func page(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try await page(request, wish(request))
     }
@@ -62,14 +62,14 @@ struct LoginRoutes: Sendable {
             fields: opensWindow ? SecurityHeaders.keepingPopups : HTTPFields())
     }
 
-    /// A fresh state and nonce for a page that is open already.
+    /// A new state and nonce for an open page.
     func attempt(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let wish = try wish(request)
         let (attempt, binding) = await begin(request, wish)
         return Self.answer(attempt, responses, cookies: [cookies.setBinding(binding.cookieValue)])
     }
 
-    /// What the scripts of pages with Apple's button ask for.
+    /// The answer for the scripts of pages with Apple's button.
     static func answer(_ attempt: Attempt, _ responses: WebResponses, cookies: [String]) -> ServerResponse {
         var writer = JSONWriter()
         writer.beginObject()
@@ -81,7 +81,7 @@ struct LoginRoutes: Sendable {
         return responses.json(writer.bytes, cookies: cookies)
     }
 
-    /// Starts an attempt at the tap and goes to Apple.
+    /// Begins an attempt and redirects to Apple.
     func apple(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let wish = try wish(request)
         let signedIn = await signedInIfKnown(request)
@@ -94,8 +94,8 @@ struct LoginRoutes: Sendable {
             to: signIn.authorizeURL(for: attempt), cookies: [cookies.setBinding(binding.cookieValue)])
     }
 
-    /// Whether the target a browser was just sent to has sent it back. A browser that presents a session which has
-    /// ended is no such case, nor is one that names no target.
+    /// Whether the target that a browser was just sent to has sent it back. A browser whose session has ended, or that
+    /// names no target, does not count.
     private func isBounce(_ request: ServerRequest, _ wish: ReturnWish, _ signedIn: SignedIn?) -> Bool {
         guard wish.text != nil else { return false }
         let browser: Digest256?
@@ -108,8 +108,8 @@ struct LoginRoutes: Sendable {
         return bounces.consumeBounce([browser], target: wish.target.location, at: clock.now())
     }
 
-    /// Whether the visitor has just cancelled this very sign-in, and was sent back by the application: the page, where they
-    /// choose, ends the circle.
+    /// Whether the visitor has just cancelled this very sign-in, and the application sent them back: the page, where
+    /// they choose, ends the loop.
     private func isCancelled(_ request: ServerRequest, _ wish: ReturnWish) -> Bool {
         guard let browser = binding(request)?.hash else { return false }
         return bounces.consumeBounce([browser], target: BounceMemory.cancelled(wish.target), at: clock.now())
@@ -124,7 +124,7 @@ struct LoginRoutes: Sendable {
         return (attempt, binding)
     }
 
-    /// For what only makes an answer better: a store that does not answer is told apart at the callback.
+    /// For what only improves an answer: the callback handles a store that does not answer.
     private func signedInIfKnown(_ request: ServerRequest) async -> SignedIn? {
         (try? await reader.signedIn(reader.credential(in: request.fields))) ?? nil
     }

@@ -2,12 +2,12 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `POST /apple/notifications`: Apple's servers telling what happened to an account.
+/// `POST /apple/notifications`: Apple's servers report what happened to an account.
 struct NotificationRoute: Sendable {
     let responses: WebResponses
     let notifications: Notifications
-    /// Charged for what is refused, and asked only then: what Apple signed is taken whoever else posts from its address, as
-    /// all do behind a balancer that names nobody.
+    /// Charged, and checked, only for refusals: what Apple signed is accepted whoever else posts from its address, as
+    /// all do behind a load balancer.
     let failures: RateLimiter
     let stopwatch: Stopwatch
 
@@ -15,7 +15,7 @@ struct NotificationRoute: Sendable {
         do {
             _ = try await notifications.receive(request.body)
         } catch {
-            // Not without Apple's keys: those may be Apple's own, with a key that is new.
+            // Not without Apple's keys: the notification may be Apple's own, with a new key.
             if case .refused = error,
                 case .refused(let retryAfter) = failures.consume(request.client, now: stopwatch.milliseconds)
             {

@@ -4,10 +4,11 @@ import HTTP
 /// The parameters of a query or a small form.
 struct Query: Sendable {
     private let fields: [FormField]
-    /// Whether all that was given is here. Where a parameter narrows what is allowed, its absence means nothing without.
+    /// Whether everything that was given is included. Where a parameter restricts what is allowed, its absence means
+    /// nothing otherwise.
     let isWhole: Bool
 
-    /// More than 32 parameters, or 16 KiB of them, are nobody's: none is looked at.
+    /// More than 32 parameters, or 16 KiB of them, are ignored entirely.
     init(_ request: ServerRequest) {
         self.init(Array((request.query ?? "").utf8))
     }
