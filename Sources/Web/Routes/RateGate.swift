@@ -1,12 +1,12 @@
 import HTTP
 
-/// Holds one client address to a number of requests a minute, over all routes it stands before.
+/// Limits the requests of one client address per minute, over all routes that share it.
 struct RateGate: Sendable {
     private let limiter: RateLimiter
     private let stopwatch: Stopwatch
     private let traffic: TrafficSources?
 
-    /// - Parameter traffic: is told of every request, those beyond the limit too.
+    /// - Parameter traffic: told of every request, including refused ones.
     init(perMinute: Int, stopwatch: Stopwatch, traffic: TrafficSources? = nil) {
         self.traffic = traffic
         limiter = RateLimiter(Self.limit(perMinute: perMinute))
@@ -18,7 +18,8 @@ struct RateGate: Sendable {
         RateLimit(burst: count, interval: 60_000 / Int64(max(1, count)))
     }
 
-    /// Counts page loads only: what nginx shows a script in place of each of its 401s costs its page nothing.
+    /// Counts only page loads: nginx shows a script this answer instead of each of its 401s, which costs its page
+    /// nothing.
     func limitingPageLoads(_ handle: @escaping RouteTable.Handler) -> RouteTable.Handler {
         { request, parameters throws(WebFailure) in
             if Navigation.holds(request.fields) { try noting(request) }
@@ -33,15 +34,15 @@ struct RateGate: Sendable {
         }
     }
 
-    /// Counts this request, and tells of it.
-    /// - Throws: `.tooManyRequests` when it is one too many.
+    /// Counts this request, and records its client.
+    /// - Throws: `.tooManyRequests` beyond the limit.
     func noting(_ request: ServerRequest) throws(WebFailure) {
         traffic?.record("\(request.client)")
         try pass(request)
     }
 
     /// Counts this request.
-    /// - Throws: `.tooManyRequests` when it is one too many.
+    /// - Throws: `.tooManyRequests` beyond the limit.
     func pass(_ request: ServerRequest) throws(WebFailure) {
         if case .refused(let seconds) = limiter.consume(request.client, now: stopwatch.milliseconds) {
             throw .tooManyRequests(retryAfter: seconds)
@@ -49,7 +50,7 @@ struct RateGate: Sendable {
     }
 }
 
-/// Milliseconds since it was made, by a clock that never goes back.
+/// Milliseconds since it was made, by a monotonic clock.
 struct Stopwatch: Sendable {
     private let start = ContinuousClock.now
 

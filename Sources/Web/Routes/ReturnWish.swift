@@ -1,9 +1,9 @@
 import Coding
 import RelyingParty
 
-/// A validated `return_to`, and `error_return` beside it: as they came, to be carried on, and where they lead.
+/// A validated `return_to` and `error_return`: as given, to be passed on, and their targets.
 struct ReturnWish: Sendable {
-    /// Nil when nothing was asked for.
+    /// Nil when none was given.
     var text: String?
     var target: ReturnTarget
     /// Where a sign-in that is cancelled at Apple leads; nil shows a page of ours.
@@ -14,7 +14,7 @@ struct ReturnWish: Sendable {
         self.target = target
     }
 
-    /// - Throws: when one of them is given twice, or names nothing of ours.
+    /// - Throws: when one of them is repeated, or is not allowed.
     init(_ query: Query, among targets: ReturnTargets) throws(WebFailure) {
         switch query.value("return_to") {
         case .absent, .one(""): (text, target) = (nil, targets.defaultTarget)
@@ -32,7 +32,7 @@ struct ReturnWish: Sendable {
         }
     }
 
-    /// `return_to=…`, also without a target, and `error_return=…` where there is one: what pages hand on.
+    /// `return_to=…`, even without a target, and `error_return=…` if given: what pages pass on.
     var query: String { Self.query(text, errorReturn) }
 
     static func query(_ returnTo: String?, _ errorReturn: ReturnTarget?) -> String {

@@ -2,29 +2,29 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// Every dynamic route of this server, each with all that is said of it: how it is found and answered, who may ask, how
-/// often and with how much content, who reads its failures, how it is logged.
+/// Every dynamic route of this server, with all its properties: how it is found and answered, who may ask, how often
+/// and with how much content, who reads its failures, how it is logged.
 struct RouteTable: Sendable {
     typealias Handler = @Sendable (ServerRequest, PathParameters) async throws(WebFailure) -> ServerResponse
-    /// Of a route whose pattern has no parameters.
+    /// For a route whose pattern has no parameters.
     typealias PlainHandler = @Sendable (ServerRequest) async throws(WebFailure) -> ServerResponse
 
-    /// Who reads what a route answers when it fails.
+    /// Who reads a route's failures.
     enum Reader: Sendable {
         /// A page.
         case visitor
         /// A problem document (RFC 9457).
         case program
-        /// A proxy, which may pass it on to a visitor of another site: a page that needs no other file; to a program a
-        /// problem document or words alone.
+        /// A proxy, which may pass them on to a visitor of another site: a page that needs no other file, or for a
+        /// program a problem document or plain text.
         case proxy
 
-        /// Of a route that does not say.
+        /// The default of a pattern.
         init(ofPattern pattern: String) {
             self = ["/api/", "/.well-known/"].contains(where: pattern.hasPrefix) ? .program : .visitor
         }
 
-        /// Of what no route answers. Clients look for `/.well-known/` at the root of the host first.
+        /// For paths without a route. Clients look for `/.well-known/` at the root of the host first.
         init(ofUnroutedPath path: String, _ url: PublicURL) {
             let below = path.hasPrefix("/.well-known/") ? path : url.pathBelow(path) ?? ""
             self.init(ofPattern: below)
@@ -43,7 +43,7 @@ struct RouteTable: Sendable {
         let handle: Handler
 
         /// - Parameters:
-        ///   - limit: how often one address may ask; nil where the handler asks its gate itself, or where nothing costs.
+        ///   - limit: the limit per address; nil where the handler checks its own, or where a request costs nothing.
         ///   - body: bytes of content, beyond which the answer is 413; nil where content is not read.
         ///   - reader: nil decides by the pattern.
         init(
@@ -70,7 +70,7 @@ struct RouteTable: Sendable {
             ) { request, _ throws(WebFailure) in try await handle(request) }
         }
 
-        /// For applications whose API key has `scope`.
+        /// A route for applications whose API key has `scope`.
         init(
             _ method: HTTPRequest.Method, _ pattern: String, scope: APIScope, _ gate: BackendGate,
             _ handle: @escaping Handler
@@ -78,7 +78,7 @@ struct RouteTable: Sendable {
             self.init(method, pattern, gate.requiring(scope, Self.bounding(BodyLimit.api, handle)))
         }
 
-        /// The same; the handler is told the key.
+        /// The same; the handler receives the key.
         init(
             _ method: HTTPRequest.Method, _ pattern: String, scope: APIScope, _ gate: BackendGate,
             _ handle: @escaping BackendGate.KeyHandler
@@ -100,7 +100,7 @@ struct RouteTable: Sendable {
         }
     }
 
-    /// Bytes of content.
+    /// Limits on content, in bytes.
     enum BodyLimit {
         /// A form of ours.
         static let form = 4_096
@@ -108,7 +108,7 @@ struct RouteTable: Sendable {
         static let passwordForm = 16_384
         static let api = 16_384
 
-        /// Where an app sends what Apple gave it; less when the server takes less.
+        /// Apple's answer from an app; less when the server accepts less.
         static func native(_ configuration: WebConfiguration) -> Int { min(65_536, configuration.limits.callbackBody) }
 
         static func require(_ limit: Int, of request: ServerRequest) throws(WebFailure) {
@@ -192,7 +192,7 @@ struct RouteTable: Sendable {
                 Entry(.get, "/login", limit: signIns, login.page),
                 Entry(.get, "/login/attempt", limit: signIns, reader: .program, login.attempt),
                 Entry(.get, "/login/apple", limit: signIns, login.apple),
-                // Its gate is asked within: who is turned away does not lose the name that Apple sends once.
+                // It checks its limit itself: a refused callback does not lose the name that Apple sends only once.
                 Entry(.post, "/apple/callback", body: limits.callbackBody, callback.post),
                 Entry(
                     .post, "/apple/notifications", body: limits.notificationBody, reader: .program, notifications.post),

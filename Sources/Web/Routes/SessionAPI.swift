@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `GET` and `DELETE /api/v1/session`: who is signed in, asked by a page or an app; and the end of that session.
+/// `GET` and `DELETE /api/v1/session`: who is signed in, for a page or an app; and the end of that session.
 struct SessionAPI: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses

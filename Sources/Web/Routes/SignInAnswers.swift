@@ -4,8 +4,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// What the browser is answered at the end of a sign-in, wherever it ended: at the callback, or after the question whether
-/// there is an account.
+/// The browser's answer at the end of a sign-in: at the callback, or after the question about an existing account.
 struct SignInAnswers: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -48,7 +47,7 @@ struct SignInAnswers: Sendable {
             to: returnTo.location, cookies: [cookies.setSession(token.reveal())] + forgettingName(request))
     }
 
-    /// "Already have an account?" The browser's binding lives on while its person signs in to the application.
+    /// "Already have an account?" The browser's binding stays while its person signs in to the application.
     private func question(_ person: WaitingPerson, binding: BindingCookie, _ locale: PageLocale) -> ServerResponse {
         let strings = responses.pages.strings(locale)
         let page = responses.pages.render(
@@ -60,7 +59,7 @@ struct SignInAnswers: Sendable {
             cookies: keeping(binding))
     }
 
-    /// The binding anew, for as long as what waits for this browser.
+    /// Renews the binding for as long as something waits for this browser.
     func keeping(_ binding: BindingCookie) -> [String] {
         if case .value(let value) = binding { [cookies.setLinkBinding(value.cookieValue)] } else { [] }
     }
@@ -71,13 +70,13 @@ struct SignInAnswers: Sendable {
         bounces.sent(browsers, to: target.location, at: clock.now())
     }
 
-    /// An application that sends a visitor who has cancelled straight back would lead them to Apple again, and again.
+    /// An application that sends a visitor who cancelled straight back would lead them to Apple again and again.
     private func remember(_ binding: BindingCookie, cancelled target: ReturnTarget) {
         guard case .value(let value) = binding else { return }
         bounces.sent([value.hash], to: BounceMemory.cancelled(target), at: clock.now())
     }
 
-    /// A sign-in that came to its end has used the name or needs none.
+    /// A completed sign-in has used the name or does not need it.
     private func forgettingName(_ request: ServerRequest) -> [String] {
         cookies.keptName(in: request.fields) == .absent ? [] : [Cookies.clearKeptName]
     }

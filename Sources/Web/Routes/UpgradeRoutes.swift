@@ -4,10 +4,10 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `/upgrade` and what is below it: somebody proves the password of their account, then signs in with Apple, and from
-/// then on Apple takes the password's place.
+/// `/upgrade` and below: a person proves the password of their account, then signs in with Apple, which replaces the
+/// password.
 ///
-/// Nothing is kept in a cookie between the steps: each page carries the upgrade's id and token on in hidden fields.
+/// No cookie is set between the steps: each page passes on the upgrade's id and token in hidden fields.
 struct UpgradeRoutes: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
@@ -15,11 +15,11 @@ struct UpgradeRoutes: Sendable {
     let reader: SignedInReader
     let linking: Linking
     let targets: ReturnTargets
-    /// Passwords and second factors of one address.
+    /// For passwords and second factors of one address.
     let gate: RateGate
     let random: any RandomSource
 
-    /// One request, with what every page of it needs.
+    /// One request, with what all its pages need.
     private struct Visit {
         var request: ServerRequest
         var locale: PageLocale
@@ -64,7 +64,7 @@ struct UpgradeRoutes: Sendable {
             }
         } catch {
             switch error {
-            // Nobody's name, or nobody's password, is as wrong as any other.
+            // An invalid name or password is as wrong as any other.
             case .invalid: return form(visit, username: username, notice: "upgrade.failed", .unprocessableContent)
             case .tooMany, .verifierUnavailable:
                 return form(visit, username: username, refusedBy: WebFailure(visitor: error, way: visit.way))
@@ -111,7 +111,7 @@ struct UpgradeRoutes: Sendable {
 
     // MARK: Pages
 
-    /// - Parameter notice: the key of what is wrong with what was sent.
+    /// - Parameter notice: the key of the text that says what is wrong.
     private func form(
         _ visit: Visit, username: String? = nil, notice: String? = nil, _ status: HTTPResponse.Status = .ok,
         fields: HTTPFields = HTTPFields(), values: [String: String] = [:]
@@ -168,7 +168,7 @@ struct UpgradeRoutes: Sendable {
             visit, id, token, methods: link.methods, notice: text, failure.status, fields: failure.fields)
     }
 
-    /// Apple's button. The link without scripts leads to Apple at once: nothing secret of ours may be in an address.
+    /// Apple's button. The link without scripts leads to Apple at once: our secrets must not be in an address.
     private func apple(
         _ visit: Visit, _ id: UpgradeID, _ token: UpgradeToken
     ) async throws(LinkFailure) -> ServerResponse {
@@ -194,7 +194,7 @@ struct UpgradeRoutes: Sendable {
         if case .tooManyRequests = failure { "upgrade.tooMany" } else { "upgrade.unavailable" }
     }
 
-    /// How long, in words.
+    /// The waiting time, in words.
     private func wait(_ failure: WebFailure, _ locale: PageLocale) -> String {
         guard case .tooManyRequests(let seconds, _) = failure else { return "" }
         let whole = seconds > 60 ? (Int64(seconds) + 59) / 60 * 60 : Int64(seconds)
@@ -209,13 +209,13 @@ struct UpgradeRoutes: Sendable {
 }
 
 extension Linking {
-    /// Nothing of upgrades is there without a verifier.
+    /// Without a verifier there are no upgrades.
     func requireUpgrades() throws(WebFailure) {
         guard offersUpgrades else { throw .link(.notConfigured, way: nil) }
     }
 }
 
 extension Query.Value {
-    /// The one value; nil for none or several.
+    /// The only value; nil for none or several.
     var text: String? { if case .one(let text) = self { text } else { nil } }
 }

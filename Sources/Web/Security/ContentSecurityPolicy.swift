@@ -1,11 +1,11 @@
 /// The `Content-Security-Policy` of each kind of response, made once from the configuration.
 ///
-/// Apple's sources are the origin of `apple.scriptURL`, whatever it is. `form-action` names the allowed return origins
-/// because browsers hold every redirect after a form to it.
+/// Apple's sources are the origin of `apple.scriptURL`. `form-action` includes the allowed return origins because
+/// browsers apply it to every redirect after a form.
 struct ContentSecurityPolicy: Sendable {
     /// A page without scripts.
     let plain: String
-    /// What is no page: JSON, redirects, `/auth/verify`.
+    /// For responses that are not pages: JSON, redirects, `/auth/verify`.
     let nothing: String
     /// A page without scripts whose form may also lead to `login.passwordURL`.
     let existing: String
@@ -16,7 +16,7 @@ struct ContentSecurityPolicy: Sendable {
     init(_ configuration: WebConfiguration) {
         let apple = PublicURL.origin(of: configuration.apple.scriptURL) ?? ""
         let logo = configuration.site.logo.flatMap(PublicURL.origin).map { " \($0)" } ?? ""
-        // The default target is the operator's own word, and need not be among the allowed origins.
+        // The operator configured the default target, which need not be among the allowed origins.
         var origins = configuration.login.allowedReturnOrigins
         if let home = PublicURL.origin(of: configuration.login.defaultReturnTo), !origins.contains(home),
             home != configuration.publicURL.origin
@@ -32,24 +32,24 @@ struct ContentSecurityPolicy: Sendable {
         existing = plainPrefix + "base-uri 'none'; form-action \(forms)\(password); frame-ancestors 'none'"
         scriptPrefix = "default-src 'none'; script-src 'nonce-"
         scriptSuffix = "'; connect-src 'self'; style-src 'self'; img-src 'self'\(logo); \(common)"
-        // Apple's button needs inline styles and a font in a data: URL; a nonce in style-src would cancel the former.
+        // Apple's button needs inline styles and a font in a data: URL; a nonce in style-src would disable the former.
         loginSuffix =
             "' \(apple); connect-src 'self'; style-src 'self' 'unsafe-inline'; font-src data:; "
             + "img-src 'self' \(apple)\(logo); \(common)"
     }
 
-    /// A page whose own scripts carry this nonce.
+    /// A page whose own scripts have this nonce.
     func scripted(nonce: String) -> String { scriptPrefix + nonce + scriptSuffix }
 
-    /// A page that is shown on another site's address, with nothing but its own inline style.
+    /// A page on another site's address, with only its own inline style.
     /// - Parameters:
     ///   - styleHash: standard base64 of the SHA-256 of that style.
-    ///   - origin: ours, where its form leads.
+    ///   - origin: ours, to which its form posts.
     func standalone(styleHash: String, origin: String) -> String {
         "default-src 'none'; style-src 'sha256-\(styleHash)'; base-uri 'none'; form-action \(origin); "
             + "frame-ancestors 'none'"
     }
 
-    /// The login page: also Apple's script, styles and pictures.
+    /// The login page: also allows Apple's script, styles and pictures.
     func login(nonce: String) -> String { scriptPrefix + nonce + loginSuffix }
 }

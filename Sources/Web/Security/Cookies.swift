@@ -6,16 +6,16 @@ import RelyingParty
 enum CookieValue: Hashable, Sendable {
     case absent
     case one(String)
-    /// The name came more than once: nobody can say which value the browser was given by us.
+    /// The name was repeated: we cannot tell which value is ours.
     case several
 }
 
 /// The cookies Bramley sets, and how it reads them back (RFC 6265bis).
 struct Cookies: Sendable {
-    /// The binding of a sign-in to a browser. Never anything else than this name, which only this host can set.
+    /// Binds a sign-in to a browser. Always this name, which only this host can set.
     static let bindingName = "__Host-bramley-login"
 
-    /// A name that a failed callback could not make safe, sealed for us alone. Only while there is one.
+    /// A name that a failed callback could not store, sealed for us. Exists only while needed.
     static let keptNameName = "__Host-bramley-name"
 
     /// `__Host-bramley`, or `__Secure-bramley` when shared with a parent domain.
@@ -38,33 +38,33 @@ struct Cookies: Sendable {
         "\(sessionName)=\(token); Max-Age=\(sessionLifetime)\(sessionAttributes)"
     }
 
-    /// `Set-Cookie` that makes the browser forget its session.
+    /// `Set-Cookie` that makes the browser delete its session.
     var clearSession: String { "\(sessionName)=; Max-Age=0\(sessionAttributes)" }
 
-    /// `Set-Cookie` of the binding, as short-lived as an attempt.
+    /// `Set-Cookie` of the binding, which lives as long as an attempt.
     func setBinding(_ value: String) -> String { "\(Self.bindingName)=\(value)\(attributes(for: bindingLifetime))" }
 
-    /// The same where a link or an identity waits for this browser, which lives longer than an attempt may.
+    /// The same while a link or an identity waits for this browser, which may outlive an attempt.
     func setLinkBinding(_ value: String) -> String {
         "\(Self.bindingName)=\(value)\(attributes(for: max(bindingLifetime, LinkLifetime.seconds)))"
     }
 
-    /// Apple's form_post is a cross-site POST: only SameSite=None travels with it.
+    /// Apple's form_post is a cross-site POST: browsers send only SameSite=None cookies with it.
     private func attributes(for lifetime: Int64) -> String {
         "; Max-Age=\(lifetime); Path=/; Secure; HttpOnly; SameSite=None"
     }
 
-    /// `Set-Cookie` of the name a failed callback brought. It comes back with Apple's form_post, as the binding does.
+    /// `Set-Cookie` of the name from a failed callback. It returns with Apple's form_post, like the binding.
     func setKeptName(_ value: String) -> String {
         "\(Self.keptNameName)=\(value); Max-Age=\(SignIn.keptNameLifetime)\(Self.keptNameAttributes)"
     }
 
-    /// `Set-Cookie` that makes the browser forget it.
+    /// `Set-Cookie` that makes the browser delete it.
     static let clearKeptName = "\(keptNameName)=; Max-Age=0\(keptNameAttributes)"
 
     private static let keptNameAttributes = "; Path=/; Secure; HttpOnly; SameSite=None"
 
-    /// What stands for the binding and for the session when `bramley doctor` looks at their way.
+    /// Cookies that represent the binding and the session when `bramley doctor` checks their way.
     var probes: [ProbeCookie] {
         let binding = "__Host-bramley-doctor"
         let session = sessionName + "-doctor-session"
@@ -82,8 +82,8 @@ struct Cookies: Sendable {
 
     /// Reads one cookie of the request; several `Cookie` fields count as one (RFC 9113 §8.2.3).
     ///
-    /// Names are compared byte by byte, case included, after removing spaces and tabs around them; what holds no `=`
-    /// is no cookie of ours. Quotation marks are part of a value.
+    /// Names are compared byte by byte, including case, after removing surrounding spaces and tabs; text without `=` is
+    /// not our cookie. Quotation marks are part of a value.
     static func read(_ name: String, in fields: HTTPFields) -> CookieValue {
         var found: String?
         for field in fields[values: .cookie] {
@@ -98,7 +98,7 @@ struct Cookies: Sendable {
         return found.map { .one($0) } ?? .absent
     }
 
-    /// What a request says about its browser's binding. Several are as good as a forged one.
+    /// What a request says about its browser's binding. Several count like a forged one.
     func bindingCookie(in fields: HTTPFields) -> BindingCookie {
         switch binding(in: fields) {
         case .absent: .absent
@@ -107,7 +107,7 @@ struct Cookies: Sendable {
         }
     }
 
-    /// The browser's binding when it sent a sound one; kept, so that many tabs can sign in at once.
+    /// The browser's binding, if it sent a valid one; it is kept, so that many tabs can sign in at once.
     func browserBinding(in fields: HTTPFields) -> BrowserBinding? {
         if case .value(let binding) = bindingCookie(in: fields) { binding } else { nil }
     }

@@ -1,20 +1,21 @@
 import Coding
 import HTTPTypes
 
-/// Lets pages of `api.allowedOrigins` read what is theirs to ask for (CORS, Fetch Standard §3.2): who is signed in,
-/// plainly (`GET /api/v1/session`) or as an assertion (`GET /api/v1/session/assertion`), and no more. Requests that change something stay same-origin, and backends are no pages.
+/// Lets pages of `api.allowedOrigins` read (CORS, Fetch Standard §3.2) who is signed in, plainly (`GET
+/// /api/v1/session`) or as an assertion (`GET /api/v1/session/assertion`), and nothing else. Requests that change
+/// something stay same-origin, and backends are not pages.
 struct CrossOrigin: Sendable {
     /// Exact origins, as a browser writes them in `Origin`.
     let allowedOrigins: [String]
 
     private static let methods = "GET, HEAD"
-    /// What a page's script may add: an app's own credential, and what fetch wrappers add unasked.
+    /// Fields that a page's script may add: an app's own credential, and those that fetch wrappers add by themselves.
     private static let fields = "Authorization, Content-Type, X-Requested-With"
-    /// Seconds a browser may remember a preflight.
+    /// How long a browser may cache a preflight, in seconds.
     private static let maximumAge = "600"
 
-    /// Adds what lets the asking page read the answer; nothing for any other origin. `Vary` is on every answer of such a
-    /// route, since a cache in between must not mix them up.
+    /// Adds the fields that let the asking page read the answer; none for other origins. `Vary` is on every answer of
+    /// such a route, so that caches do not mix them up.
     func add(to response: inout HTTPFields, for request: HTTPFields) {
         guard !allowedOrigins.isEmpty else { return }
         response[.vary] = "Origin"
@@ -25,7 +26,7 @@ struct CrossOrigin: Sendable {
         response[.crossOriginResourcePolicy] = "cross-origin"
     }
 
-    /// The same for the answer to an OPTIONS: when it is a preflight, also what may be sent.
+    /// The same for the answer to an OPTIONS; for a preflight, also what may be sent.
     func addPreflight(to response: inout HTTPFields, for request: HTTPFields) {
         add(to: &response, for: request)
         guard response[.accessControlAllowOrigin] != nil, request[.accessControlRequestMethod] != nil else { return }

@@ -2,8 +2,8 @@ import HTTPTypes
 
 /// Whether a request only looks ahead: nobody has chosen to go there yet.
 enum LookAhead {
-    /// A browser fetches or renders the page before its visitor goes to it (`Sec-Purpose`, W3C Speculation Rules; `Purpose`,
-    /// `X-Purpose` and `X-Moz` of older ones). It may show the answer later, when that is one of success.
+    /// Whether a browser fetches or renders the page before its visitor goes there (`Sec-Purpose`, W3C Speculation
+    /// Rules; `Purpose`, `X-Purpose` and `X-Moz` in older ones). It may show the answer later, if it is a success.
     static func isPrefetch(_ fields: HTTPFields) -> Bool {
         let names: [HTTPField.Name] = [.secPurpose, .purpose, .xPurpose, .xMoz]
         return names.contains { name in
@@ -14,8 +14,8 @@ enum LookAhead {
         }
     }
 
-    /// Somebody asks about a page without going to it: by HEAD, or from a script or a picture (`Sec-Fetch-Mode`). A browser
-    /// too old to say is believed.
+    /// Whether a page is requested without a visit: by HEAD, or by a script or an image (`Sec-Fetch-Mode`). A browser
+    /// too old to say is taken to visit.
     static func isNoVisit(_ method: HTTPRequest.Method, _ fields: HTTPFields) -> Bool {
         let modes = fields[values: .secFetchMode]
         return method == .head || !(modes.isEmpty || modes == ["navigate"])

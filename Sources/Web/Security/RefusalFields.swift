@@ -1,7 +1,7 @@
 package import HTTPTypes
 
 extension WebApplication {
-    /// The security fields of answers that the server gives without asking this handler: 400, 408, 414 and the like.
+    /// The security fields of answers that the server sends without this handler: 400, 408, 414 and similar.
     package static func refusalFields(_ configuration: WebConfiguration) -> HTTPFields {
         var fields = HTTPFields()
         let policy = ContentSecurityPolicy(configuration).nothing

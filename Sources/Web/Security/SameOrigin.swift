@@ -4,7 +4,7 @@ import HTTPTypes
 /// Whether a request that changes something comes from a page of ours.
 enum SameOrigin {
     /// `Sec-Fetch-Site: same-origin`, or, where a browser sends none, `Origin` equal to that of `publicURL`. A request
-    /// with neither does not pass, nor does one with either field twice.
+    /// with neither is refused, as is one that repeats either field.
     static func holds(_ fields: HTTPFields, publicURL: PublicURL) -> Bool {
         let sites = fields[values: .secFetchSite]
         if !sites.isEmpty { return sites.count == 1 && sites[0].isExactly("same-origin") }
@@ -12,10 +12,10 @@ enum SameOrigin {
         return origins.count == 1 && origins[0].isExactly(publicURL.origin)
     }
 
-    /// Whether a form was sent by a page of ours or of one of these origins, which the operator vouches for.
+    /// Whether a form was sent by a page of ours or of one of these origins, which the operator trusts.
     ///
-    /// A site's own origin counts only where it is of our site, or a browser does not say: from elsewhere it would come
-    /// without the session's cookie.
+    /// A site's own origin counts only where it is same-site, or where a browser does not say: from elsewhere it would
+    /// come without the session's cookie.
     static func holds(_ fields: HTTPFields, publicURL: PublicURL, or allowed: [String]) -> Bool {
         if holds(fields, publicURL: publicURL) { return true }
         let (sites, origins) = (fields[values: .secFetchSite], fields[values: .origin])
@@ -25,8 +25,8 @@ enum SameOrigin {
         return allowed.contains { $0.isExactly(origins[0]) }
     }
 
-    /// Whether a navigation may have begun at a page of ours or by the person's own hand: a bookmark, or a browser too old
-    /// to say (`Sec-Fetch-Site`).
+    /// Whether a navigation may have begun at a page of ours or by the person directly: a bookmark, or a browser too
+    /// old to say (`Sec-Fetch-Site`).
     static func isOwnOrTyped(_ fields: HTTPFields) -> Bool {
         let sites = fields[values: .secFetchSite]
         return sites.isEmpty || (sites.count == 1 && ["same-origin", "none"].contains { sites[0].isExactly($0) })

@@ -1,17 +1,17 @@
 import HTTPTypes
 
-/// The fields every response carries, whatever it is.
+/// The fields of every response.
 enum SecurityHeaders {
-    /// What `Referer` the browser may send from a page.
+    /// The `Referer` that the browser may send from a page.
     enum ReferrerPolicy: String {
         /// Pages with forms: `no-referrer` would turn their `Origin` into `null`.
         case sameOrigin = "same-origin"
-        /// A page of ours on another site's address, whose form tells us that site's origin and nothing more.
+        /// A page of ours on another site's address, whose form tells us only that site's origin.
         case strictOrigin = "strict-origin"
         case noReferrer = "no-referrer"
     }
 
-    /// All of them, in the order they are sent.
+    /// All of them, in the order sent.
     static func fields(policy: String, referrer: ReferrerPolicy) -> [HTTPField] {
         [
             HTTPField(name: .cacheControl, value: "no-store"),
@@ -24,14 +24,15 @@ enum SecurityHeaders {
         ]
     }
 
-    /// For the page that opens Apple's window: `same-origin` would cut the tie by which that window answers.
+    /// For the page that opens Apple's window: `same-origin` would cut the connection through which that window
+    /// answers.
     static let keepingPopups: HTTPFields = [.crossOriginOpenerPolicy: "same-origin-allow-popups"]
 
     private static let names = fields(policy: "", referrer: .noReferrer).map(\.name)
 
-    /// Adds them; a field that is set already stays as it is.
+    /// Adds them; fields already set are kept.
     static func add(to fields: inout HTTPFields, policy: String, referrer: ReferrerPolicy) {
-        // Whoever made the response has nearly always added them.
+        // The maker of the response has nearly always added them.
         if names.allSatisfy(fields.contains) { return }
         for field in self.fields(policy: policy, referrer: referrer) where !fields.contains(field.name) {
             fields.append(field)
@@ -59,6 +60,6 @@ extension HTTPField.Name {
     static let authRequestGroups = known("X-Auth-Request-Groups")
     static let authRequestAssertion = known("X-Auth-Request-Assertion")
 
-    /// A name written in this file: a token, so the fallback is never taken.
+    /// A name written in this file is a token, so the fallback is never used.
     private static func known(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .via }
 }

@@ -1,30 +1,30 @@
 import Coding
 import RelyingParty
 
-/// Who may open what, in the operator's order: the first rule whose host, path and methods fit decides; without one,
-/// being signed in is needed. `forwardAuth.rulesFile` holds them, `AccessRulesFile` reads them.
+/// Who may open what, in the operator's order: the first rule whose host, path and methods match decides; without one,
+/// any signed-in person is admitted. `forwardAuth.rulesFile` contains them, `AccessRulesFile` parses them.
 ///
-/// Both readers of `/auth/verify` ask here, with bytes that are canonical already: a host in lower case without port
-/// and without empty labels, a decoded path without empty or dot segments (`RulePath`).
+/// Both implementations of `/auth/verify` ask here, with canonical bytes: a host in lower case without port and empty
+/// labels, a decoded path without empty or dot segments (`RulePath`).
 package struct AccessRules: Hashable, Sendable {
-    /// Whom a rule lets in.
+    /// Whom a rule admits.
     package enum Access: Hashable, Sendable {
-        /// `public`: everyone, also who waits for approval or is disabled, and while the database does not answer.
+        /// `public`: everyone, including people who are pending or disabled, and while the database is unavailable.
         case everyone
-        /// `optional`: everyone, but for people who wait for approval or are disabled.
+        /// `optional`: everyone except people who are pending or disabled.
         case optional
         case signedIn
         case listed(Listed)
     }
 
-    /// People picked out: any one of these fits.
+    /// Listed people: any one match is enough.
     package struct Listed: Hashable, Sendable {
         package var groups: [String]
         /// Bramley's ids.
         package var users: [String]
         /// Verified addresses, in lower case.
         package var addresses: [String]
-        /// What stands behind the `@` of a verified address of the person's own, in lower case.
+        /// The domain of a verified address of the person's own, in lower case.
         package var domains: [String]
 
         package init(
@@ -36,8 +36,8 @@ package struct AccessRules: Hashable, Sendable {
             self.domains = domains
         }
 
-        /// An address counts only when Apple verified it, and its domain only when it is no relay address: that domain
-        /// is everybody's who hides theirs.
+        /// An address counts only when Apple verified it, and its domain only when it is not a relay address: that
+        /// domain is shared by everybody who hides theirs.
         func admits(_ person: User) -> Bool {
             if users.contains(where: { $0.isExactly(person.id.rawValue) }) { return true }
             if groups.contains(where: { group in person.groups.contains { $0.isExactly(group) } }) { return true }
@@ -54,7 +54,7 @@ package struct AccessRules: Hashable, Sendable {
         /// `*`
         case any
         case exact([UInt8])
-        /// `*.example.com` as `.example.com`: at least one label before it.
+        /// `*.example.com`, as `.example.com`: at least one label before it.
         case below([UInt8])
 
         func matches(_ host: Span<UInt8>) -> Bool {
@@ -66,7 +66,7 @@ package struct AccessRules: Hashable, Sendable {
             }
         }
 
-        /// Whether everything the other matches is matched.
+        /// Whether it matches everything that the other matches.
         func covers(_ other: HostPattern) -> Bool {
             switch other {
             case .any: self == .any
@@ -79,7 +79,7 @@ package struct AccessRules: Hashable, Sendable {
 
     package enum PathPattern: Hashable, Sendable {
         case exact([UInt8])
-        /// `/a/*` as `/a`: itself, and everything below it. `/*` as nothing: every path.
+        /// `/a/*`, as `/a`: the path and everything below it. `/*` is empty: every path.
         case below([UInt8])
 
         func matches(_ path: Span<UInt8>) -> Bool {
@@ -102,7 +102,7 @@ package struct AccessRules: Hashable, Sendable {
     package struct Rule: Hashable, Sendable {
         package var host: HostPattern
         package var path: PathPattern
-        /// Empty means every method. GET stands for HEAD as well.
+        /// Empty means every method. GET includes HEAD.
         package var methods: [[UInt8]]
         package var access: Access
 
@@ -119,13 +119,13 @@ package struct AccessRules: Hashable, Sendable {
         }
     }
 
-    /// What the rules say of one request.
+    /// The result of the rules for one request.
     enum Verdict: Hashable, Sendable {
-        /// The index of the first rule that fits.
+        /// The index of the first matching rule.
         case rule(Int)
-        /// None fits.
+        /// None matches.
         case none
-        /// A rule that fits host and path asks for the method, which nobody named.
+        /// A rule that matches host and path depends on the method, which was not given.
         case methodUnknown
     }
 
@@ -136,7 +136,7 @@ package struct AccessRules: Hashable, Sendable {
     }
 
     /// Allocates nothing.
-    /// - Parameter method: empty when the proxy did not name it.
+    /// - Parameter method: empty when the proxy did not send it.
     func verdict(host: Span<UInt8>, path: Span<UInt8>, method: Span<UInt8>) -> Verdict {
         for index in rules.indices {
             guard rules[index].host.matches(host), rules[index].path.matches(path) else { continue }
@@ -157,14 +157,14 @@ package struct AccessRules: Hashable, Sendable {
         }
     }
 
-    /// Indices of rules that nothing reaches, each with that of the earlier rule that takes it all.
+    /// Indices of unreachable rules, each with that of the earlier rule that matches everything it matches.
     package var unreachable: [(rule: Int, behind: Int)] {
         rules.indices.compactMap { later in
             rules[..<later].firstIndex { $0.covers(rules[later]) }.map { (later, $0) }
         }
     }
 
-    /// Labels that are none could be read as another host.
+    /// Invalid labels could be read as another host.
     static func isCanonicalHost(_ host: Span<UInt8>) -> Bool {
         var isLabelStart = true
         for index in host.indices {
@@ -181,12 +181,13 @@ package struct AccessRules: Hashable, Sendable {
     }
 }
 
-/// The path of a request as rules compare it.
+/// The path of a request, in the form that rules compare.
 enum RulePath {
-    /// The decoded bytes of the path of an origin-form target, or nil when an application could read another path in
-    /// it than we do: an empty segment, path parameters (`;`, which some cut off), or an escape left after decoding
-    /// (which some decode once more).
-    /// - Parameter target: what `OriginalRequest` accepted: no dot segments, no encoded slash, backslash or control.
+    /// The decoded path of an origin-form target; nil when an application could read another path in it than we do: an
+    /// empty segment, path parameters (`;`, which some cut off), or an escape left after decoding (which some decode
+    /// again).
+    /// - Parameter target: accepted by `OriginalRequest`: no dot segments, no encoded slash, backslash or control
+    ///   character.
     static func decode(_ target: String) -> [UInt8]? {
         guard let path = PercentEncoding.decode(String(target.prefix { $0 != "?" })) else { return nil }
         for index in path.indices {
@@ -202,7 +203,7 @@ enum RulePath {
         return path
     }
 
-    /// The host of an authority: without its port.
+    /// The host of an authority, without its port.
     static func host(of authority: String) -> [UInt8] {
         let bytes = Array(authority.utf8)
         guard bytes.first != UInt8(ascii: "[") else {

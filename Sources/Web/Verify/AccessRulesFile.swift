@@ -1,15 +1,15 @@
 package import Coding
 import RelyingParty
 
-/// Reads the access rules from JSON, strictly: `{"rules": [{"host", "path", "methods", "allow"}, …]}`. A word too many
-/// could be a restriction that never holds, so every unknown member is an error, and all errors are told at once.
+/// Parses the access rules from JSON, strictly: `{"rules": [{"host", "path", "methods", "allow"}, …]}`. An unknown
+/// member might be a restriction that never applies, so each is an error, and all errors are reported at once.
 package struct AccessRulesFile {
-    /// Larger is a mistake.
+    /// A larger file is a mistake.
     package static let maximumBytes = 1_048_576
     package static let maximumRules = 1_000
 
     package struct Problem: Hashable, Sendable {
-        /// `rule 3, path`, or empty for the file as a whole.
+        /// `rule 3, path`, or empty for the whole file.
         package var place: String
         package var fault: String
         package var remedy: String
@@ -17,7 +17,7 @@ package struct AccessRulesFile {
 
     package enum Refusal: Error, Hashable, Sendable {
         case json(JSONError)
-        /// At least one, in the order of the file.
+        /// At least one, in the file's order.
         case problems([Problem])
     }
 
@@ -112,7 +112,7 @@ package struct AccessRulesFile {
         let isBelow = text.utf8.suffix(2).elementsEqual("/*".utf8)
         let path = Array(isBelow ? Array(text.utf8.dropLast(2)) : Array(text.utf8))
         let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
-        // A slash at the end is part of an exact path.
+        // A trailing slash is part of an exact path.
         let inner = isBelow ? segments : segments.dropLast()
         let isAbsolute = path.first == UInt8(ascii: "/") || isBelow && path.isEmpty
         let hasDots = segments.contains { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
@@ -225,7 +225,7 @@ package struct AccessRulesFile {
 
     // MARK: Telling
 
-    /// A list of at least one text, each once and not empty.
+    /// A list of at least one text, all different and none empty.
     private mutating func texts(_ value: JSONValue, _ remedy: String) -> [String]? {
         guard let values = value.arrayValue, !values.isEmpty else { return fail("is not a list with entries.", remedy) }
         var texts: [String] = []
@@ -243,7 +243,7 @@ package struct AccessRulesFile {
         problems.append(Problem(place: place, fault: fault, remedy: remedy))
     }
 
-    /// Nil, so that a reader can fail and return in one line.
+    /// Returns nil, so that a caller can fail and return in one line.
     private mutating func fail<Value>(_ fault: String, _ remedy: String) -> Value? {
         problems.append(Problem(place: place, fault: fault, remedy: remedy))
         return nil

@@ -3,7 +3,7 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// The addresses of oauth2-proxy, for configurations that were written for it: `GET /oauth2/auth`, `/oauth2/sign_in`,
+/// The addresses of oauth2-proxy, for configurations written for it: `GET /oauth2/auth`, `/oauth2/sign_in`,
 /// `/oauth2/start`, `/oauth2/sign_out` and `/oauth2/userinfo`.
 struct OAuth2ProxyRoutes: Sendable {
     let configuration: WebConfiguration
@@ -13,8 +13,8 @@ struct OAuth2ProxyRoutes: Sendable {
     let reader: SignedInReader
     let site: OAuth2ProxySite
 
-    /// As `/auth/verify`, with 202 in place of 204. `allowed_groups`, `allowed_emails` and `allowed_email_domains`
-    /// narrow it further, as there: dropping them in silence would open what was closed.
+    /// Like `/auth/verify`, with 202 instead of 204. `allowed_groups`, `allowed_emails` and `allowed_email_domains`
+    /// restrict it further, as in oauth2-proxy: silently ignoring them would open what was closed.
     func auth(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let query = Query(request)
         guard query.isWhole else { throw .badRequest("too many parameters") }
@@ -29,7 +29,7 @@ struct OAuth2ProxyRoutes: Sendable {
         if let domains = try list("allowed_email_domains", query) {
             demands.append(AccessRules.Listed(domains: domains.map { $0.lowercased() }))
         }
-        // oauth2-proxy looks at no path: an application's own paths, such as GitLab's with %2F, must pass.
+        // oauth2-proxy ignores the path: an application's own paths, such as GitLab's with %2F, must pass.
         let isJudged = verify.rules.current != nil
         let original = try site.complete(
             verify.original(request, isTargetJudged: isJudged), of: request, isJudged: isJudged)
@@ -38,8 +38,8 @@ struct OAuth2ProxyRoutes: Sendable {
         return response
     }
 
-    /// The login page itself, not the way to it: nginx shows it with the status of its own choice
-    /// (`error_page 401 =403 /oauth2/sign_in`), with which no browser follows a `Location`.
+    /// The login page itself, not a redirect: nginx shows it with a status of its own (`error_page 401 =403
+    /// /oauth2/sign_in`), with which no browser follows a `Location`.
     func signIn(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let target = try site.target(of: request)
         if site.isOurs(request) {
@@ -53,17 +53,17 @@ struct OAuth2ProxyRoutes: Sendable {
         return responses.standalone(page, locale: locale, status: .ok)
     }
 
-    /// To the login page, and back to `rd` afterwards.
+    /// Redirects to the login page, and back to `rd` afterwards.
     func start(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try go(to: "/login", request)
     }
 
-    /// To the page with the button: a link on any site could sign people out otherwise.
+    /// Redirects to the page with the button: otherwise a link on any site could sign people out.
     func signOut(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try go(to: "/logout", request)
     }
 
-    /// Who is signed in, in oauth2-proxy's words.
+    /// Who is signed in, in oauth2-proxy's terms.
     func userInfo(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let person = try await reader.active(reader.credential(in: request.fields)).user
         let described = VerifiedUser(person)
@@ -102,8 +102,8 @@ enum OAuth2ProxyPath {
     private static let prefix = "/oauth2"
     private static let names = ["auth", "sign_in", "start", "sign_out", "userinfo", "callback"]
 
-    /// The path a route is found by. With a publicURL that ends in `/oauth2`, `/oauth2/auth` is short for
-    /// `/oauth2/oauth2/auth`: so one `location /oauth2/` reaches these addresses and all of Bramley's own.
+    /// The path of a route. With a publicURL that ends in `/oauth2`, `/oauth2/auth` also means `/oauth2/oauth2/auth`,
+    /// so that one `location /oauth2/` covers these addresses and all of Bramley's own.
     static func full(_ path: String, _ publicURL: PublicURL) -> String {
         guard publicURL.basePath.hasSuffix(prefix), names.contains(where: { path == publicURL.path("/\($0)") }) else {
             return path
@@ -111,7 +111,7 @@ enum OAuth2ProxyPath {
         return publicURL.path(prefix + path.dropFirst(publicURL.basePath.utf8.count))
     }
 
-    /// Whether a return target leads to one of them: nobody wants to go there, and some lead round in circles.
+    /// Whether a return target leads to one of them: nobody wants to go there, and some cause a loop.
     static func holds(_ target: ReturnTarget, _ publicURL: PublicURL) -> Bool {
         let origin = PublicURL.origin(of: target.location) ?? ""
         let path = target.location.dropFirst(origin.utf8.count).prefix { $0 != "?" && $0 != "#" }

@@ -3,10 +3,11 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// What configurations written for oauth2-proxy say of a request: less than `/auth/verify` is told. nginx's send `Host`,
-/// `X-Forwarded-Uri`, `X-Real-IP` and `X-Auth-Request-Redirect`, and let all else pass as the client sent it.
+/// What configurations written for oauth2-proxy say about a request: less than `/auth/verify` needs. nginx's send
+/// `Host`, `X-Forwarded-Uri`, `X-Real-IP` and `X-Auth-Request-Redirect`, and pass everything else as the client sent
+/// it.
 struct OAuth2ProxySite: Sendable {
-    /// An origin of publicURL or of `login.allowedReturnOrigins`, taken apart.
+    /// An origin of publicURL or of `login.allowedReturnOrigins`, in parts.
     private struct Origin: Sendable {
         var text: String
         var authority: String
@@ -36,7 +37,7 @@ struct OAuth2ProxySite: Sendable {
         String(decoding: RulePath.host(of: authority), as: UTF8.self)
     }
 
-    /// The origin we know under this name. nginx's `$host` has no port: a name without one finds the only origin of that
+    /// The known origin with this name. nginx's `$host` has no port: a name without one finds the only origin of that
     /// host.
     private func origin(_ authority: String) -> Origin? {
         if let exact = origins.first(where: { $0.authority.isExactly(authority) }) { return exact }
@@ -46,19 +47,19 @@ struct OAuth2ProxySite: Sendable {
 
     // MARK: What is asked about
 
-    /// The description of `/oauth2/auth`, with what those configurations leave out taken from `Host`.
+    /// The description for `/oauth2/auth`, with what those configurations omit taken from `Host`.
     ///
-    /// Where `Host` is that of a site, as nginx's `$host` is, it alone counts: beside it `X-Forwarded-Host` and
-    /// `X-Forwarded-Method` may be the client's own, which those configurations do not remove.
-    /// - Parameter isJudged: whether rules are asked: then a name that is not known is refused.
+    /// Where `Host` is that of a site, as nginx's `$host` is, only it counts: `X-Forwarded-Host` and
+    /// `X-Forwarded-Method` may then be the client's own, which those configurations do not remove.
+    /// - Parameter isJudged: whether rules apply: then an unknown name is refused.
     func complete(
         _ original: OriginalRequest, of request: ServerRequest, isJudged: Bool
     ) throws(WebFailure) -> OriginalRequest {
         guard request.isFromTrustedProxy, let authority = request.head.authority else { return original }
         let known = origin(authority)
         if let named = original.host, known == nil || isOurOwn(authority, beside: named) {
-            // Asked at an address of Bramley's own, `127.0.0.1:8080` say, as Traefik does. A client cannot pretend that:
-            // what `$host` makes of it has no port. publicURL's name it can send to the site's nginx.
+            // Asked at an address of Bramley's own, such as `127.0.0.1:8080`, as Traefik does. A client cannot fake
+            // that: `$host` removes the port. It can, however, send publicURL's name to the site's nginx.
             guard !isJudged || known == nil && Self.host(of: authority) != authority else {
                 throw .originalRequest(.unknownSite)
             }
@@ -78,22 +79,22 @@ struct OAuth2ProxySite: Sendable {
         return completed
     }
 
-    /// Whether `Host` is publicURL's and the proxy names another site of ours: then publicURL's host is Bramley's alone,
-    /// unless its path says that it shares the host with the site.
+    /// Whether `Host` is publicURL's and the proxy names another site of ours: then publicURL's host belongs to Bramley
+    /// only, unless its path shows that it shares the host with the site.
     private func isOurOwn(_ authority: String, beside named: String) -> Bool {
         Self.host(of: authority).isExactly(publicHost) && !Self.host(of: named).isExactly(publicHost)
             && !publicURL.basePath.hasSuffix("/oauth2") && origin(named) != nil
     }
 
-    /// Whether the browser is at publicURL's host: our cookies and scripts work there.
+    /// Whether the browser is at publicURL's host, where our cookies and scripts work.
     func isOurs(_ request: ServerRequest) -> Bool {
         request.head.authority.map { Self.host(of: $0).isExactly(publicHost) } ?? false
     }
 
     // MARK: Where to return to
 
-    /// `rd`, else what a trusted proxy says in `X-Auth-Request-Redirect`; nil when neither names anything.
-    /// - Throws: when it names nothing of ours.
+    /// `rd`, otherwise what a trusted proxy says in `X-Auth-Request-Redirect`; nil when neither names anything.
+    /// - Throws: when it is not an allowed target.
     func target(of request: ServerRequest) throws(WebFailure) -> ReturnTarget? {
         if let text = try RedirectParameter.read(request) {
             guard let found = resolve(text, request) ?? (isTooLong(text) ? start(of: text, request) : nil) else {
@@ -104,14 +105,14 @@ struct OAuth2ProxySite: Sendable {
         guard request.isFromTrustedProxy, let text = request.fields[.authRequestRedirect], !text.isEmpty else {
             return nil
         }
-        // The page that was asked for, which nobody chose as a target: its site's start page is better than none.
+        // The requested page, which nobody chose as a target: its site's start page is better than none.
         guard let found = resolve(text, request) ?? start(of: text, request) else { throw .returnToRefused }
         return leadingOn(found)
     }
 
     private func isTooLong(_ text: String) -> Bool { text.utf8.count > ReturnTargets.maximumLength }
 
-    /// A target itself, or the start page of its site where it is one of our own addresses.
+    /// The target itself, or the start page of its site if it is one of our own addresses.
     private func leadingOn(_ target: ReturnTarget) -> ReturnTarget? {
         guard OAuth2ProxyPath.holds(target, publicURL) else { return target }
         return targets.validate((PublicURL.origin(of: target.location) ?? publicURL.origin) + "/")
@@ -122,8 +123,8 @@ struct OAuth2ProxySite: Sendable {
         return PublicURL.origin(of: text).flatMap { resolve($0 + "/", request) }
     }
 
-    /// A path is one of the site that the trusted proxy serves. An origin counts by its host where no port is given, and
-    /// whatever its scheme: a proxy behind another one does not know either.
+    /// A path belongs to the site that the trusted proxy serves. An origin matches by its host where no port is given,
+    /// and with any scheme: a proxy behind another one does not know it either.
     private func resolve(_ text: String, _ request: ServerRequest) -> ReturnTarget? {
         if text.hasPrefix("/") {
             guard request.isFromTrustedProxy else { return targets.validate(text) }
@@ -145,11 +146,11 @@ struct OAuth2ProxySite: Sendable {
 
 /// `rd`, as nginx and others write it.
 ///
-/// 1. The first parameter of this name counts.
-/// 2. Where its value begins with `/`, or with `http://` or `https://` and a host without `%` and `&`, it was written out
-///    (`rd=$scheme://$host$request_uri`): all that follows, `&` and further parameters too, is the target, and nothing
-///    of it is decoded.
-/// 3. Otherwise it ends at the next `&` and is decoded as a form's value. Given twice, it is refused.
+/// 1. The first parameter with this name counts.
+/// 2. If its value begins with `/`, or with `http://` or `https://` and a host without `%` and `&`, it was written
+///   unencoded (`rd=$scheme://$host$request_uri`): everything that follows, including `&` and further parameters, is
+///   the target, and nothing of it is decoded.
+/// 3. Otherwise it ends at the next `&` and is decoded as a form value. Repeated, it is refused.
 enum RedirectParameter {
     static func read(_ request: ServerRequest) throws(WebFailure) -> String? {
         guard let query = request.query else { return nil }

@@ -2,18 +2,18 @@ import Coding
 import HTTPTypes
 import RelyingParty
 
-/// What `/auth/verify` tells a proxy of a person: five fields, sent every time and empty when unknown, so that none a
-/// client sent itself slips through.
+/// What `/auth/verify` tells a proxy about a person: five fields, always sent and empty when unknown, so that a
+/// client's own fields never get through.
 struct VerifiedUser: Hashable, Sendable {
     /// Bramley's id.
     var user = ""
     /// The address, only when Apple verified it and it is visible ASCII.
     var email = ""
-    /// The address, else the id.
+    /// The address, otherwise the id.
     var preferredUsername = ""
-    /// Given and family name, percent-encoded UTF-8; display only.
+    /// Given and family name, percent-encoded UTF-8; for display only.
     var name = ""
-    /// Joined by commas; what is no plain word is percent-encoded.
+    /// Joined by commas; anything but plain words is percent-encoded.
     var groups = ""
 
     static let nobody = VerifiedUser()

@@ -4,17 +4,18 @@ package import HTTP
 import HTTPTypes
 package import RelyingParty
 
-/// `GET /auth/verify` answered on the loop, without a task, from bytes prepared when the session was first seen.
+/// Answers `GET /auth/verify` on the loop, without a task, from bytes prepared when the session was first seen.
 ///
-/// One per event loop, not Sendable. It answers only what is plain: HTTP/1.1 that stays open, exactly one session
-/// cookie, a live browser session of an active user, and nothing ambiguous from the proxy or in the query. For the rest it returns
-/// false and has written nothing: `VerifyRoute` decides. Everything it accepts, `VerifyRoute` answers alike.
+/// One per event loop, not Sendable. It only answers plain requests: HTTP/1.1 that stays open, exactly one session
+/// cookie, a live browser session of an active user, and nothing ambiguous from the proxy or in the query. For others
+/// it returns false without writing anything, and `VerifyRoute` decides. Whatever it accepts, `VerifyRoute` answers in
+/// the same way.
 package final class VerifyFastPath {
     private let path: [UInt8]
     private let cookieName: [UInt8]
     private let style: OriginalRequest.Style
     private let currentRules: CurrentAccessRules
-    /// A copy of those in force, and which it is.
+    /// A copy of those in force, and their generation.
     private var rules: AccessRules?
     private var generation: UInt64
     private let cache: SessionCache<[UInt8]>
@@ -23,15 +24,15 @@ package final class VerifyFastPath {
     private let prefix: [UInt8]
     /// The five fields, empty.
     private let nobody = VerifyAnswer.fields(.nobody)
-    /// Present when `assertion.audience` is given; then `plainPrefix` says in addition that no assertion was asked for.
+    /// Present when `assertion.audience` is configured; then `plainPrefix` also says that no assertion was requested.
     private let assertions: AssertionFastPath?
     private let plainPrefix: [UInt8]
     /// How a proxy may ask for each audience.
     private let audiences: [[[UInt8]]]
 
     /// - Parameters:
-    ///   - rules: those in force; nil takes those of `configuration` for good.
-    ///   - issuer: makes the assertions a proxy may ask for.
+    ///   - rules: those in force; nil uses those of `configuration` permanently.
+    ///   - issuer: makes assertions that a proxy may ask for.
     ///   - capacity: sessions whose answers are kept.
     /// - Throws: when the store gives this loop no reader.
     package init(
@@ -57,7 +58,7 @@ package final class VerifyFastPath {
         audiences = PlainVerifyQuery.words(asking: issuer?.audiences ?? [])
     }
 
-    /// Appends the whole response to `output` and returns true, or leaves it untouched and returns false.
+    /// Appends the complete response to `output` and returns true, or leaves it unchanged and returns false.
     /// - Parameters:
     ///   - bytes: what `head` was parsed from.
     ///   - date: the value of `Date`.
@@ -98,8 +99,8 @@ package final class VerifyFastPath {
         return true
     }
 
-    /// The prepared fields of the session, nil when it is unknown, not a browser's, not of an active user, or due to
-    /// have `lastSeenAt` written, which the ordinary route does.
+    /// The prepared fields of the session; nil when it is unknown, not a browser's, not of an active user, or when
+    /// `lastSeenAt` is due, which the ordinary route writes.
     private func look(up token: Digest256, _ now: Timestamp) -> [UInt8]? {
         guard let found = try? cache.lookUp(token: token, now: now, prepare: VerifyAnswer.fields),
             found.touchDue == nil, !found.value.isEmpty
@@ -107,7 +108,7 @@ package final class VerifyFastPath {
         return found.value
     }
 
-    /// The fields that count, by their places.
+    /// The relevant fields, by their ranges.
     private struct PlainFields {
         var cookie: ByteRange?
         var host = ByteRange.empty
@@ -116,22 +117,22 @@ package final class VerifyFastPath {
         var method = ByteRange.empty
     }
 
-    /// What the rules say, as far as it can be said here.
+    /// The result of the rules, as far as it is known here.
     private enum Access {
-        /// Nobody has to be signed in.
+        /// Nobody needs to be signed in.
         case open
         case signedIn
-        /// People are picked out, or the description does not suffice: for the route to decide.
+        /// People are listed, or the description does not suffice: the route decides.
         case restricted
     }
 
-    /// What the rules say of the request the proxy described. Allocates nothing.
+    /// Applies the rules to the request that the proxy described. Allocates nothing.
     private func decide(_ rules: AccessRules, _ plain: PlainFields, _ bytes: Span<UInt8>) -> Access {
         let host = bytes.extracting(plain.host.range)
         guard !plain.target.isEmpty, AccessRules.isCanonicalHost(host) else { return .restricted }
         var end = plain.target.range.lowerBound
         while end < plain.target.range.upperBound, bytes[end] != UInt8(ascii: "?") { end &+= 1 }
-        // A plain path has no escapes, so it is decoded already.
+        // A plain path has no escapes, so it is already decoded.
         let path = bytes.extracting(plain.target.range.lowerBound..<end)
         switch rules.access(rules.verdict(host: host, path: path, method: bytes.extracting(plain.method.range))) {
         case .everyone, .optional: return .open
@@ -140,7 +141,7 @@ package final class VerifyFastPath {
         }
     }
 
-    /// Finds the one `Cookie` field and the description; false when either needs a closer look.
+    /// Finds the only `Cookie` field and the description; false when either is not plain.
     private func read(
         _ head: RequestHead, _ bytes: Span<UInt8>, _ peerIsTrusted: Bool, into plain: inout PlainFields
     ) -> Bool {
@@ -151,7 +152,7 @@ package final class VerifyFastPath {
                 guard plain.cookie == nil else { return false }
                 plain.cookie = field.value
             case .authorization:
-                // Whether it is ours to read is for the ordinary route to say.
+                // The ordinary route decides whether to read it.
                 return false
             case .xForwardedProto, .xForwardedHost, .xForwardedURI, .xForwardedMethod, .xOriginalURL,
                 .xOriginalURI, .xOriginalMethod:
@@ -168,14 +169,14 @@ package final class VerifyFastPath {
         return true
     }
 
-    /// Keeps the place of a plain value of the configured family.
+    /// Records the range of a plain value of the configured style.
     private func record(_ known: KnownField, _ bytes: Span<UInt8>, _ value: ByteRange, in plain: inout PlainFields) {
         switch (style, known) {
         case (.forwarded, .xForwardedHost): plain.host = value
         case (.forwarded, .xForwardedURI): plain.target = value
         case (.forwarded, .xForwardedMethod), (.original, .xOriginalMethod): plain.method = value
         case (.original, .xOriginalURL), (.original, .xOriginalURI):
-            // `https://host/…`; a path alone names no host, and no rule can be judged.
+            // `https://host/…`; a path alone names no host, so no rule can be applied.
             guard bytes[value.range.lowerBound] != UInt8(ascii: "/") else { return }
             var start = value.range.lowerBound
             while bytes[start] != UInt8(ascii: "/") { start &+= 1 }
@@ -188,7 +189,7 @@ package final class VerifyFastPath {
         }
     }
 
-    /// The place of the session token in the cookie field; nil unless our name is there exactly once, written plainly,
+    /// The range of the session token in the cookie field; nil unless our name is there exactly once, plainly written,
     /// with a value that may be a token.
     private func token(in bytes: Span<UInt8>, _ field: ByteRange) -> ByteRange? {
         var found: ByteRange?
@@ -200,7 +201,7 @@ package final class VerifyFastPath {
             while index < end, bytes[index] != UInt8(ascii: ";") { index &+= 1 }
             if matches(bytes, start, index) {
                 let value = start &+ cookieName.count
-                // A name with space before `=` is still our name to the ordinary reader.
+                // For the ordinary reader, a name followed by a space is still our name.
                 guard value < index, bytes[value] == UInt8(ascii: "="), found == nil else { return nil }
                 found = ByteRange(value &+ 1, index)
             }
@@ -210,7 +211,7 @@ package final class VerifyFastPath {
         return found
     }
 
-    /// Whether our name begins here and is followed by what could end a name.
+    /// Whether our name begins here, followed by something that may end a name.
     private func matches(_ bytes: Span<UInt8>, _ start: Int, _ end: Int) -> Bool {
         guard end &- start >= cookieName.count else { return false }
         for offset in cookieName.indices where bytes[start &+ offset] != cookieName[offset] { return false }
@@ -218,7 +219,7 @@ package final class VerifyFastPath {
         return next == end || bytes[next] == UInt8(ascii: "=") || bytes[next] == 0x20 || bytes[next] == 0x09
     }
 
-    /// `brs_` and 43 characters of the base64url alphabet: as `SessionToken` parses it.
+    /// `brs_` and 43 characters of the base64url alphabet, as `SessionToken` parses it.
     private func isToken(_ bytes: Span<UInt8>, _ place: ByteRange) -> Bool {
         guard place.count == SessionToken.prefix.utf8.count + SessionToken.characterCount else { return false }
         var index = place.range.lowerBound
@@ -247,7 +248,7 @@ package final class VerifyFastPath {
 
 /// The bytes of an answer to a signed-in `/auth/verify`.
 enum VerifyAnswer {
-    /// Status line and the fields every response has.
+    /// Status line and the fields of every response.
     static func prefix(_ policy: ContentSecurityPolicy) -> [UInt8] {
         var bytes = Array("HTTP/1.1 204 No Content\r\n".utf8)
         for field in SecurityHeaders.fields(policy: policy.nothing, referrer: .noReferrer) {
@@ -276,8 +277,8 @@ enum VerifyAnswer {
     }
 }
 
-/// Values a proxy sends of the original request, checked cheaply: whatever passes here passes `OriginalRequest`, and
-/// what does not is looked at there.
+/// Cheap checks of a proxy's values for the original request: whatever passes here passes `OriginalRequest`, which
+/// examines the rest.
 enum OriginalFieldCheck {
     static func isPlain(_ known: KnownField, _ bytes: Span<UInt8>, _ place: ByteRange) -> Bool {
         let range = place.range

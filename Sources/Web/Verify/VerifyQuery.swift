@@ -2,19 +2,19 @@ import Coding
 import HTTP
 import RelyingParty
 
-/// What a proxy's address for `/auth/verify` may say after `?`: two flags, each at most once and `true` or `false`, and
-/// `assertion`, which may also be the name of an audience (`VerifyAssertions`).
+/// The query that a proxy may send to `/auth/verify`: two flags, each at most once and `true` or `false`, and
+/// `assertion`, which may also be an audience's name (`VerifyAssertions`).
 ///
-/// A flag in other words is refused, not ignored: nobody could tell whether a visitor gets more than was meant.
-/// Parameters of other names are the proxy's affair, but for `allowed_…`: those narrow what oauth2-proxy lets in, and
-/// whoever moves its address and keeps the query means that.
+/// A flag with another value is refused, not ignored: otherwise a visitor might get more than was intended. Parameters
+/// with other names are the proxy's affair, except `allowed_…`: those restrict whom oauth2-proxy admits, and somebody
+/// who changes its address and keeps the query expects that.
 enum VerifyQuery {
     static let flags = ["redirect", "optional"]
     private static let narrowing = "allowed_"
     /// Those of `/oauth2/auth`.
     static let demands = ["allowed_groups", "allowed_emails", "allowed_email_domains"]
 
-    /// Refuses flags that are not written as they have to be, and more parameters than are read.
+    /// Refuses invalid flags, and more parameters than are read.
     static func checkFlags(_ query: Query) throws(WebFailure) {
         guard query.isWhole else { throw .badRequest("too many parameters") }
         for flag in flags {
@@ -26,7 +26,7 @@ enum VerifyQuery {
         }
     }
 
-    /// Refuses what `/oauth2/auth` alone reads, and what looks like it.
+    /// Refuses parameters that only `/oauth2/auth` supports, and similar ones.
     static func checkNothingNarrows(_ query: Query) throws(WebFailure) {
         guard query.names(beginningWith: narrowing).isEmpty else {
             throw .badRequest(
@@ -41,13 +41,14 @@ enum VerifyQuery {
     }
 }
 
-/// A query of flags alone, as proxies write it, read from its bytes without allocation: `VerifyFastPath` takes no other.
+/// A query of flags only, as proxies write it, parsed from its bytes without allocation: `VerifyFastPath` accepts no
+/// other.
 struct PlainVerifyQuery {
-    /// The audience an assertion is asked for, by its place in the configuration.
+    /// The requested audience, by its position in the configuration.
     private(set) var audience: Int?
 
-    /// - Parameter audiences: the words that ask for each, as `words(asking:)` makes them.
-    /// - Returns: nil for everything that `VerifyRoute` has to look at.
+    /// - Parameter audiences: the words that ask for each, from `words(asking:)`.
+    /// - Returns: nil for everything that `VerifyRoute` must examine.
     init?(_ query: ByteRange?, _ bytes: Span<UInt8>, audiences: [[[UInt8]]]) {
         guard let query, !query.isEmpty else { return }
         var seen = 0
@@ -55,7 +56,7 @@ struct PlainVerifyQuery {
         for index in query.range.lowerBound...query.range.upperBound {
             guard index == query.range.upperBound || bytes[index] == UInt8(ascii: "&") else { continue }
             let place = start..<index
-            // Two words for each flag, the last ones for no assertion.
+            // Two words for each flag; the last ones are for no assertion.
             let bit: Int
             if let word = Self.words.firstIndex(where: { Self.equals(bytes, place, $0) }) {
                 bit = 1 << (word / 2)
@@ -71,8 +72,8 @@ struct PlainVerifyQuery {
         }
     }
 
-    /// The ways to ask for an audience that are plain: its name as it is, where that needs no escape, and escaped; of the
-    /// first one also `true`, which is no mistake where there is none. Whoever writes it otherwise is answered by the route.
+    /// The plain ways to ask for an audience: its name, where that needs no escape, and its escaped name; for the first
+    /// one also `true`, which is allowed without audiences too. The route answers other spellings.
     static func words(asking audiences: [AssertionAudience]) -> [[[UInt8]]] {
         if audiences.isEmpty { return [[prefix + Array("true".utf8)]] }
         return audiences.enumerated().map { index, audience in

@@ -3,10 +3,10 @@ import HTTP
 import HTTPTypes
 import RelyingParty
 
-/// `GET /auth/verify`, in full: asked by a reverse proxy before it serves a page. `VerifyFastPath` answers the usual
-/// request from prepared bytes; what it leaves comes here. Never rate-limited.
+/// The complete `GET /auth/verify`, which a reverse proxy asks before it serves a page. `VerifyFastPath` answers usual
+/// requests from prepared bytes; the rest comes here. Never rate-limited.
 struct VerifyRoute: Sendable {
-    /// What the fast path answers too.
+    /// The fast path answers it too.
     static let pattern = "/auth/verify"
 
     let configuration: WebConfiguration
@@ -21,8 +21,8 @@ struct VerifyRoute: Sendable {
         return try await answer(request, original(request), demands: [])
     }
 
-    /// `GET /auth/forbidden`: why the person was turned away, as a page, for proxies that drop the content of what
-    /// `/auth/verify` answers (nginx). 403 always, whatever has changed meanwhile.
+    /// `GET /auth/forbidden`: why the person was refused, as a page, for proxies that drop the content of
+    /// `/auth/verify`'s answers (nginx). Always 403, whatever has changed in the meantime.
     func forbidden(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         try VerifyQuery.checkNothingNarrows(Query(request))
         let original = try original(request)
@@ -32,13 +32,13 @@ struct VerifyRoute: Sendable {
     }
 
     /// - Parameters:
-    ///   - original: what is asked about.
-    ///   - demands: further lists of people; who comes in is on each of them.
+    ///   - original: the request that is asked about.
+    ///   - demands: further lists of people; the person must be on each.
     func answer(
         _ request: ServerRequest, _ original: OriginalRequest, demands: [AccessRules.Listed]
     ) async throws(WebFailure) -> ServerResponse {
         try VerifyQuery.checkFlags(Query(request))
-        // Refused whoever asks: a misspelt name is found by the first request and not by the first visitor signed in.
+        // Refused whoever asks: then the first request shows a misspelt name, not the first visitor who is signed in.
         _ = try assertions.audience(in: Query(request))
         let rules = rules.current
         let (access, rule) = try access(original, rules)
@@ -46,7 +46,7 @@ struct VerifyRoute: Sendable {
         do {
             signedIn = try await reader.signedIn(reader.credential(in: request.fields))
         } catch {
-            // What is public stays so while nobody can be told apart.
+            // What is public stays public while nobody can be identified.
             guard access == .everyone, demands.isEmpty else { throw .store(error) }
             return answer(.nobody)
         }
@@ -56,12 +56,12 @@ struct VerifyRoute: Sendable {
             do {
                 return try await assertions.adding(to: found, signedIn, request)
             } catch {
-                // Nor while nobody can be vouched for.
+                // Also while no assertion can be made.
                 guard access == .everyone, demands.isEmpty else { throw error }
                 return answer(.nobody)
             }
         case nil:
-            // Where rules are, they alone decide; the proxy's own `optional` opens nothing they close.
+            // With rules, only they decide; the proxy's own `optional` opens nothing they close.
             let isOptional = rules == nil && Query(request).isTrue("optional")
             let isOpen = access == .everyone || access == .optional || isOptional
             return isOpen && demands.isEmpty ? answer(.nobody) : signedOut(request, original)
@@ -81,8 +81,8 @@ struct VerifyRoute: Sendable {
         }
     }
 
-    /// Whom the rules let in, and the number of the rule that says so. A request that cannot be judged is refused:
-    /// nobody can tell which rule it would slip past.
+    /// Whom the rules admit, and the number of the deciding rule. A request that cannot be judged is refused: it might
+    /// slip past any rule.
     private func access(
         _ original: OriginalRequest, _ rules: AccessRules?
     ) throws(WebFailure) -> (AccessRules.Access, rule: Int?) {
@@ -127,21 +127,21 @@ struct VerifyRoute: Sendable {
         return response
     }
 
-    /// The complete login URL, the return target encoded in it: nginx cannot encode it itself. Without a target when
-    /// the proxy named none, or one that is not ours to return to.
+    /// The complete login URL with the encoded return target: nginx cannot encode it itself. Without a target when the
+    /// proxy named none, or one that is not allowed.
     private func loginURL(_ original: OriginalRequest) -> String {
         let login = configuration.publicURL.absolute + "/login"
         guard let target = target(original) else { return login }
         return login + "?return_to=" + PercentEncoding.encodeComponent(target.location)
     }
 
-    /// Where to come back to; nil when the proxy named nothing, or what is not ours to return to.
+    /// The return target; nil when the proxy named none, or one that is not allowed.
     private func target(_ original: OriginalRequest) -> ReturnTarget? {
         guard let scheme = original.scheme, let host = original.host, let target = original.target else { return nil }
         return targets.validate("\(scheme)://\(host)\(target)")
     }
 
-    /// A GET or HEAD that loads a page: a script's request could do nothing with a login page.
+    /// A GET or HEAD that loads a page: a script could do nothing with a login page.
     private func isNavigation(_ request: ServerRequest, _ original: OriginalRequest) -> Bool {
         let method = original.method ?? request.method
         guard method == .get || method == .head else { return false }
@@ -149,7 +149,7 @@ struct VerifyRoute: Sendable {
     }
 }
 
-/// Whether a request loads a page, by what browsers and scripts say of it.
+/// Whether a request loads a page, by what browsers and scripts send.
 enum Navigation {
     /// `Sec-Fetch-Mode: navigate`, or, without that field, no `X-Requested-With`.
     static func holds(_ fields: HTTPFields) -> Bool {
@@ -157,7 +157,7 @@ enum Navigation {
         return fields[.requestedWith] == nil
     }
 
-    /// Whether a page is what its sender can show: it loads one and takes HTML.
+    /// Whether its sender can show a page: it loads one and accepts HTML.
     static func wantsPage(_ fields: HTTPFields) -> Bool {
         holds(fields) && (fields[.accept] ?? "").lowercased().contains("text/html")
     }
