@@ -1,11 +1,11 @@
 package import Coding
 package import Storage
 
-/// What `bramley backup` made.
+/// The result of `bramley backup`.
 package struct BackupReport: Hashable, Sendable {
     package var file: String
     package var contents: DatabaseExamination
-    /// The moment it shows.
+    /// The time of the snapshot.
     package var takenAt: Timestamp
     package var milliseconds: Int64
 

@@ -2,13 +2,13 @@ internal import Crypto
 internal import RelyingParty
 internal import Storage
 
-/// The two long steps of every backup and restore, as an operator sees them: each with a line of its own when it takes
-/// longer than a second, and each ended by a signal.
+/// The two long steps of every backup and restore, with a progress line when they take longer than a second; a signal
+/// ends them.
 enum CheckedCopy {
     static let interrupted = CommandFailure("Interrupted. Nothing was written.")
 
     /// Copies a database.
-    /// - Throws: `CommandFailure` for every failure, an interruption among them.
+    /// - Throws: `CommandFailure` for every failure, including an interruption.
     static func copy(_ source: String, to destination: String) throws(CommandFailure) {
         do {
             try copyShowingProgress(source, to: destination)
@@ -19,7 +19,7 @@ enum CheckedCopy {
         }
     }
 
-    /// Copies a database, with a bar.
+    /// Copies a database, with a progress bar.
     /// - Throws: `CancellationError` when the task is cancelled, and what `DatabaseCopy.write` throws.
     static func copyShowingProgress(_ source: String, to destination: String) throws {
         var bar: ProgressLine?
@@ -32,8 +32,8 @@ enum CheckedCopy {
     }
 
     /// Reads a copy from its first page to its last.
-    /// - Parameter prefix: what is said before the fault of a copy that is not good.
-    /// - Throws: `CommandFailure` for every failure, an interruption among them.
+    /// - Parameter prefix: written before the fault of a bad copy.
+    /// - Throws: `CommandFailure` for every failure, including an interruption.
     static func examine(
         _ path: String, keyring: SealingKeyring? = nil, origin: DatabaseOrigin? = nil, clock: any WallClock,
         orSay prefix: String

@@ -5,16 +5,16 @@ internal import RelyingParty
 internal import Sockets
 internal import Storage
 
-/// The database as it was before this version changed its schema: a file of its own beside it, made and read back before
-/// the first change. The way back to the version before.
+/// The database as it was before this version changed its schema: a separate file next to it, made and verified before
+/// the first change, so that you can return to the previous version.
 enum MigrationBackup {
     /// How many are kept.
     private static let kept = 2
-    /// What a migration may need beside the copy, in bytes.
+    /// The room a migration may need besides the copy, in bytes.
     private static let reserve = 8 << 20
 
-    /// Makes one when there is a database that lacks a step of the schema.
-    /// - Throws: when it cannot be made: nothing is changed then, and the server does not start.
+    /// Makes one when the database lacks a step of the schema.
+    /// - Throws: when it cannot be made; then nothing is changed, and the server does not start.
     static func makeIfNeeded(
         _ options: DatabaseOptions, keyring: SealingKeyring, clock: any WallClock, logger: Logger
     ) throws(StartFailure) {
@@ -35,7 +35,7 @@ enum MigrationBackup {
             let copy = try StagedCopy(for: target)
             try CheckedCopy.copyShowingProgress(source, to: copy.path)
             _ = try DatabaseExamination.examine(copy.path, at: clock.now())
-            // One of that name is of a start that ended before it changed anything.
+            // A file with that name is from a start that ended before it changed anything.
             try copy.land(replacing: true)
         } catch {
             throw StartFailure(
@@ -56,15 +56,15 @@ enum MigrationBackup {
             """)
     }
 
-    /// Nil where the file system does not tell.
+    /// Nil where the file system does not report it.
     private static func freeBytes(in directory: String) -> Int? {
         let value = try? FileManager.default.attributesOfFileSystem(forPath: directory)[.systemFreeSize]
-        // With all of Foundation in the process this is an NSNumber, which is no BinaryInteger.
+        // With all of Foundation in the process this is an NSNumber, which is not a BinaryInteger.
         if let value = value as? Int { return value }
         return (value as? any BinaryInteger).flatMap { Int(exactly: $0) }
     }
 
-    /// Leaves the newest: the steps' names begin with their numbers.
+    /// Keeps the newest: the steps' names begin with their numbers.
     private static func removeOld(in directory: String, _ logger: Logger) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         let old = names.filter { isOne($0) }.sorted().dropLast(kept)
@@ -78,7 +78,7 @@ enum MigrationBackup {
         }
     }
 
-    /// `bramley.db.before-0013-links`: four digits tell it from what `bramley restore` keeps.
+    /// `bramley.db.before-0013-links`: the four digits distinguish it from copies that `bramley restore` keeps.
     private static func isOne(_ name: String) -> Bool {
         let prefix = "bramley.db.before-"
         let number = name.dropFirst(prefix.count).prefix(5)

@@ -1,10 +1,10 @@
 internal import Sockets
 
-/// A restore in the place of a database with a log beside it that could not be moved into it, since it is damaged: the
-/// old log must go before the new file comes, and no step can do both.
+/// A restore over a database whose log is damaged and cannot be moved into it: the old log must be removed before the
+/// new file is put in place, and no step can do both.
 ///
-/// The copy first gets the name `bramley.db.restored`, and from then on the restore counts. Whoever opens the database
-/// next finishes what a crash has cut off; every step can be done again.
+/// The copy first gets the name `bramley.db.restored`, and from then on the restore counts. The next process that opens
+/// the database finishes what a crash has cut off; every step can be repeated.
 enum PendingRestore {
     /// Where the copy waits.
     static func path(of database: String) -> String { database + ".restored" }
@@ -13,7 +13,7 @@ enum PendingRestore {
 
     /// Puts the copy in place. The caller must hold the database's lock.
     static func finish(_ database: String) throws(SystemError) {
-        // SQLite would take a log that is left for the new database's own.
+        // SQLite would treat a remaining log as the new database's own.
         for file in StagedCopy.companions(of: database) { try Files.remove(file) }
         try Files.synchronizeDirectory(of: database)
         try Files.land(path(of: database), at: database, replacing: true)

@@ -6,11 +6,11 @@ internal import RelyingParty
 internal import Sockets
 internal import Storage
 
-/// A backup put in the place of the database, in steps of which each leaves the old database or the new one.
+/// Puts a backup in the place of the database, in steps each of which leaves the old database or the new one.
 ///
-/// Holds the lock of `serve` and that of the commands for as long as it lives.
+/// Holds the locks of `serve` and of the commands while it exists.
 struct Restore {
-    /// What is to be put in place: copied, read whole, and known to open with the configured key.
+    /// What will be put in place: copied, completely read, and known to open with the configured key.
     let contents: DatabaseExamination
     private let configuration: DatabaseConfiguration
     private let keyring: SealingKeyring
@@ -21,7 +21,7 @@ struct Restore {
 
     private var path: String { Database.path(in: configuration.storage.directory) }
 
-    /// Copies the backup beside the database and examines the copy. Changes nothing of what is there.
+    /// Copies the backup next to the database and examines the copy. Changes nothing that exists.
     /// - Throws: `CommandFailure` with one line.
     static func prepare(
         _ file: String, _ configuration: DatabaseConfiguration, clock: any WallClock, random: any RandomSource
@@ -61,7 +61,7 @@ struct Restore {
             locks: locks, staging: staging)
     }
 
-    /// Signs everybody out in the copy, which brings its schema up to date too.
+    /// Signs everybody out in the copy, which also updates its schema.
     /// - Returns: how many sessions ended.
     func endSessions() async throws -> Int {
         var options = configuration.databaseOptions(for: .server)
@@ -81,7 +81,7 @@ struct Restore {
     }
 
     /// Puts the copy in place.
-    /// - Returns: where the database is kept that was there before; nil when there was none.
+    /// - Returns: the name under which the previous database is kept; nil when there was none.
     func commit() throws(CommandFailure) -> String? {
         do {
             try DatabaseCopy.settle(staging.path)
@@ -103,22 +103,23 @@ struct Restore {
         return kept
     }
 
-    /// Removes what is left of the copy. Whoever holds the value may outlive the command; this does not wait for them.
+    /// Removes what is left of the copy. Does not wait until nobody refers to this value.
     func discard() { staging.discard() }
 
-    /// Gives the present database a second name, with all it holds.
+    /// Gives the present database, complete, a second name.
     private func keepPresent() throws -> String? {
         guard FileStamp(of: path) != nil else { return nil }
         var companions: [String] = []
         do throws(StorageOpenError) {
-            // From here on it is one file, and so is what is kept.
+            // From here on it is one file, and so is the kept one.
             try DatabaseCopy.settle(path)
         } catch {
             switch error {
             case .locked:
                 throw CommandFailure("Another program has \(path) open, such as sqlite3 or litestream: end it first.")
             default:
-                // A damaged one may be why there is a restore. Its log stays beside it: what can be saved is in both.
+                // A damaged database may be the reason for the restore. Its log stays next to it: data may be recovered
+                // from both.
                 companions = ["-wal", "-journal"].filter { FileStamp(of: path + $0) != nil }
             }
         }
@@ -154,7 +155,7 @@ struct Restore {
         }
     }
 
-    /// A directory of its own for the copy, in which it can be opened like any database. Gone with the value.
+    /// A directory for the copy, in which it can be opened like any database. Removed with the value.
     private final class Staging: Sendable {
         let directory: String
         var path: String { Database.path(in: directory) }

@@ -1,8 +1,8 @@
 internal import Sockets
 internal import Storage
 
-/// Keeps a restore apart from the commands that work on the database: who had the old file open would write into it,
-/// unseen by anybody. Commands share the lock, a restore has it to itself.
+/// Keeps a restore apart from commands that use the database, which would otherwise write into the old file, unseen by
+/// anybody. Commands share the lock; a restore holds it exclusively.
 final class RestoreLock: Sendable {
     private let lock: FileLock
 
@@ -11,7 +11,7 @@ final class RestoreLock: Sendable {
     }
 
     /// For a command.
-    /// - Returns: nil where no lock can be made, as in a directory that cannot be written to: no restore can work there.
+    /// - Returns: nil where no lock can be made, as in a directory that is not writable: no restore can work there.
     static func shared(_ directory: String) throws(CommandFailure) -> RestoreLock? {
         if PendingRestore.isWaiting(for: Database.path(in: directory)) {
             try finishPending(directory, exclusive(directory))
@@ -39,7 +39,7 @@ final class RestoreLock: Sendable {
     }
 
     /// Finishes a restore that a crash has cut off, if there is one.
-    /// - Parameter lock: held until it is done, by whoever has the database to itself.
+    /// - Parameter lock: held until it is done, by the process with exclusive access to the database.
     static func finishPending(_ directory: String, _ lock: RestoreLock) throws(CommandFailure) {
         let path = Database.path(in: directory)
         guard PendingRestore.isWaiting(for: path) else { return }

@@ -1,8 +1,8 @@
 internal import Sockets
 internal import Storage
 
-/// A copy of a database on its way to its name: made beside it, readable to nobody else, and seen under that name when it
-/// is whole. What a killed process left of one is used again by the next.
+/// A copy of a database on the way to its name: made next to it, readable by nobody else, and renamed when complete.
+/// The next process reuses what a killed one left.
 final class StagedCopy {
     /// Where it is made.
     let path: String
@@ -10,7 +10,7 @@ final class StagedCopy {
     private let lock: FileLock
     private var hasLanded = false
 
-    /// - Throws: `CommandFailure` when another process is making one with the same name, or none can be made there.
+    /// - Throws: `CommandFailure` when another process is making one with the same name, or it cannot be made there.
     init(for target: String) throws(CommandFailure) {
         self.target = target
         path = target + ".unfinished"
@@ -30,7 +30,8 @@ final class StagedCopy {
     private static func lock(_ path: String, _ target: String) throws -> FileLock {
         var lock = try FileLock(path: path)
         if try lock.hasOtherNames() {
-            // Who was killed while the finished copy got its name has left this one as well: that copy is not ours to empty.
+            // A process that was killed while the finished copy was renamed has left this one as well: that copy is not
+            // ours to empty.
             try Files.remove(path)
             lock = try FileLock(path: path)
         }
@@ -40,11 +41,11 @@ final class StagedCopy {
 
     deinit {
         guard !hasLanded else { return }
-        // The lock is held until all are gone: the next one's file is not among them.
+        // The lock is held until all are removed: the next process's file is not among them.
         for file in Self.companions(of: path) + [path] { try? Files.remove(file) }
     }
 
-    /// - Throws: `CommandFailure` when there is a file of that name already and it may not be replaced.
+    /// - Throws: `CommandFailure` when a file with that name exists and may not be replaced.
     func land(replacing: Bool) throws(CommandFailure) {
         do {
             try Files.land(path, at: target, replacing: replacing)
@@ -59,7 +60,7 @@ final class StagedCopy {
         "\(path) is there already: choose another name, or add --force to replace it."
     }
 
-    /// What SQLite makes beside a database.
+    /// The files that SQLite creates next to a database.
     static func companions(of path: String) -> [String] {
         ["-wal", "-shm", "-journal"].map { path + $0 }
     }

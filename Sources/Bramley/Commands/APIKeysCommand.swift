@@ -140,7 +140,7 @@ package struct APIKeysRevokeCommand: AsyncParsableCommand {
     package init() {}
 
     package func validate() throws {
-        // The key itself is not repeated: it would stand in a terminal's history twice.
+        // Does not repeat the key itself: it would be in a terminal's history twice.
         guard APIKeyID(parsing: id) != nil else {
             throw ValidationError("Name the key by its id, key_ and 26 characters, as bramley api-keys list shows it.")
         }
@@ -168,9 +168,9 @@ package struct APIKeysRevokeCommand: AsyncParsableCommand {
     }
 }
 
-/// What a key may be called and allow.
+/// Valid names and scopes of a key.
 package enum APIKeyRules {
-    /// UTF-8 bytes of a name.
+    /// Bytes of UTF-8.
     package static let nameLimit = 100
 
     package static func accepts(name: String) -> Bool {
@@ -179,7 +179,7 @@ package enum APIKeyRules {
     }
 
     /// `users:read,introspect` in the order of `APIScope`, each once.
-    /// - Throws: `ValidationError` for a word that is none, or for none at all.
+    /// - Throws: `ValidationError` for an unknown scope, or for none at all.
     package static func scopes(_ text: String) throws -> [APIScope] {
         let words = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         let named = try words.map { word in
@@ -194,7 +194,7 @@ package enum APIKeyRules {
     }
 }
 
-/// Until when a key lives: a moment, or how long from now.
+/// When a key expires: a time, or how long from now.
 package struct ExpiryArgument: Hashable, Sendable, ExpressibleByArgument {
     private let argument: MomentArgument
 

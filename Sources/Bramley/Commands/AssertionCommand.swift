@@ -63,7 +63,7 @@ package struct AssertionRotateCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Returns: the key that signs next, for each algorithm; never empty.
+    /// - Returns: for each algorithm the key that signs next; never empty.
     package static func rotate(_ place: OperatorDatabase, revoking: Bool) async throws -> [SigningKeyRecord] {
         let algorithms = place.configuration.assertionAlgorithms
         guard !algorithms.isEmpty else {

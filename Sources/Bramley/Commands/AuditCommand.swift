@@ -96,7 +96,7 @@ enum AuditDocument {
 
 extension AuditEntry.Kind: ExpressibleByArgument {}
 
-/// A moment on a command line: a day or a second of UTC, or how long ago it was.
+/// A time on a command line: a day or a second in UTC, or how long ago.
 package struct MomentArgument: Hashable, Sendable, ExpressibleByArgument {
     private enum Form: Hashable, Sendable {
         case at(Timestamp)
@@ -105,7 +105,7 @@ package struct MomentArgument: Hashable, Sendable, ExpressibleByArgument {
 
     private let form: Form
 
-    /// How many seconds ago; nil for a moment that is named.
+    /// How many seconds ago; nil for an absolute time.
     var secondsAgo: Int64? { if case .ago(let seconds) = form { seconds } else { nil } }
 
     package init?(argument: String) {

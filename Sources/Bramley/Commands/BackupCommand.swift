@@ -59,7 +59,7 @@ struct BackupCommand: AsyncParsableCommand {
             milliseconds: Int64((ContinuousClock.now - start) / .milliseconds(1)))
     }
 
-    /// Before any work: what may not be written over, whatever is asked for.
+    /// Checked first: targets that must not be overwritten, whatever the options.
     private static func checkTarget(_ file: String, source: String, replacing: Bool) throws(CommandFailure) {
         guard let stamp = FileStamp(of: file) else { return }
         guard FileStamp(of: source).map({ !$0.isOfSameFile(as: stamp) }) ?? true else {

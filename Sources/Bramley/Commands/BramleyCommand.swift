@@ -19,7 +19,7 @@ package struct BramleyCommand: AsyncParsableCommand {
     package init() {}
 }
 
-/// The version as other servers are told it.
+/// The version, as sent to other servers.
 package enum BramleyVersion {
     package static let current = Build.version
 }

@@ -34,7 +34,7 @@ package struct CheckCommand: AsyncParsableCommand {
         }
     }
 
-    /// What an operator wants to read when it holds: the warnings, and what Apple's portal must be told.
+    /// What an operator wants to read when it is valid: the warnings, and the settings for Apple's portal.
     package static func summary(of loaded: LoadedConfiguration) -> [String] {
         var lines = loaded.warnings.map(\.description)
         let configuration = loaded.configuration

@@ -1,7 +1,7 @@
 package import ArgumentParser
 import FoundationEssentials
 
-/// What `serve` and `check` take alike.
+/// The options that `serve` and `check` share.
 package struct ConfigurationOptions: ParsableArguments {
     @Option(help: ArgumentHelp(ConfigurationLoader.pathHelp, valueName: "file"))
     package var config: String?
@@ -31,7 +31,7 @@ package struct ConfigurationOptions: ParsableArguments {
 }
 
 extension ConfigurationFailure {
-    /// Writes every problem to standard error and gives the exit to throw.
+    /// Writes every problem to standard error and returns the exit code to throw.
     func report() -> ExitCode {
         StandardError().write([UInt8]((description + "\n").utf8))
         return ExitCode(1)

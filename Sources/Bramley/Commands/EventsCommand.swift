@@ -18,7 +18,7 @@ struct EventsTailCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tail", abstract: "Show the newest events, and follow the journal.")
 
-    /// Milliseconds between two looks at the journal.
+    /// Milliseconds between two reads of the journal.
     private static let interval = Duration.milliseconds(200)
     /// Entries read at once.
     private static let part = 500
@@ -76,7 +76,7 @@ struct EventsTailCommand: AsyncParsableCommand {
                 continue
             }
             guard follow else { return }
-            // Nobody reads any more: not noticed by writing while nothing happens.
+            // Nobody reads any more, which writing would not notice while nothing happens.
             guard !StandardStream.output.hasLostItsReader else { throw OutputClosed() }
             try? await Task.sleep(for: Self.interval)
         }
@@ -98,8 +98,8 @@ struct EventsTailCommand: AsyncParsableCommand {
         try CommandOutput.write(bytes)
     }
 
-    /// Time, type, user, session, cause and fields: columns for a person, tabs for a program. Each line for itself,
-    /// since nobody knows the next one.
+    /// Time, type, user, session, cause and fields: columns for a person, tabs for a program. Each line separately,
+    /// since the next is not known.
     static func line(_ entry: JournalEntry, _ style: TextTable.Style) -> String {
         let words = [
             entry.time.rfc3339, entry.kind.rawValue, entry.user.rawValue, entry.session?.rawValue ?? "",

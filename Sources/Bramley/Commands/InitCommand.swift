@@ -111,12 +111,12 @@ struct InitCommand: AsyncParsableCommand {
         }
     }
 
-    /// As wide as the terminal, 80 columns when it does not say; unchanged for a file or a pipe.
+    /// As wide as the terminal, or 80 columns when it does not report its width; unchanged for a file or a pipe.
     private static func fitted(_ text: String, to stream: StandardStream) -> String {
         stream.isTerminal ? TerminalText.wrapped(text.replacing("`", with: ""), to: stream.columns ?? 80) : text
     }
 
-    /// To standard error, so that standard output holds the result alone.
+    /// To standard error, so that standard output contains only the result.
     private static func show(_ text: String) {
         StandardError().write([UInt8](text.utf8))
     }
@@ -131,12 +131,12 @@ struct InitCommand: AsyncParsableCommand {
             output = ConfigurationOutput(path: command.output, replacesFiles: command.force)
         }
 
-        /// - Returns: what to print when all is written.
+        /// - Returns: what to print when everything is written.
         func run() throws(SetupFailure) -> [String] {
             try output.check()
             var draft = command.draft
             if !command.nonInteractive, Files.readsFromTerminal {
-                // What was given and is wrong is told before anything is asked.
+                // Report invalid flags before asking anything.
                 try refuse(draft.problems.filter { $0.severity == .error && $0.source != nil })
                 let dialogue = SetupDialogue(
                     surroundings: .init(keyFiles: Self.keyFiles()), readLine: { Swift.readLine() }, write: show,
@@ -150,7 +150,7 @@ struct InitCommand: AsyncParsableCommand {
         }
 
         private func write(_ document: JSONObject) throws(SetupFailure) -> [String] {
-            // The very bytes, once more, by the rules of `check`.
+            // Load the same bytes again, by the rules of `check`.
             let loaded: LoadedConfiguration
             do throws(ConfigurationFailure) {
                 loaded = try ConfigurationLoader.load(
@@ -165,7 +165,7 @@ struct InitCommand: AsyncParsableCommand {
                 + ["", "Then: bramley check\(config), and bramley serve\(config)."]
         }
 
-        /// What is missing is told by the flag that gives it here.
+        /// Reports missing values by the flags that set them here.
         private func refuse(_ problems: [ConfigurationProblem]) throws(SetupFailure) {
             guard !problems.isEmpty else { return }
             throw .problems(
@@ -185,7 +185,7 @@ struct InitCommand: AsyncParsableCommand {
         }
     }
 
-    /// What the flags say.
+    /// The values of the flags.
     private var draft: ConfigurationDraft {
         var draft = ConfigurationDraft(others: keys)
         let given = [

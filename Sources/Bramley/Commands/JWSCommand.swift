@@ -34,14 +34,14 @@ struct JWSVerifyCommand: AsyncParsableCommand {
             do {
                 try CommandOutput.line(LogEscaping.escaped(outcome.line))
             } catch is OutputClosed where !outcome.isValid {
-                // Nobody reads the word, but a signature that is none is never a success.
+                // Nobody reads the output, but an invalid signature must never exit with success.
                 throw ExitCode(1)
             }
             if !outcome.isValid { throw ExitCode(1) }
         }
     }
 
-    /// Standard input as bytes; what is longer than any token is cut, and then fails as one.
+    /// Standard input as bytes; longer than any token is cut, and then fails.
     private static func standardInput(atMost limit: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < limit, let line = readLine(strippingNewline: false) { bytes += line.utf8 }

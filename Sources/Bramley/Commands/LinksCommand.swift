@@ -45,7 +45,7 @@ struct LinksListCommand: AsyncParsableCommand {
                 }, document: LinkDocument.write)
             try await list.show(page, json: output.json) { after, limit in
                 let after = after.map { (createdAt: $0.moment, key: LinkKey(unchecked: $0.id)) }
-                // One more than asked for tells whether there is another page.
+                // One more than requested tells whether there is another page.
                 let found = try await place.database.links(in: Set(state), after: after, limit: limit + 1)
                 let links = Array(found.prefix(limit))
                 let last = found.count > limit ? links.last : nil
@@ -56,7 +56,7 @@ struct LinksListCommand: AsyncParsableCommand {
 }
 
 extension LinksListCommand {
-    /// The state, or that its time is over: such a link stays in the list for a day, as it was.
+    /// The state, or that it has expired: such a link stays in the list for a day, unchanged.
     static func shown(_ link: Link, at now: Timestamp) -> String {
         switch link.state {
         case .challenged, .open, .authorized: link.isOver(at: now) ? "expired" : link.state.rawValue

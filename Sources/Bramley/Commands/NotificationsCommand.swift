@@ -109,7 +109,7 @@ struct NotificationsReplayCommand: AsyncParsableCommand {
         try await OperatorDatabase.with(options) { place in
             let ids = unknownSubjects ? try await withUnknownSubject(place) : jtis
             var failed = 0
-            // On a terminal the lines themselves say how far it is.
+            // On a terminal the lines themselves show the progress.
             var bar = StandardStream.output.isTerminal ? nil : ProgressLine(total: ids.count, unit: "notifications")
             defer { bar?.clear() }
             for (index, id) in ids.enumerated() {
@@ -122,7 +122,7 @@ struct NotificationsReplayCommand: AsyncParsableCommand {
         }
     }
 
-    /// Oldest first, as they came.
+    /// Oldest first, in the order of receipt.
     private func withUnknownSubject(_ place: OperatorDatabase) async throws -> [String] {
         var ids: [String] = []
         var cursor: NotificationCursor?

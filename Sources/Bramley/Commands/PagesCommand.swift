@@ -46,7 +46,7 @@ package struct PagesExportCommand: AsyncParsableCommand {
 /// Writes the embedded files where an operator can change them.
 package enum PageExport {
     package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
-        /// Some of the files are there; nothing was written.
+        /// Some of the files exist; nothing was written.
         case exists([String])
         case unwritable(String, String)
 
@@ -61,8 +61,8 @@ package enum PageExport {
         }
     }
 
-    /// Files are readable by everyone and writable by their owner (0644, folders 0755, less what umask takes): they
-    /// hold what every visitor sees.
+    /// Files are readable by everyone and writable by their owner (0644, folders 0755, minus umask): every visitor sees
+    /// their content.
     /// - Returns: how many files were written.
     package static func write(
         _ files: [String: [UInt8]], to directory: String, replacing: Bool
@@ -94,7 +94,7 @@ package enum PageExport {
         return places.count
     }
 
-    /// Links count, wherever they lead.
+    /// Includes symbolic links, wherever they lead.
     private static func isThere(_ path: String) -> Bool {
         (try? FileManager.default.attributesOfItem(atPath: path)) != nil
     }

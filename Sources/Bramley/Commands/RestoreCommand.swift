@@ -70,14 +70,14 @@ package struct RestoreCommand: AsyncParsableCommand {
     }
 }
 
-/// What `bramley restore` did.
+/// The result of `bramley restore`.
 package struct RestoreReport: Hashable, Sendable {
     package var file: String
-    /// Of the backup, as it was.
+    /// The backup's, unchanged.
     package var contents: DatabaseExamination
-    /// Nil when none was to be ended.
+    /// Nil when sessions were kept.
     package var endedSessions: Int?
-    /// The database that was there before.
+    /// The name of the previous database.
     package var keptAs: String?
     package var milliseconds: Int64
 

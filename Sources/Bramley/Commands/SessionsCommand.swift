@@ -12,7 +12,7 @@ struct SessionsCommand: AsyncParsableCommand {
 
 }
 
-/// Sessions as tables show them. What a browser says of itself, whole, is in the JSON.
+/// Sessions in tables. The complete user agent is in the JSON.
 struct SessionRows {
     static let ofAll: [TextTable.Column] = [
         .init("ID"), .init("USER"), .init("NAME", flexible: true), .init("EMAIL", flexible: true),
@@ -30,7 +30,7 @@ struct SessionRows {
         self.style = style
     }
 
-    /// - Parameter user: whose it is; nil when they were deleted a moment ago.
+    /// - Parameter user: its user; nil when just deleted.
     func row(_ session: Session, of user: User?) -> [String?] {
         [session.id.rawValue, session.user.rawValue, user.flatMap(UserRows.name), user?.email?.address] + rest(session)
     }

@@ -53,7 +53,7 @@ struct WebhooksListCommand: AsyncParsableCommand {
         }
     }
 
-    /// Those of the endpoint, as many as are wanted; says so where there are more.
+    /// Those of the endpoint, up to the limit; says so when there are more.
     private func part<Item>(of items: [Item], at url: KeyPath<Item, String>) -> [Item] {
         let wanted = items.filter { item in
             endpoint.map { WebhookEndpoint.isNamed(item[keyPath: url], $0) } ?? true
@@ -85,7 +85,7 @@ struct WebhooksListCommand: AsyncParsableCommand {
                         String(endpoint.backlog),
                         endpoint.oldest?.shown(style), String(endpoint.deadLetters),
                         endpoint.lastSuccessAt?.shown(style), endpoint.lastFailureAt?.shown(style),
-                        // Beside "ok", the reason of a failure that is over reads like one of now.
+                        // Next to "ok", the reason of a past failure would look like a present one.
                         endpoint.state(at: now) == .ok ? nil : endpoint.lastFailure,
                     ]
                 }))
@@ -156,7 +156,7 @@ struct WebhooksRetryCommand: AsyncParsableCommand {
             if let id {
                 retries = [.event(EventID(unchecked: id))]
             } else if let endpoint {
-                // As it is configured, or as it is shown.
+                // As configured, or as displayed.
                 let named = endpoints.map(\.url).filter { WebhookEndpoint.isNamed($0, endpoint) }
                 guard !named.isEmpty else {
                     let shown = WebhookEndpoint.name(of: endpoint)
@@ -217,7 +217,7 @@ struct WebhooksTestCommand: AsyncParsableCommand {
         }
     }
 
-    /// From this process, over a loop of its own.
+    /// From this process, on its own loop.
     private static func test(
         _ url: String, _ configuration: Configuration, _ place: OperatorDatabase
     ) async throws -> WebhookTestResult {

@@ -19,7 +19,7 @@ struct Query: Sendable {
         isWhole = parsed != nil
     }
 
-    /// What was given under one name.
+    /// The values given for one name.
     enum Value: Hashable, Sendable {
         case absent
         case one(String)
@@ -35,11 +35,11 @@ struct Query: Sendable {
         return found
     }
 
-    /// The names that begin so, as often as they are there.
+    /// The values of names that begin like this.
     func names(beginningWith prefix: String) -> [String] {
         fields.lazy.map(\.name).filter { $0.utf8.starts(with: prefix.utf8) }
     }
 
-    /// Whether the parameter is there exactly once and says `true`.
+    /// Whether the parameter is given exactly once, as `true`.
     func isTrue(_ name: String) -> Bool { value(name) == .one("true") }
 }

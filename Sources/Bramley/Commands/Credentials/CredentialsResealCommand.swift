@@ -70,8 +70,8 @@ extension ResealReport {
         return text
     }
 
-    /// What to do about what did not open: a key that is missing can be brought back, damage cannot be undone by one.
-    /// - Parameter keys: the ids of the keys that were tried.
+    /// What to do about what could not be opened: a missing key can be restored; damage cannot be undone.
+    /// - Parameter keys: the IDs of the keys that were tried.
     func complaint(keys: [String]) -> String {
         let reasons = Self.reasons(unreadable, keys: keys)
         let parts = reasons.map { key, count, reason in
@@ -132,7 +132,7 @@ extension ResealReport {
 }
 
 extension SealingError {
-    /// As JSON says it.
+    /// The value in JSON.
     fileprivate var word: String {
         switch self {
         case .malformed: "malformed"

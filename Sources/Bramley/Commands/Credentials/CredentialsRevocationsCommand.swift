@@ -59,7 +59,7 @@ struct CredentialsRevocationsCommand: AsyncParsableCommand {
                 ]
             }, document: RevocationDocument.write)
         try await list.show(page, json: output.json) { after, limit in
-            // Ids are given in the order of deletion. One more than asked for tells whether there is another page.
+            // Ids are in the order of deletion. One more than requested tells whether there is another page.
             let after = after.map { Int64($0.id) ?? 0 }
             let found = try await place.database.revocations(after: after, limit: limit + 1, at: place.now)
             let reports = Array(found.prefix(limit))

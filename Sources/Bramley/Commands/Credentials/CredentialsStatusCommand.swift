@@ -53,7 +53,7 @@ struct CredentialsStatusCommand: AsyncParsableCommand {
 }
 
 extension CheckStatus {
-    /// One word for the whole.
+    /// The state in one word.
     var word: String {
         if gate.brake != nil { return "stopped" }
         return gate.pauses.isEmpty ? "running" : "refused"

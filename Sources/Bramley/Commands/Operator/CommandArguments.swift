@@ -2,7 +2,7 @@ package import ArgumentParser
 internal import Coding
 package import RelyingParty
 
-// What stands on a command line, as the domain has it. Anything else is refused before the database is opened.
+// Command-line arguments as values of the domain. Anything else is refused before the database is opened.
 
 extension UserID: ExpressibleByArgument {
     package init?(argument: String) { self.init(parsing: argument) }
@@ -51,11 +51,11 @@ package struct PageOptions: ParsableArguments {
         guard !all || cursor == nil else { throw ValidationError("--all begins at the first row: no --after.") }
     }
 
-    /// The moment and the id of the last row of the page before.
+    /// The time and id of the last row of the previous page.
     var place: (moment: Timestamp, id: String)? { cursor.flatMap(CommandCursor.decode) }
 }
 
-/// Where a page ended, as text: base64url of the moment in milliseconds, a slash, and the id.
+/// Where a page ended, as text: base64url of the time in milliseconds, a slash, and the id.
 enum CommandCursor {
     static func encode(_ moment: Timestamp, _ id: String) -> String {
         Base64URL.encode(Array("\(moment.milliseconds)/\(id)".utf8))

@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import RelyingParty
 internal import Sockets
 
-/// Why a command did not do what it was asked: one clear line for the operator.
+/// Why a command failed: one clear line for the operator.
 package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
     /// 1: it failed, or what it names does not exist. 64: usage error.
@@ -13,7 +13,7 @@ package struct CommandFailure: Error, Hashable, Sendable, CustomStringConvertibl
         self.code = code
     }
 
-    /// EX_USAGE, as ArgumentParser has it.
+    /// EX_USAGE, as in ArgumentParser.
     package static func usage(_ description: String) -> CommandFailure {
         CommandFailure(description, code: 64)
     }

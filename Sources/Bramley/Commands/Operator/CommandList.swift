@@ -1,16 +1,16 @@
 internal import Coding
 internal import RelyingParty
 
-/// A list as every command shows it: a table or JSON, one page or all of it.
+/// A list in every command's form: a table or JSON, one page or everything.
 struct CommandList<Item> {
-    /// Where a page ended: the moment and the id of its last row.
+    /// Where a page ended: the time and the id of its last row.
     typealias Place = (moment: Timestamp, id: String)
 
     /// Rows read at once for `--all`.
     private static var part: Int { 500 }
 
     let columns: [TextTable.Column]
-    /// What a person is told when there is no row.
+    /// Shown to a person when there are no rows.
     let empty: String
     let row: (Item) -> [String?]
     let document: (Item, inout JSONWriter) -> Void
@@ -25,7 +25,7 @@ struct CommandList<Item> {
         self.document = document
     }
 
-    /// - Parameter read: the items behind a place, and the cursor behind the last of them if there are more.
+    /// - Parameter read: returns the items after a place, and the cursor after the last of them if there are more.
     func show(
         _ page: PageOptions, json: Bool, read: (Place?, Int) async throws -> (items: [Item], next: String?)
     ) async throws {
@@ -36,7 +36,7 @@ struct CommandList<Item> {
             } else {
                 try show(items)
             }
-            // Into a pipe too: who counts lines must know that there are more.
+            // Also into a pipe: whoever counts lines must know that there are more.
             if let next { CommandOutput.remark("There are more: add --all, or continue with --after \(next)") }
             return
         }
@@ -48,8 +48,8 @@ struct CommandList<Item> {
         if items.isEmpty { CommandOutput.hint(empty) }
     }
 
-    /// Page by page, so that a million rows need no more memory than one page; a table on a terminal needs all its rows to
-    /// know its widths.
+    /// Page by page, so that a million rows need no more memory than one page; a table on a terminal needs all its rows
+    /// to compute its widths.
     private func writeAll(_ read: (Place?, Int) async throws -> (items: [Item], next: String?)) async throws {
         guard CommandOutput.tableStyle != .piped else {
             try await eachPage(read) { items in try show(items) }

@@ -1,9 +1,9 @@
 internal import ArgumentParser
 internal import Sockets
 
-/// Asks before what cannot be taken back.
+/// Asks before an action that cannot be undone.
 package struct ConfirmationOptions: ParsableArguments {
-    /// Milliseconds between two looks whether a signal came instead of an answer.
+    /// Milliseconds between two checks for a signal instead of an answer.
     private static let look: Int32 = 100
 
     @Flag(help: "Do not ask for confirmation.")
@@ -13,9 +13,9 @@ package struct ConfirmationOptions: ParsableArguments {
 
     /// Returns when the operator agrees.
     /// - Parameters:
-    ///   - question: what is about to happen, as a whole sentence.
-    ///   - id: the one thing it happens to; its id counts as a yes.
-    /// - Throws: when they do not, or when standard input is not a terminal.
+    ///   - question: what will happen, as a complete sentence.
+    ///   - id: of the one affected thing; typing it counts as a yes.
+    /// - Throws: when the operator does not agree, or standard input is not a terminal.
     package func confirm(_ question: String, id: String? = nil) throws(CommandFailure) {
         if yes { return }
         guard StandardStream.input.isTerminal else {
@@ -33,7 +33,7 @@ package struct ConfirmationOptions: ParsableArguments {
         guard Self.agrees(answer, id: id) else { throw CommandFailure("Nothing was done.") }
     }
 
-    /// Whether an answer is a yes: the word or the id, blanks around it aside.
+    /// Whether an answer is a yes: the word or the id, ignoring surrounding blanks.
     package static func agrees(_ answer: String, id: String?) -> Bool {
         let bytes = answer.utf8.drop { $0 == 0x20 || $0 == 0x0D }
         let end = bytes.lastIndex { $0 != 0x20 && $0 != 0x0D }.map { bytes.index(after: $0) } ?? bytes.startIndex

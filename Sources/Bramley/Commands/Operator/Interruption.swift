@@ -1,6 +1,6 @@
 internal import UnixSignals
 
-/// Work that SIGINT and SIGTERM end in order.
+/// Work that SIGINT and SIGTERM end in an orderly way.
 enum Interruption {
     private enum Ended<Value: Sendable>: Sendable {
         case body(Value)
@@ -8,7 +8,7 @@ enum Interruption {
         case nothing
     }
 
-    /// Runs `body`; a signal cancels it, and what it then returns is returned.
+    /// Runs `body`; a signal cancels it, and its result is returned.
     static func cancelling<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {

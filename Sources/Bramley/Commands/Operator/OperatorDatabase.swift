@@ -5,9 +5,9 @@ package import RelyingParty
 internal import Sockets
 package import Storage
 
-/// The database as a command has it: opened beside a running server, or without one.
+/// The database for a command, opened with or without a running server.
 ///
-/// A server notices within a quarter of a second what a command wrote, by the journal.
+/// A server notices a command's writes within a quarter of a second, through the journal.
 package struct OperatorDatabase: Sendable {
     package let configuration: DatabaseConfiguration
     package let database: Database
@@ -21,12 +21,12 @@ package struct OperatorDatabase: Sendable {
     package var identifiers: RandomIdentifier { RandomIdentifier(random: random) }
     package var team: TeamID { TeamID(configuration.teamID) }
 
-    /// Tells the audit log of a command whose writes do not tell of it themselves.
+    /// Adds an audit line for a command whose writes do not add one themselves.
     package func record(_ command: String) async throws(StoreError) {
         try await database.record(.command, user: nil, object: command, at: now)
     }
 
-    /// Opens the database for `body` and closes it; every failure is one line on standard error and an exit code.
+    /// Opens the database for `body` and closes it; every failure becomes one line on standard error and an exit code.
     package static func with(
         _ options: OperatorOptions, _ body: (OperatorDatabase) async throws -> Void
     ) async throws {
@@ -37,7 +37,7 @@ package struct OperatorDatabase: Sendable {
         }
     }
 
-    /// Makes nothing: neither a database, nor a sealing key, nor a step of the schema.
+    /// Creates nothing: neither a database, nor a sealing key, nor a step of the schema.
     /// - Throws: `ConfigurationFailure`, or `CommandFailure` with one line.
     package static func open(_ input: ConfigurationInput) throws -> OperatorDatabase {
         Files.keepNewFilesPrivate()

@@ -1,7 +1,7 @@
 package import ArgumentParser
 internal import FoundationEssentials
 
-/// What every command takes that works on the database.
+/// The options of every command that uses the database.
 package struct OperatorOptions: ParsableArguments {
     @Option(help: ArgumentHelp(ConfigurationLoader.pathHelp, valueName: "file"))
     package var config: String?
@@ -11,8 +11,8 @@ package struct OperatorOptions: ParsableArguments {
 
     package init() {}
 
-    /// These options with this process's environment. Single keys as flags are for `serve` and `check` alone: here
-    /// what has no name is an id.
+    /// These options with this process's environment. Only `serve` and `check` accept single keys as flags: here an
+    /// argument without a name is an id.
     package var input: ConfigurationInput {
         ConfigurationInput(
             path: config, environment: ProcessInfo.processInfo.environment, flags: [],
@@ -20,7 +20,7 @@ package struct OperatorOptions: ParsableArguments {
     }
 }
 
-/// How a command shows what it found.
+/// How a command shows its result.
 package struct OutputOptions: ParsableArguments {
     @Flag(help: "Print JSON, for scripts.")
     package var json = false

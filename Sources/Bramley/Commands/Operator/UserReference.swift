@@ -3,36 +3,36 @@ internal import Coding
 internal import RelyingParty
 internal import Storage
 
-/// A person as a command line names them: by id, the application's own id, Apple's subject, e-mail address, or a part of
-/// their name. It must fit one person only.
+/// A person as named on a command line: by id, the application's own id, Apple's subject, email address, or a part of
+/// the name. It must match exactly one person.
 package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
-    /// What `--help` says.
+    /// For `--help`.
     package static let help = "The user: usr_…, email address, external ID, Apple's subject, or part of the name."
-    /// The most people named when it fits several.
+    /// The most people listed when several match.
     private static let shown = 10
 
     let text: String
 
     package init?(argument: String) {
-        // What begins as an id and is none is a mistake of typing, and no name.
+        // Text that begins like an id and is not one is a typing error, not a name.
         guard !argument.isEmpty, !argument.hasPrefix("usr_") || UserID(parsing: argument) != nil else { return nil }
         text = argument
     }
 
-    /// Whom it fits.
+    /// A matching person.
     struct Finding: Sendable {
         let user: User
-        /// By what is theirs alone. A name and an address that Apple did not verify are what somebody says of themselves.
+        /// Matched by something unique. A name, and an address that Apple did not verify, are the person's own claims.
         let isCertain: Bool
     }
 
-    /// The id, which may be that of somebody who was deleted.
+    /// The id, which may belong to a deleted person.
     func id(in place: OperatorDatabase) async throws -> UserID {
         if let id = UserID(parsing: text) { return id }
         return try await find(in: place).user.id
     }
 
-    /// - Throws: `CommandFailure` when it fits nobody; or several, who are listed then.
+    /// - Throws: `CommandFailure` when nobody matches, or several do, who are then listed.
     func find(in place: OperatorDatabase) async throws -> Finding {
         let database = place.database
         if let id = UserID(parsing: text) {
@@ -53,7 +53,7 @@ package struct UserReference: Hashable, Sendable, ExpressibleByArgument {
             }
         }
         guard let first = found.first else { throw CommandFailure("No user matches \(text.quoted).") }
-        // One person may be found in two ways; the surer comes first.
+        // One person may be found in two ways; the more certain one comes first.
         let others = found.filter { $0.user.id != first.user.id }
         guard others.isEmpty else { throw ambiguous([first] + others) }
         return first
@@ -81,7 +81,7 @@ extension [UserReference] {
 }
 
 extension ConfirmationOptions {
-    /// Asks when somebody was found by what anybody can call themselves.
+    /// Asks for confirmation when somebody was found by their own claim.
     /// - Parameter what: the end of a sentence that begins with the people, as in `will be let in`.
     func confirm(_ findings: [UserReference.Finding], _ what: String) throws(CommandFailure) {
         let doubtful = findings.filter { !$0.isCertain }.map(\.user)
@@ -97,15 +97,15 @@ extension ConfirmationOptions {
 /// Which people a list shows.
 struct UserSearch {
     var filter = UserFilter()
-    /// A part of given name and family name together; letters of either case.
+    /// A part of the full name, in any case.
     var name: String?
     /// The whole address.
     var email: String?
 
-    /// As `Database.users`, oldest first.
+    /// Like `Database.users`, oldest first.
     func read(_ place: OperatorDatabase, after cursor: UserCursor?, limit: Int) async throws(StoreError) -> UserPage {
         if let email {
-            // Few have one address: no page of them is worth a cursor in the database.
+            // Few people share an address, so paging needs no cursor in the database.
             let all = try await place.database.users(email: email, limit: PageOptions.maximum)
             return page(of: all.filter { user in fits(user) && cursor.map { Self.isBehind(user, $0) } ?? true }, limit)
         }

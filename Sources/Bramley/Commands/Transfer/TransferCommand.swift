@@ -39,7 +39,7 @@ struct TransferOptions: ParsableArguments {
         guard (1...100).contains(rate) else { throw ValidationError("--rate is 1 to 100.") }
     }
 
-    /// The client that asks: one of the configuration's.
+    /// The client to use: one of the configuration's.
     func client(of configuration: DatabaseConfiguration) throws(CommandFailure) -> ClientID {
         guard let clientID else { return ClientID(configuration.clientIDs[0]) }
         guard configuration.clientIDs.contains(where: { $0.isExactly(clientID) }) else {

@@ -66,7 +66,7 @@ struct TransferExportCommand: AsyncParsableCommand {
         }
     }
 
-    /// Who has a `transfer_sub`, whatever became of them.
+    /// People who have a `transfer_sub`, whatever became of them.
     private static func exported(_ counts: TransferCounts) -> Int {
         counts.exported + counts.moved + counts.refusedAtImport
     }

@@ -14,7 +14,7 @@ struct UsersCommand: AsyncParsableCommand {
 
 }
 
-/// Users as tables and lines show them.
+/// Users in tables and lines.
 enum UserRows {
     static let columns: [TextTable.Column] = [
         .init("ID"), .init("STATE"), .init("NAME", flexible: true), .init("EMAIL", flexible: true),
@@ -30,19 +30,19 @@ enum UserRows {
         ]
     }
 
-    /// Given name first, as Apple asks for it; nil when there is neither.
+    /// Given name first, in the order Apple asks for; nil when there is neither.
     static func name(_ user: User) -> String? {
         let parts = [user.name.given, user.name.family].compactMap { $0 }.filter { !$0.isEmpty }
         return parts.isEmpty ? nil : parts.joined(separator: " ")
     }
 
-    /// One person in a question: the id and, where known, the name and address.
+    /// One person in a question: the id and, if known, the name and address.
     static func mention(_ user: User) -> String {
         let known = [name(user), user.email?.address].compactMap { $0 }
         return known.isEmpty ? user.id.rawValue : "\(user.id.rawValue) (\(known.joined(separator: ", ")))"
     }
 
-    /// What a command made of a user: the document, or one line.
+    /// A user after a command: the document, or one line.
     static func report(_ user: User, json: Bool) throws {
         if json {
             try CommandOutput.json { UserDocument.write(user, to: &$0) }

@@ -44,7 +44,7 @@ struct UsersGroupsCommand: AsyncParsableCommand {
             let id = finding.user.id
             if changesGroups { try confirmation.confirm([finding], "will be in other groups") }
             guard let user = try await user(id, place) else { throw CommandFailure("There is no user \(id).") }
-            // Changed already, or left alone for this.
+            // Already changed, or left alone because of this.
             guard UserLimits.accepts(groups: changed(user.groups)) else {
                 throw CommandFailure("Nobody is in more than \(UserLimits.groups) groups. Nothing was done.")
             }
@@ -59,7 +59,7 @@ struct UsersGroupsCommand: AsyncParsableCommand {
 
     private var changesGroups: Bool { [set, add, remove].contains { $0 != nil } }
 
-    /// The person, with the groups as asked for unless there are too many; nil when unknown.
+    /// The person with the requested groups, unless there are too many; nil when unknown.
     private func user(_ id: UserID, _ place: OperatorDatabase) async throws -> User? {
         guard changesGroups else { return try await place.database.user(id) }
         let command = self
@@ -71,7 +71,7 @@ struct UsersGroupsCommand: AsyncParsableCommand {
         return user
     }
 
-    /// The groups as asked for: kept ones in their order, new ones behind them. Asked for twice, the same.
+    /// The requested groups: kept ones in their order, new ones at the end. Idempotent.
     func changed(_ groups: [String]) -> [String] {
         if let set { return Self.names(set) }
         let removed = remove.map(Self.names) ?? []

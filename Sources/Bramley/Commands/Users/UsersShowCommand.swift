@@ -55,7 +55,7 @@ struct UsersShowCommand: AsyncParsableCommand {
         return try await place.database.user(team: place.team, subject: AppleSubject(appleSubject ?? ""))
     }
 
-    /// In the words of the JSON document.
+    /// In the terms of the JSON document.
     static func fields(of user: User, _ style: TextTable.Style) -> [(name: String, value: String?)] {
         [
             ("id", user.id.rawValue), ("state", user.state.rawValue), ("externalID", user.externalID),
