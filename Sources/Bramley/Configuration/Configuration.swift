@@ -4,8 +4,8 @@ package import RelyingParty
 package import Sockets
 package import Web
 
-/// The whole configuration: validated values, in the types of the modules that use them. `ConfigurationLoader` is its only
-/// maker; what stands here first is replaced by what the keys give or default to.
+/// The whole configuration: validated values, in the types of the modules that use them. Only `ConfigurationLoader`
+/// makes it; the initial values here are replaced by those of the keys or their defaults.
 package struct Configuration: Sendable {
     package var publicURL = PublicURL.localhost
     package var access = Access()
@@ -30,9 +30,9 @@ package struct Configuration: Sendable {
     package var upgrade: Upgrade?
     package var linking = WebConfiguration.Linking()
     package var log = Log()
-    /// How other servers are reached: `HTTPS_PROXY` and `NO_PROXY` of the environment.
+    /// The outbound proxy: `HTTPS_PROXY` and `NO_PROXY` of the environment.
     package var outboundProxy = ProxySettings.direct
-    /// What it was made from.
+    /// The values it was made from.
     package var snapshot = ConfigurationSnapshot()
 
     package struct Access: Sendable {
@@ -45,21 +45,21 @@ package struct Configuration: Sendable {
         package var threads = 0
         /// Nil: plain HTTP.
         package var tls: TLS?
-        /// A plain listener on the same address that only redirects to https; nil: there is none.
+        /// A plain listener on the same address that only redirects to https; nil for none.
         package var redirectPort: UInt16?
         package var trustedProxies: [IPNetwork] = []
-        /// Whether every connection begins with a PROXY header; there is a trusted proxy then.
+        /// Whether every connection begins with a PROXY header; then there is a trusted proxy.
         package var proxyProtocol = false
-        /// Seconds that requests in flight may take after SIGTERM.
+        /// Seconds for requests in flight after SIGTERM.
         package var drainTimeout = 0
         package var limits = Limits()
     }
 
-    /// What visitors' connections are encrypted with: read, and known to belong together.
+    /// The certificate and key for visitors' connections: read, and known to match.
     package struct TLS: Sendable {
         /// The chain as PEM.
         package var certificate: [UInt8]
-        /// Where that was read; nil when the configuration holds it.
+        /// The file it was read from; nil when the configuration contains it.
         package var certificateFile: String?
         /// As PEM.
         package var privateKey: Secret
@@ -73,9 +73,9 @@ package struct Configuration: Sendable {
         package var web = WebConfiguration.Limits()
         package var connections = 0
         package var connectionsPerAddress = 0
-        /// A second, at Apple.
+        /// Per second, at Apple.
         package var credentialChecks = 0
-        /// Passwords that may be tried at one account in 15 minutes.
+        /// Password tries for one account in 15 minutes.
         package var upgradesPerAccount = 0
     }
 
@@ -84,28 +84,28 @@ package struct Configuration: Sendable {
         package var bundleIDs: [String] = []
         package var teamID = ""
         package var keyID = ""
-        /// The .p8 as PEM; known to hold a P-256 private key.
+        /// The .p8 as PEM; known to contain a P-256 private key.
         package var privateKeyPEM = Secret("")
-        /// Where that was read; nil when the configuration holds it.
+        /// The file it was read from; nil when the configuration contains it.
         package var privateKeyFile: String?
         /// The key that takes over, if there is one.
         package var nextKey: NextKey?
         /// A subset of `name` and `email`, in this order.
         package var scopes: [String] = []
         package var issuers: [String] = []
-        /// An origin without trailing slash.
+        /// An origin without a trailing slash.
         package var endpoint = ""
-        /// May hold `{locale}`.
+        /// May contain `{locale}`.
         package var scriptURL = ""
         package var nativeNonce = NativeNonce.sha256
         package var onAccountDeleted = AccountDeletionPolicy.erase
-        /// Whether any of the addresses above is not Apple's: what the database is stamped with.
+        /// Whether any of the addresses above is not Apple's; the database is stamped with it.
         package var isSimulated = false
         /// Simulated on a publicURL that is not for tests, as only the flag allows: every page says so.
         package var showsSimulationBanner = false
     }
 
-    /// `apple.nextKeyID` and what belongs to it; another key than the first.
+    /// `apple.nextKeyID` and its key; different from the first.
     package struct NextKey: Sendable {
         package var keyID: String
         /// As for the first key.
@@ -115,7 +115,7 @@ package struct Configuration: Sendable {
 
     package struct ForwardAuth: Sendable {
         package var style = OriginalRequest.Style.forwarded
-        /// Nil: everybody who is signed in may pass.
+        /// Nil admits everybody who is signed in.
         package var rules: AccessRules?
         /// SHA-256 of their text.
         package var digest: Digest256?
@@ -126,18 +126,18 @@ package struct Configuration: Sendable {
         package var allowedOrigins: [String] = []
     }
 
-    /// What pages are made of.
+    /// The sources of the pages.
     package struct Pages: Hashable, Sendable {
         /// Nil: every page is built in.
         package var directory: String?
-        /// At least one, each with texts; the first is the default.
+        /// At least one, all with texts; the first is the default.
         package var locales: [String] = []
         /// The directory's files, validated: path below `Public/` → content.
         package var files: [String: [UInt8]] = [:]
     }
 
     package struct Storage: Hashable, Sendable {
-        /// Without trailing slash; resolved against the folder of the configuration file.
+        /// Without a trailing slash; resolved against the folder of the configuration file.
         package var directory = ""
     }
 
@@ -147,31 +147,31 @@ package struct Configuration: Sendable {
         package var previousSealingKeys: [SecretBytes] = []
     }
 
-    /// Where the sealing key is.
+    /// The source of the sealing key.
     package enum SealingKeySource: Sendable {
-        /// The file may be missing: it is made together with a new database, and only then.
+        /// The file may be missing: it is created together with a new database, and only then.
         case file(path: String)
         case inline(SecretBytes)
     }
 
     package struct Assertion: Hashable, Sendable {
-        /// Who signed assertions are made for; without any, none are made.
+        /// The audiences of assertions; without any, none are made.
         package var audiences: [AssertionAudience] = []
-        /// Those of the audiences, each once.
+        /// Their algorithms, each once.
         package var algorithms: [SigningAlgorithm] {
             SigningAlgorithm.allCases.filter { algorithm in audiences.contains { $0.algorithm == algorithm } }
         }
     }
 
     package struct Webhooks: Sendable {
-        /// At least one, each address once.
+        /// At least one, all addresses different.
         package var endpoints: [Endpoint]
         package var urls: [String] { endpoints.map(\.url) }
 
         package struct Endpoint: Sendable {
             package var url: String
             package var secrets: WebhookSecretSource
-            /// What is sent there.
+            /// The events that are sent there.
             package var events: Set<JournalEntry.Kind>
         }
     }
@@ -181,9 +181,9 @@ package struct Configuration: Sendable {
         package var secrets: WebhookSecretSource
     }
 
-    /// Where the secrets are that sign webhooks, or questions to the verifier.
+    /// The source of the secrets that sign webhooks, or requests to the verifier.
     package enum WebhookSecretSource: Sendable {
-        /// Known to be good; read again when it changes.
+        /// Known to be valid; read again when it changes.
         case file(path: String)
         case inline(WebhookSecrets)
     }

@@ -1,18 +1,18 @@
-/// One thing wrong with the configuration, described so that the reader can fix it at once.
+/// A problem with the configuration, described so that the reader can fix it at once.
 package struct ConfigurationProblem: Error, Hashable, Sendable {
     package enum Severity: String, Hashable, Sendable {
         /// The server does not start.
         case error
-        /// It starts, and says this.
+        /// It starts, and reports this.
         case warning
     }
 
     package var severity: Severity
-    /// The key's dotted name, or the unknown name as it was written. Empty for the configuration as a whole.
+    /// The key's dotted name, or the unknown name as written. Empty for the whole configuration.
     package var key: String
-    /// Where the value came from: a file's name, an environment variable or a flag. Nil when nothing was given.
+    /// The source of the value: a file's name, an environment variable or a flag. Nil when nothing was given.
     package var source: String?
-    /// What is wrong. Never holds the value of a secret key.
+    /// What is wrong. Never contains the value of a secret key.
     package var fault: String
     /// What to write instead.
     package var remedy: String
@@ -42,7 +42,7 @@ package struct ConfigurationFailure: Error, CustomStringConvertible, Sendable {
         self.problems = problems
     }
 
-    /// One problem a line, then their number.
+    /// One problem per line, then their number.
     package var description: String {
         let errors = problems.count { $0.severity == .error }
         let lines = problems.map(\.description) + [errors == 1 ? "1 error" : "\(errors) errors"]
@@ -50,7 +50,7 @@ package struct ConfigurationFailure: Error, CustomStringConvertible, Sendable {
     }
 }
 
-/// Problems as they are found. A class, so that every reader of one load writes to one list.
+/// Problems, as they are found. A class, so that all readers of one load add to one list.
 final class ProblemList {
     private(set) var problems: [ConfigurationProblem] = []
 
@@ -62,7 +62,7 @@ final class ProblemList {
 }
 
 extension String {
-    /// A value as a message quotes it: in quotation marks, at most 240 characters, as paths may have.
+    /// A value in quotation marks for a message, at most 240 characters, as paths may have.
     var quoted: String {
         count > 240 ? "\"\(prefix(237))...\"" : "\"\(self)\""
     }

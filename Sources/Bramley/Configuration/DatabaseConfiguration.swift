@@ -3,8 +3,8 @@ package import RelyingParty
 package import Storage
 import Web
 
-/// The part of the configuration that says which database it is and who it is of: all that commands need which work on
-/// it beside a server. No file is read for it but those that hold sealing keys.
+/// The part of the configuration that identifies the database and its owner: all that commands need which use it next
+/// to a server. Reads no files except those with sealing keys.
 package struct DatabaseConfiguration: Sendable {
     package var storage: Configuration.Storage
     package var secrets: Configuration.Secrets
@@ -15,12 +15,12 @@ package struct DatabaseConfiguration: Sendable {
     package var onAccountDeleted: AccountDeletionPolicy
     package var sessionLimits: SessionLimits
     package var retention: RetentionPolicy
-    /// Of the keys that sign assertions; none when nobody is given any.
+    /// The algorithms of keys for assertions; none when there are no audiences.
     package var assertionAlgorithms: [SigningAlgorithm]
-    /// What is sent to each address of `webhooks.url`.
+    /// The events for each address of `webhooks.url`.
     package var webhookKinds: [String: Set<JournalEntry.Kind>]
 
-    /// How the database is opened.
+    /// The options for opening the database.
     package func databaseOptions(for use: DatabaseOptions.Use) -> DatabaseOptions {
         DatabaseOptions(
             directory: storage.directory, origin: isSimulated ? .simulated : .real, sessionLimits: sessionLimits,
@@ -34,7 +34,7 @@ package struct DatabaseConfiguration: Sendable {
 }
 
 extension Configuration {
-    /// How the database of this configuration is opened.
+    /// The options for opening this configuration's database.
     package func databaseOptions(for use: DatabaseOptions.Use) -> DatabaseOptions {
         database.databaseOptions(for: use)
     }
@@ -66,8 +66,8 @@ extension DatabaseConfiguration {
 }
 
 extension ConfigurationBuilder {
-    /// `storage.directory`. Earlier versions began relative paths at the working directory. Whoever relied on that must
-    /// not be given an empty database.
+    /// `storage.directory`. Earlier versions resolved relative paths against the working directory. Operators who
+    /// relied on that must not get an empty database.
     func databaseDirectory(_ key: String, _ text: String) -> String? {
         let directory = Self.withoutSlash(text)
         if let before = values.fromWorkingDirectory(key).map({ Self.withoutSlash($0) }), before != directory,

@@ -2,9 +2,9 @@ internal import AppleID
 internal import HTTP
 internal import RelyingParty
 
-/// Apple's endpoints, the clock by them, and what Apple makes of our clients.
+/// Apple's endpoints, the clock compared with theirs, and Apple's view of our clients.
 struct AppleExamination: Sendable {
-    /// From here on the clock is called wrong, in milliseconds: half of what the checks of tokens put up with.
+    /// From this difference on the clock is reported as wrong, in milliseconds: half of what token checks tolerate.
     private static let tolerance: Int64 = 30_000
 
     let probe: AppleProbe
@@ -13,7 +13,7 @@ struct AppleExamination: Sendable {
     func run() async -> [Diagnosis] {
         let keySet = await probe.keySet()
         let reach = reach(keySet.outcome)
-        // Whoever cannot be reached is not asked again for each client.
+        // An unreachable endpoint is not tried again for each client.
         if case .unreachable = keySet.outcome { return [reach] }
         let clock = clock(keySet.offset)
         var diagnoses = [reach, clock]
@@ -22,7 +22,7 @@ struct AppleExamination: Sendable {
             for id in [configuration.apple.servicesID] + configuration.apple.bundleIDs {
                 let answer = await probe.answer(to: ClientID(id), keyID: keyID)
                 answers.append((id, answer))
-                // Whoever has to be waited for is not waited for once more.
+                // Do not wait again after a timeout.
                 if case .unreachable = answer { break }
             }
             let signer = signer(keyID, answers.map(\.answer))
@@ -136,7 +136,7 @@ struct AppleExamination: Sendable {
         }
     }
 
-    /// What to fix, the likeliest first: a key that works for one client is good.
+    /// What to fix, most likely first: a key that works for one client is good.
     private func remedy(_ id: String, _ keyID: String, _ suspicion: Suspicion, isClockWrong: Bool) -> String {
         let team = configuration.apple.teamID
         let clock = isClockWrong ? "Correct the clock first. " : ""
@@ -153,11 +153,11 @@ struct AppleExamination: Sendable {
         return clock + ofKey + (suspicion == .either ? " Identifiers: " + ofClient + "." : "")
     }
 
-    /// What is to blame for a refused client, by what Apple said to the others with the same key.
+    /// The likely cause of a refused client, by Apple's answers to others with the same key.
     private enum Suspicion {
-        /// Another one came as far as its code.
+        /// Another one got as far as its code.
         case client
-        /// Several, and each was refused.
+        /// There are several, and all were refused.
         case key
         case either
 
@@ -170,7 +170,7 @@ struct AppleExamination: Sendable {
 }
 
 extension HTTPClientError {
-    /// The end of a sentence about a server that was given the ten seconds every request has.
+    /// The end of a sentence about a server that did not answer within the ten seconds of each request.
     var words: String {
         if case .timeout = self { "no whole answer came in ten seconds" } else { description }
     }

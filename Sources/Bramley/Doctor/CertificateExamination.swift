@@ -4,8 +4,8 @@ internal import RelyingParty
 internal import Sockets
 internal import Web
 
-/// The certificate Bramley itself holds: whether the listener of this machine shows the one of the files. Whether
-/// browsers believe it is told by the way through publicURL.
+/// Bramley's own certificate: whether this machine's listener serves the one in the files. Whether browsers trust it
+/// shows on the way through publicURL.
 struct CertificateExamination: Sendable {
     private static let timeout: Int64 = 10_000
 
@@ -13,7 +13,7 @@ struct CertificateExamination: Sendable {
     let loop: EventLoop
     let clock: any WallClock
 
-    /// Nothing when a proxy holds the certificate.
+    /// Nothing when a proxy has the certificate.
     func run() async -> [Diagnosis] {
         guard let tls = configuration.server.tls, let leaf = try? CertificateChain(pem: tls.certificate).leaf else {
             return []
@@ -31,7 +31,7 @@ struct CertificateExamination: Sendable {
             ]
         }
         let listener = configuration.server.listener
-        // What listens on every address answers on this machine's own.
+        // A listener on every address answers on this machine's own.
         let host: IPAddress =
             switch listener.ip {
             case .v4(0): .v4(0x7F00_0001)

@@ -1,6 +1,6 @@
-/// What `bramley check` says, as findings.
+/// The problems of `bramley check`, as findings.
 enum ConfigurationExamination {
-    /// Of a configuration that does not hold; the last error says that it ends there.
+    /// For an invalid configuration; the last error says that the examination ends there.
     static func refusal(_ problems: [ConfigurationProblem]) -> [Diagnosis] {
         var found = diagnoses(of: problems)
         if let last = found.lastIndex(where: { $0.state == .wrong }) { found[last].detail += " " + nothingElse }
@@ -9,7 +9,8 @@ enum ConfigurationExamination {
 
     static let nothingElse = "Nothing else was looked at."
 
-    /// - Parameter isSimulated: whether Apple is, whose simulator addresses a server that names no app all the same.
+    /// - Parameter isSimulated: whether a simulator replaces Apple; it sends notifications even to a server without an
+    ///   app.
     static func diagnoses(of problems: [ConfigurationProblem], isSimulated: Bool = false) -> [Diagnosis] {
         problems.map { problem in
             let about = problem.key.isEmpty ? problem.source : problem.key

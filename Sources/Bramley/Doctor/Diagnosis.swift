@@ -1,15 +1,15 @@
 internal import Coding
 
-/// One thing `bramley doctor` looked at, and what it found.
+/// One thing that `bramley doctor` examined, and its result.
 package struct Diagnosis: Hashable, Sendable {
     package enum State: String, Hashable, Sendable {
         case good
-        /// Nothing is known to be wrong, and something should be looked at.
+        /// Nothing is known to be wrong, but something should be checked.
         case unsure
         case wrong
     }
 
-    /// What was looked at.
+    /// What was examined.
     package enum Check: String, Hashable, Sendable {
         case configuration
         case appleKey = "apple_key"
@@ -25,13 +25,13 @@ package struct Diagnosis: Hashable, Sendable {
 
     package var check: Check
     package var state: State
-    /// Nil when all is well.
+    /// Nil when it is fine.
     package var finding: Finding?
-    /// What it is about, where there are several: a client ID, a key of the configuration.
+    /// What it concerns, where there are several: a client ID, a key of the configuration.
     package var about: String?
-    /// One or two sentences. May hold what other servers said: made safe where it is printed.
+    /// One or two sentences. May contain other servers' texts: made safe where it is printed.
     package var detail: String
-    /// What to do; there whenever there is a finding.
+    /// What to do; present whenever there is a finding.
     package var nextStep: String?
 
     static func good(_ check: Check, about: String? = nil, _ detail: String) -> Diagnosis {
@@ -49,7 +49,7 @@ package struct Diagnosis: Hashable, Sendable {
     }
 }
 
-/// The kinds of findings, as `--json` and docs/doctor.md name them.
+/// The kinds of findings, as in `--json` and docs/doctor.md.
 package enum Finding: String, Hashable, Sendable, CaseIterable {
     case configurationRefused = "configuration_refused"
     case configurationDoubtful = "configuration_doubtful"
@@ -140,7 +140,7 @@ extension Diagnosis {
         writer.endObject()
     }
 
-    /// For a person: what was found, and below it what to do.
+    /// For a person: the result, followed by what to do.
     var lines: [String] {
         let subject = about.map { "\(check.rawValue) \($0)" } ?? check.rawValue
         let mark = state.rawValue.padding(to: 6)

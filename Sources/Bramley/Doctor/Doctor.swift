@@ -6,10 +6,10 @@ internal import Sockets
 internal import Storage
 internal import Web
 
-/// `bramley doctor`: looks at everything once, beside a running server, and changes nothing.
+/// `bramley doctor`: examines everything once, next to a running server, and changes nothing.
 enum Doctor {
-    /// In the order a person would look: what is here, Apple, the way visitors come.
-    /// - Throws: only what keeps this machine from asking anybody: no event loop, no trust store.
+    /// In the order a person would check: this machine, Apple, the way visitors come.
+    /// - Throws: only what prevents any request from this machine: no event loop, no trust store.
     static func examine(_ input: ConfigurationInput) async throws -> [Diagnosis] {
         let loaded: LoadedConfiguration
         do throws(ConfigurationFailure) {
@@ -43,7 +43,7 @@ enum Doctor {
                 pass: place.keyring.map { InspectionPass.make(with: $0, at: clock.now()) })
             let server = ServerExamination(
                 configuration: configuration, transport: transport, keyring: place.keyring, clock: clock)
-            // Side by side: each may have to wait for somebody who does not answer.
+            // Concurrently: each may have to wait for somebody who does not answer.
             async let atApple = appleExamination.run()
             async let outside = site.run()
             async let inside = server.run()
@@ -57,7 +57,7 @@ enum Doctor {
         }
     }
 
-    /// Nil when no proxy is named: then there is nothing to know.
+    /// Nil without an outbound proxy.
     private static func outboundProxy(_ configuration: Configuration) -> Diagnosis? {
         guard let proxy = configuration.outboundProxy.server else { return nil }
         let endpoint = configuration.apple.endpoint
@@ -77,7 +77,7 @@ enum Doctor {
         ).run()
     }
 
-    /// A loop and a client of its own, for as long as `body` takes.
+    /// Provides a loop and a client for the duration of `body`.
     private static func withNetwork<Value: Sendable>(
         _ outboundProxy: ProxySettings, _ body: @escaping @Sendable (EventLoop, any HTTPTransport) async -> Value
     ) async throws -> Value {
@@ -100,7 +100,7 @@ enum Doctor {
     }
 }
 
-/// The database and the sealing key, as far as they can be had.
+/// The database and the sealing key, as far as available.
 struct DoctorPlace {
     var database: Database?
     var keyring: SealingKeyring?

@@ -2,21 +2,21 @@ internal import Coding
 internal import Sockets
 internal import Web
 
-/// What the server learns of visitors through the proxy.
+/// What the server learns about visitors through the proxy.
 struct ProxyExamination {
-    /// Nobody has it (RFC 5737).
+    /// Assigned to nobody (RFC 5737).
     static let forgedAddress = "192.0.2.123"
-    /// Fewer requests say nothing of where visitors come from.
+    /// Fewer requests say nothing about where visitors come from.
     private static let enoughRequests: Int64 = 20
     /// One person who tries things out makes fewer.
     private static let manyRequests: Int64 = 200
 
     let configuration: Configuration
 
-    /// - Parameter forged: of a request that claimed to come from `forgedAddress`; nil when it got no answer.
+    /// - Parameter forged: of a request that claimed to come from `forgedAddress`; nil without an answer.
     func diagnoses(of report: InspectionReport, forged: InspectionReport?) -> [Diagnosis] {
         let url = configuration.publicURL
-        // With TLS of its own, or the word of a balancer that passes TCP on, Bramley needs no fields to know its visitors.
+        // With its own TLS, or the PROXY protocol of a TCP load balancer, Bramley needs no fields to identify visitors.
         let isDirect = configuration.server.tls != nil || configuration.server.proxyProtocol
         guard url.isSecure && !isDirect || report.isFromTrustedProxy || !report.forwardedFor.isEmpty else {
             return [.good(.proxy, "There is no proxy on the way.")]
@@ -70,7 +70,7 @@ struct ProxyExamination {
             return .good(.traffic, "\(traffic.requests) requests for sign-in pages in the last hour or two.")
         }
         let detail = "All \(traffic.requests) requests for sign-in pages in the last hour or two came from \(only)."
-        // Nobody can be told apart from the proxy, and this is what comes of it.
+        // Nobody can be told apart from the proxy: this is the consequence.
         if only.isExactly(report.client), !report.isFromTrustedProxy || report.forwardedFor.isEmpty {
             return .wrong(
                 .oneAddress, detail + " That is the proxy's own: everybody shares one rate limit.",
@@ -90,7 +90,7 @@ struct ProxyExamination {
     }
 }
 
-/// Addresses that the Internet reaches.
+/// Addresses that can be reached from the Internet.
 enum PublicAddress {
     /// Of this host, of private networks and of links (RFC 6890).
     private static let others = [

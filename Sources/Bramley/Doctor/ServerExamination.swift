@@ -7,18 +7,18 @@ internal import Sockets
 internal import Storage
 internal import Web
 
-/// The server on this machine, as its admin listener answers.
+/// The server on this machine, through its admin listener.
 struct ServerExamination: Sendable {
     let configuration: Configuration
     let transport: any HTTPTransport
-    /// Nil when there is no sealing key: then nobody can tell whether this server answers.
+    /// Nil without a sealing key: then it is unknown whether this server answers.
     let keyring: SealingKeyring?
     let clock: any WallClock
 
-    /// The server first, then what it warns of.
+    /// The server first, then its warnings.
     func run() async -> [Diagnosis] {
         let admin = configuration.admin
-        // What listens on every address answers on this machine's own.
+        // A listener on every address answers on this machine's own.
         let host =
             switch admin.ip {
             case .v4(0): "127.0.0.1"
@@ -76,11 +76,11 @@ struct ServerExamination: Sendable {
                 + "version, or a clock that is minutes off.")
     }
 
-    /// A notification that the server refused, for an app the configuration does not name.
+    /// A notification that the server refused, for an app that is not configured.
     private func refusal(in check: JSONObject?) -> Diagnosis? {
         guard check?["name"]?.stringValue?.isExactly("notifications") == true,
             let warning = check?["warning"]?.stringValue,
-            // That the key is empty is told by the check of the configuration.
+            // The configuration's check already reports an empty key.
             !configuration.apple.bundleIDs.isEmpty || !warning.contains("will be refused")
         else { return nil }
         return .wrong(
@@ -90,9 +90,9 @@ struct ServerExamination: Sendable {
     }
 }
 
-/// When Apple last told us something.
+/// When Apple last sent a notification.
 enum NotificationExamination {
-    /// How many ended sessions are looked at.
+    /// How many ended sessions are examined.
     private static let endings = 1000
 
     static func run(_ database: Database?, configuration: Configuration, at now: Timestamp) async -> [Diagnosis] {
@@ -116,7 +116,7 @@ enum NotificationExamination {
                 let age = words(max(0, (now.milliseconds - latest.receivedAt.milliseconds) / 1000))
                 return "Apple's last notification came \(age) ago, at \(latest.receivedAt.rfc3339)."
             } ?? "Apple has sent no notification in the last 30 days. It sends one when somebody stops using the site."
-        // The daily check found out what a notification would have told first.
+        // The daily check found what a notification should have reported.
         guard let ended, latest.map({ $0.receivedAt < ended.time }) ?? true else {
             return [.good(.lastNotification, told)]
         }

@@ -4,16 +4,16 @@ internal import HTTPTypes
 internal import Sockets
 internal import Web
 
-/// The way from publicURL to the server: what visitors and Apple go through.
+/// The way from publicURL to the server, which visitors and Apple use.
 struct SiteExamination: Sendable {
-    /// What Apple's post looks like to what stands in between: a code and an identity token, some kilobytes.
+    /// The size of Apple's post, for whatever is in between: a code and an identity token, some kilobytes.
     private static let callbackSize = 4096
 
     let configuration: Configuration
     let transport: any HTTPTransport
-    /// To resolve names on.
+    /// For resolving names.
     let loop: EventLoop
-    /// Nil when there is no sealing key: then nobody can tell whether this server answers.
+    /// Nil without a sealing key: then it is unknown whether this server answers.
     let pass: String?
 
     func run() async -> [Diagnosis] {
@@ -73,11 +73,11 @@ struct SiteExamination: Sendable {
 
     // MARK: Where it leads
 
-    /// What the address itself says; nil when there is nothing to say.
+    /// Findings about the address itself; nil without any.
     private func reach() async -> Diagnosis? {
         let url = configuration.publicURL
         guard !url.isForTests else {
-            // With a simulated Apple it could not be another.
+            // It must be local with a simulated Apple.
             if configuration.apple.isSimulated { return nil }
             return .unsure(
                 .publicURLForTests, "publicURL is \(url.absolute), which nobody reaches but this machine.",
@@ -96,7 +96,7 @@ struct SiteExamination: Sendable {
                 + "outside, that is no fault; but what follows says nothing of the way from outside.")
     }
 
-    /// An answer that is not this Bramley's; nil when nobody can tell.
+    /// An answer that is not this Bramley's; nil when unknown.
     private func stranger(_ response: ClientResponse) -> Diagnosis? {
         let url = configuration.publicURL.absolute
         let status = response.status.code
@@ -206,7 +206,7 @@ struct SiteExamination: Sendable {
         return diagnoses.isEmpty ? [.good(.cookies, "Cookies pass both ways unchanged.")] : diagnoses
     }
 
-    /// The fields without which a page works otherwise than it was made: caching, scripts, forms, Apple's window.
+    /// Fields without which pages do not work as intended: caching, scripts, forms, Apple's window.
     private static let kept = [
         "Cache-Control", "Content-Security-Policy", "Referrer-Policy", "Cross-Origin-Opener-Policy",
     ]

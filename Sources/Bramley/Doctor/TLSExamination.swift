@@ -1,10 +1,10 @@
 internal import HTTP
 internal import Web
 
-/// Why publicURL could not be asked.
+/// Why publicURL could not be reached over TLS.
 struct TLSExamination {
     let url: PublicURL
-    /// Whether Bramley has a certificate of its own; else a proxy must have it.
+    /// Whether Bramley has its own certificate; otherwise a proxy must have it.
     let holdsCertificate: Bool
 
     private var port: UInt16 { ClientURL(url.absolute)?.port ?? 443 }
@@ -37,7 +37,7 @@ struct TLSExamination {
         }
     }
 
-    /// By the words of OpenSSL, which stay the same from version to version. What it says otherwise is told as it is.
+    /// By OpenSSL's texts, which are stable across versions. Others are reported unchanged.
     private func verdict(_ cause: String) -> (Finding, String, String) {
         if cause.contains("certificate has expired") {
             return (

@@ -4,8 +4,8 @@ internal import HTTP
 internal import HTTPTypes
 internal import RelyingParty
 
-/// The application's verifier, asked about an account that cannot be there: once with a signature of a key nobody has,
-/// once with ours. No person's account is tried.
+/// Asks the application's verifier about an account that cannot exist: once signed with a key nobody has, once with
+/// ours. No person's account is tried.
 struct VerifierExamination: Sendable {
     let upgrade: Configuration.Upgrade
     let transport: any HTTPTransport
@@ -22,7 +22,7 @@ struct VerifierExamination: Sendable {
         } catch {
             return [unreachable(error)]
         }
-        // Whatever it says of the account: it has looked at a password that anybody may have sent.
+        // Whatever it says about the account, it has checked a password that anybody may have sent.
         if (200...299).contains(forged.status.code) {
             return [
                 .wrong(
@@ -85,7 +85,7 @@ struct VerifierExamination: Sendable {
                 + "upgrade until then, and conversions wait.")
     }
 
-    /// A name and a password of their own each time, in a domain that nobody can have (RFC 2606 §2).
+    /// A different name and password each time, in a domain that nobody can have (RFC 2606 §2).
     private func question(to url: ClientURL, signedBy secrets: WebhookSecrets) -> ClientRequest {
         let word: VerifierMessageID = RandomIdentifier(random: random).make()
         var password = Array(RandomIdentifier(random: random).make(VerifierMessageID.self).rawValue.utf8)
@@ -96,7 +96,7 @@ struct VerifierExamination: Sendable {
         return VerifierQuestion.request(question, id: word.rawValue, to: url, signedBy: secrets, at: clock.now())
     }
 
-    /// Nil when they are not there any more: the check of the configuration has read them a moment ago.
+    /// Nil when they no longer exist: the check of the configuration read them a moment ago.
     private func secrets() -> WebhookSecrets? {
         switch upgrade.secrets {
         case .inline(let secrets): secrets

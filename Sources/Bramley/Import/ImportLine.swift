@@ -2,7 +2,7 @@ internal import AppleID
 internal import Coding
 package import RelyingParty
 
-/// Why a line is no person. Names members, never their values.
+/// Why a line is not a person. Names members, never their values.
 package struct ImportLineError: Error, Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
@@ -11,9 +11,9 @@ package struct ImportLineError: Error, Hashable, Sendable, CustomStringConvertib
     }
 }
 
-/// One line of an import, parsed and within bounds: `{appleSubject, externalID, email, emailVerified, isPrivateEmail,
-/// name: {given, family}, clientID, refreshToken}`. Only the first is required; null is absent; other members are
-/// refused, since a misspelt one would be lost in silence.
+/// One line of an import, parsed and bounded: `{appleSubject, externalID, email, emailVerified, isPrivateEmail, name:
+/// {given, family}, clientID, refreshToken}`. Only the first is required; null counts as absent; other members are
+/// refused, since a misspelt one would be silently lost.
 package struct ImportLine: Sendable {
     package var subject: AppleSubject
     package var externalID: String?
@@ -65,7 +65,7 @@ package struct ImportLine: Sendable {
         return text
     }
 
-    /// Made safe as at a sign-in; a half that is empty or holds nothing visible is absent.
+    /// Made safe as at a sign-in; a part that is empty or contains nothing visible is absent.
     private static func name(_ fields: Fields) throws(ImportLineError) -> PersonName {
         guard let value = fields.object["name"], !value.isNull else { return PersonName() }
         guard let object = value.objectValue else { throw ImportLineError("name is not an object") }
@@ -114,7 +114,7 @@ package struct ImportLine: Sendable {
     }
 }
 
-/// The members of one object, read as what they must be.
+/// The members of one object, with their expected types.
 private struct Fields {
     let object: JSONObject
     var prefix = ""

@@ -1,12 +1,12 @@
 package import Coding
 
-/// What became of the lines of an import. Blank lines do not count.
+/// The results of an import's lines. Blank lines do not count.
 package struct ImportReport: Hashable, Sendable {
     package var imported = 0
     package var updated = 0
     package var unchanged = 0
     package var refused = 0
-    /// False when it was interrupted.
+    /// False when interrupted.
     package var isComplete = true
     package var isRehearsal = false
 

@@ -4,12 +4,12 @@ internal import RelyingParty
 internal import Sockets
 internal import Storage
 
-/// Imports the lines of a stream, a batch in a transaction.
+/// Imports the lines of a stream, one batch per transaction.
 ///
-/// Whatever ends it, each batch is in the database whole or not at all, and running it again with the same lines changes
-/// nothing of what is there: so it goes on where it was.
+/// Whatever ends it, each batch is in the database completely or not at all, and running it again with the same lines
+/// changes nothing that exists: so it continues where it was.
 struct ImportRun {
-    /// Lines in one transaction: few enough that a sign-in beside it does not wait long for the lock.
+    /// Lines in one transaction: few enough that a concurrent sign-in does not wait long for the lock.
     static let batch = 500
 
     let place: OperatorDatabase
@@ -21,7 +21,7 @@ struct ImportRun {
     private let reader: LineReader
     private let clientIDs: [String]
 
-    /// A line, read.
+    /// A parsed line.
     private enum Entry {
         case person(ImportedPerson)
         case refused(String)
@@ -36,7 +36,7 @@ struct ImportRun {
         report.isRehearsal = isRehearsal
     }
 
-    /// Until the end of the input, or until the task is cancelled: what was read of an unfinished batch is then left.
+    /// Runs to the end of the input, or until the task is cancelled; then an unfinished batch is dropped.
     mutating func run() async throws -> ImportReport {
         do {
             while !Task.isCancelled, let line = try reader.next() {
@@ -92,7 +92,7 @@ struct ImportRun {
             results = try await place.database.importPeople(
                 people, team: place.team, isRehearsal: isRehearsal, at: place.now)
         }
-        // Reported in the order of the lines, whatever each was refused for.
+        // Reported in the order of the lines, whatever the reason of each refusal.
         var next = zip(people, results).makeIterator()
         for (line, entry) in batch {
             switch entry {
@@ -123,8 +123,8 @@ struct ImportRun {
     }
 }
 
-/// What earlier batches of a rehearsal would have written, which the database then does not hold: for each new person
-/// and external id 16 bytes of a hash.
+/// What earlier batches of a rehearsal would have written, which the database does not contain: for each new person and
+/// external id 16 bytes of a hash.
 private struct RehearsedKeys {
     private struct Key: Hashable {
         var high: UInt64
@@ -140,7 +140,7 @@ private struct RehearsedKeys {
     private var users: [Key: (user: UserID, externalID: Key?)] = [:]
     private var owners: [Key: UserID] = [:]
 
-    /// The result as it were had earlier lines been written. A person who is named again counts as unchanged.
+    /// The result if earlier lines had been written. A person who is named again counts as unchanged.
     mutating func result(_ result: ImportResult, of person: ImportedPerson) -> ImportResult {
         guard case .imported(let user) = result else { return result }
         let externalID = person.externalID.map(Key.init)

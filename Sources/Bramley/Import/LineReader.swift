@@ -1,14 +1,14 @@
 package import Sockets
 
-/// Reads lines of a stream, keeping one piece of it in memory, whatever its size.
+/// Reads the lines of a stream of any size, keeping one piece of it in memory.
 package final class LineReader {
     package enum Line: Hashable, Sendable {
         case text([UInt8])
-        /// Longer than allowed: passed over, not kept.
+        /// Too long: skipped, not kept.
         case tooLong
     }
 
-    /// The longest line that is read, in bytes without its line end.
+    /// The longest line in bytes, without its line end.
     package static let longestLine = 65_536
     private static let piece = 65_536
 
@@ -16,16 +16,16 @@ package final class LineReader {
     private var buffer: [UInt8] = []
     private var start = 0
     private var isAtEnd = false
-    /// How many lines were given.
+    /// The number of lines returned.
     package private(set) var number = 0
-    /// How many bytes were read.
+    /// The number of bytes read.
     package private(set) var bytesRead = 0
 
     package init(_ file: InputFile) {
         self.file = file
     }
 
-    /// The next line without its LF; nil at the end, or when the task is cancelled while it waits for input.
+    /// The next line without its LF; nil at the end, or when the task is cancelled while waiting for input.
     package func next() throws(SystemError) -> Line? {
         var isTooLong = false
         var searched = start
@@ -44,7 +44,7 @@ package final class LineReader {
                 defer { start = buffer.count }
                 return line(start..<buffer.count, isTooLong)
             }
-            // Drops what was given.
+            // Drops returned lines.
             buffer.removeFirst(start)
             searched -= start
             start = 0

@@ -2,12 +2,12 @@ package import Coding
 internal import HTTP
 package import Logging
 
-/// Takes whole lines, line end included. One call is one line: an implementation must not mix two of them.
+/// Writes whole lines, including the line end. One call is one line: an implementation must not mix two of them.
 package protocol LogSink: Sendable {
     func write(_ line: [UInt8])
 }
 
-/// swift-log's handler for operators: one line an event, as JSON or as text, nothing a peer sent unescaped.
+/// swift-log's handler for operators: one line per event, as JSON or as text, with everything from peers escaped.
 package struct LineLogHandler: LogHandler {
     package var metadata: Logger.Metadata = [:]
     package var metadataProvider: Logger.MetadataProvider?
@@ -45,7 +45,7 @@ package struct LineLogHandler: LogHandler {
             Self.line(event.level, event.message.description, all, label: label, format: format, at: now()))
     }
 
-    /// One line, its end included.
+    /// One line, including its end.
     static func line(
         _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, label: String, format: LogFormat,
         at time: Timestamp
@@ -72,11 +72,11 @@ extension Logger.Level {
     }
 }
 
-/// The bytes of one line while it grows.
+/// The bytes of a growing line.
 private struct LogLine {
-    /// The names the line itself uses; metadata of the same name gets an underscore, so that no name stands twice.
+    /// The line's own names; metadata with the same name gets an underscore, so that no name is repeated.
     private static let ownNames: Set<String> = ["time", "level", "logger", "message"]
-    /// Metadata nested deeper than this is cut: nobody means it.
+    /// Deeper metadata is cut.
     private static let maximumDepth = 8
 
     let format: LogFormat

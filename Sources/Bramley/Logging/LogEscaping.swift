@@ -1,9 +1,9 @@
 internal import Coding
 
-/// Makes any text safe to stand in one line of a log or on a terminal.
+/// Makes any text safe for one line of a log or for a terminal.
 ///
-/// A value a peer sent may hold line ends (a forged line), ESC or the one-byte CSI (orders to the terminal that shows the
-/// log), or marks that turn the reading direction. All of them are written as `\uXXXX`.
+/// A peer's value may contain line ends (a forged line), ESC or the one-byte CSI (commands for the terminal that shows
+/// the log), or marks that change the reading direction. All of them are written as `\uXXXX`.
 package enum LogEscaping {
     /// The text with control characters, line and paragraph separators and direction marks escaped.
     package static func escaped(_ text: String) -> String {
@@ -12,8 +12,8 @@ package enum LogEscaping {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// - Parameter quoted: within quotation marks, as a JSON string (RFC 8259 §7); else quotation marks and backslashes
-    ///   stay as they are.
+    /// - Parameter quoted: inside quotation marks, as a JSON string (RFC 8259 §7); otherwise quotation marks and
+    ///   backslashes are unchanged.
     package static func append(_ text: String, to bytes: inout [UInt8], quoted: Bool) {
         if quoted { bytes.append(0x22) }
         for scalar in text.unicodeScalars {
@@ -32,7 +32,7 @@ package enum LogEscaping {
         if quoted { bytes.append(0x22) }
     }
 
-    /// Whether a text can stand in a `key=value` line without quotation marks.
+    /// Whether a text can be in a `key=value` line without quotation marks.
     static func isPlainWord(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x3D && $0 != 0x5C }
     }
@@ -47,7 +47,7 @@ package enum LogEscaping {
         }
     }
 
-    /// All dangerous scalars lie in the basic plane, so four digits are enough.
+    /// All dangerous scalars are in the basic plane, so four digits suffice.
     private static func appendEscape(_ value: UInt32, to bytes: inout [UInt8]) {
         bytes.append(0x5C)
         bytes.append(0x75)

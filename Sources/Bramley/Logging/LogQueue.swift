@@ -1,22 +1,22 @@
 package import Sockets
 internal import Synchronization
 
-/// The log on its way to standard error. Whoever logs writes the line, if no other waits and it is taken at once; else it
-/// waits here, and one thread writes it.
+/// The log's queue to standard error. The logging thread writes the line if no other waits and it is accepted at once;
+/// otherwise it waits here, and one thread writes it.
 ///
-/// Whoever logs never waits for whoever reads: a pipe nobody reads or a stopped terminal would stop the event loops. A line
-/// that does not fit is lost; how many were is told where they would be, as `StandardError` does it.
+/// Logging never waits for the log's reader: a pipe nobody reads or a stopped terminal would stop the event loops. A
+/// line that does not fit is lost; the number of lost lines is logged in their place, as in `StandardError`.
 package final class LogQueue: LogSink {
     private let lines: WaitingLines
     private let writer: WakeableThread
     private let direct: (@Sendable ([UInt8]) -> Int)?
 
     /// - Parameters:
-    ///   - direct: writes as much as is taken at once, without waiting, and returns how many bytes that was; nil leaves
+    ///   - direct: writes as much as is accepted at once, without waiting, and returns the number of bytes; nil leaves
     ///     every line to the thread.
-    ///   - maximumLines: that wait or are being written.
-    ///   - maximumBytes: of them together.
-    /// - Throws: when there can be no thread.
+    ///   - maximumLines: waiting or being written.
+    ///   - maximumBytes: their total size.
+    /// - Throws: when the thread cannot be started.
     package init(
         _ output: StandardError, direct: (@Sendable ([UInt8]) -> Int)? = nil, maximumLines: Int = 16_384,
         maximumBytes: Int = 4 << 20
@@ -40,7 +40,7 @@ package final class LogQueue: LogSink {
         }
     }
 
-    /// Waits until every line so far has been written, but no longer than that: nobody may be reading.
+    /// Waits until every line so far has been written, but no longer than this: there may be no reader.
     package func flush(within milliseconds: Int = 2_000) async {
         let limit = ContinuousClock.now + .milliseconds(milliseconds)
         while !lines.areWritten, ContinuousClock.now < limit {
@@ -48,24 +48,24 @@ package final class LogQueue: LogSink {
         }
     }
 
-    /// Lines that were lost since the start: they did not fit or could not be written.
+    /// Lines lost since the start: they did not fit or could not be written.
     package var lostLines: Int { lines.lost }
 }
 
-/// What the loops and the writer share. The lock is never held across a system call.
+/// State shared by the loops and the writer. The lock is never held across a system call.
 private final class WaitingLines: Sendable {
     private struct State {
         var waiting: [StandardError.Line] = []
-        /// Of those that wait and those that are being written.
+        /// Lines that wait or are being written.
         var count = 0
         var bytes = 0
-        /// Lines that did not fit since the last that did.
+        /// Lines that did not fit since the last one that did.
         var lost = 0
-        /// From the first line that does not fit until half of them are written: one gap is told, not many.
+        /// Set from the first line that does not fit until half are written, so that one gap is reported, not many.
         var isFull = false
-        /// The writer is at work, or has been woken: it looks again before it sleeps.
+        /// The writer is working, or has been woken: it checks again before it sleeps.
         var isAwake = false
-        /// Not the thread is at work but one who logs, who wakes it when more has come.
+        /// A logging thread is writing; it wakes the writer when more has arrived.
         var isDirect = false
         var isClosed = false
     }
@@ -90,10 +90,10 @@ private final class WaitingLines: Sendable {
         state.withLock { $0.isClosed = true }
     }
 
-    /// What is left to do for who adds a line.
+    /// What the thread that adds a line must do.
     enum Step { case wait, wakeWriter, write }
 
-    /// - Parameter mayWrite: whether the caller can write the line itself; then `finish` has to follow `.write`.
+    /// - Parameter mayWrite: whether the caller can write the line itself; then `finish` must follow `.write`.
     func add(_ line: [UInt8], mayWrite: Bool) -> Step {
         state.withLock { state in
             if mayWrite, !state.isAwake, state.count == 0, state.lost == 0, output.isWhole,
@@ -120,8 +120,8 @@ private final class WaitingLines: Sendable {
         }
     }
 
-    /// The caller has written so much of its line; what is left of it is the first that waits.
-    /// - Returns: whether the writer has to be woken.
+    /// The caller has written this much of its line; the rest is the first that waits.
+    /// - Returns: whether the writer must be woken.
     func finish(_ line: [UInt8], written: Int) -> Bool {
         state.withLock { state in
             state.isDirect = false
@@ -141,10 +141,10 @@ private final class WaitingLines: Sendable {
     func writeAll() -> Bool {
         while true {
             let (lines, lost, isClosed) = state.withLock { state -> ([StandardError.Line], Int, Bool) in
-                // Woken for what was written long ago.
+                // Woken for lines that were written long ago.
                 if state.isDirect { return ([], 0, state.isClosed) }
                 defer { state.waiting = [] }
-                // What is lost behind the last line is told now: no other line may come for long.
+                // Report lines lost after the last one now: another line may not come for long.
                 let lost = state.waiting.isEmpty ? state.lost : 0
                 if lost > 0 { state.lost = 0 }
                 if state.waiting.isEmpty, lost == 0 { state.isAwake = false }
@@ -156,7 +156,7 @@ private final class WaitingLines: Sendable {
         }
     }
 
-    /// In batches that a pipe takes whole (POSIX, PIPE_BUF), beside those of another process.
+    /// In batches that a pipe accepts completely (POSIX, PIPE_BUF), next to those of another process.
     private func write(_ lines: [StandardError.Line]) {
         var start = 0
         while start < lines.count {

@@ -1,23 +1,23 @@
 internal import Sockets
 internal import Synchronization
 
-/// Writes whole lines to standard error, and waits for whoever reads them.
+/// Writes whole lines to standard error, waiting for its reader.
 ///
-/// A line that cannot be written, since the disk of the log is full, is lost, and the server goes on. How many were is
-/// the first line that can be written again.
+/// A line that cannot be written, because the log's disk is full, is lost, and the server continues. The first line
+/// that can be written again says how many were lost.
 package final class StandardError: LogSink {
-    /// A line of the log, and how many were lost before it came here.
+    /// A line of the log, and how many were lost before it.
     struct Line {
         var bytes: [UInt8]
         var lostBefore = 0
-        /// The beginning of the line stands already, and nothing behind it.
+        /// The line's beginning has been written, and nothing after it.
         var isRest = false
     }
 
     private struct State {
-        /// Lines that did not get there since the last one that did.
+        /// Lines not written since the last one that was.
         var lost = 0
-        /// What stands last ends in the middle of a line.
+        /// The output ends in the middle of a line.
         var isCut = false
     }
 
@@ -26,18 +26,18 @@ package final class StandardError: LogSink {
     private let notice: (@Sendable (_ lost: Int) -> [UInt8])?
     private let output: @Sendable ([UInt8]) -> Int
 
-    /// - Parameter notice: makes the line that tells how many were lost.
+    /// - Parameter notice: makes the line that says how many were lost.
     package convenience init(notice: (@Sendable (_ lost: Int) -> [UInt8])? = nil) {
         self.init(notice: notice) { Files.writeToStandardError($0) }
     }
 
-    /// - Parameter output: writes, and returns how many of the bytes it could.
+    /// - Parameter output: writes, and returns the number of bytes written.
     init(notice: (@Sendable (_ lost: Int) -> [UInt8])?, output: @escaping @Sendable ([UInt8]) -> Int) {
         self.notice = notice
         self.output = output
     }
 
-    /// Whether all that was written ends with a line, and no line is missing.
+    /// Whether the output ends with a complete line, and no line is missing.
     var isWhole: Bool { state.withLock { $0.lost == 0 && !$0.isCut } }
 
     /// Lines that could not be written, since the start.
@@ -48,7 +48,7 @@ package final class StandardError: LogSink {
     }
 
     /// Writes several lines at once.
-    /// - Parameter lostAfter: how many lines were lost behind them.
+    /// - Parameter lostAfter: the number of lines lost after them.
     func write(_ lines: ArraySlice<Line>, lostAfter: Int = 0) {
         state.withLock { state in
             let lost = state.lost + lostAfter + lines.reduce(0) { $0 + $1.lostBefore }

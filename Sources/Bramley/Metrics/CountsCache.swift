@@ -3,20 +3,20 @@ internal import RelyingParty
 internal import Storage
 internal import Synchronization
 
-/// The numbers that the database has to be asked for, kept for a while.
+/// Numbers that are read from the database, cached for a while.
 ///
 /// However often the page is fetched and however many sessions there are, counting takes at most a hundredth of one
-/// processor, and the fetch that finds the numbers old is the only one that waits for new ones.
+/// processor, and only the fetch that finds the numbers too old waits for new ones.
 final class CountsCache: Sendable {
-    /// What was counted, and when.
+    /// The counts, and when they were made.
     struct Counted: Sendable {
         var counts: StoreCounts
         var at: Timestamp
     }
 
-    /// How long numbers are good at least.
+    /// How long counts are valid at least.
     static let lifetime = Duration.seconds(15)
-    /// … and how many times as long as counting them took.
+    /// … and how many times as long as the counting took.
     static let rest = 100
 
     private struct State {
@@ -30,7 +30,7 @@ final class CountsCache: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - count: nil when the store does not answer: then the numbers before stay.
+    ///   - count: nil when the store does not answer: then the previous counts stay.
     ///   - now: for tests.
     init(
         now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now },

@@ -4,7 +4,7 @@ internal import Instruments
 internal import RelyingParty
 internal import Sockets
 
-/// Every metric of `/metrics`, in the order of the page. docs/metrics.md is made of this table.
+/// Every metric of `/metrics`, in the order of the page. docs/metrics.md is generated from this table.
 enum MetricFamilies {
     typealias Family = MetricFamily
     typealias Label = MetricFamily.Label
@@ -142,7 +142,7 @@ enum MetricFamilies {
         "bramley_store_file_bytes", .gauge, "Size of the database and its write-ahead log.",
         labels: [Label("file", ["database", "wal"])])
 
-    /// All of them, below the headings of docs/metrics.md.
+    /// All of them, under the headings of docs/metrics.md.
     static let groups: [(title: String, families: [Family])] = [
         ("The process", [build, start, processor, memory, descriptors, maximumDescriptors, ready, lostLogLines]),
         (
@@ -166,7 +166,7 @@ enum MetricFamilies {
 }
 
 extension TLSVersion {
-    /// As a label has it.
+    /// The value for a label.
     var label: String {
         switch self {
         case .tls12: "1.2"
@@ -176,7 +176,7 @@ extension TLSVersion {
 }
 
 extension [String] {
-    /// Each once, in the order they first come.
+    /// Each once, in order of first appearance.
     fileprivate var withoutRepetition: [String] {
         reduce(into: []) { found, value in
             if !found.contains(value) { found.append(value) }

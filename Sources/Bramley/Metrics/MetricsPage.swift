@@ -6,12 +6,12 @@ internal import RelyingParty
 internal import Sockets
 internal import Storage
 
-/// `GET /metrics`: asks every part what it counted.
+/// `GET /metrics`: collects the counts of every part.
 struct MetricsPage: Sendable {
     let requests: RequestMetrics
     let admission: AdmissionControl
     let acceptor: TLSAcceptor?
-    /// Of the certificate in use, in seconds since 1970.
+    /// The end of the certificate in use, in seconds since 1970.
     let certificateEnd: @Sendable () -> Int64?
     let signIns: CounterGrid<SignInFlow, SignInEnd>
     let notifications: NotificationMetrics
@@ -85,7 +85,7 @@ struct MetricsPage: Sendable {
         requests.forEachDuration { text.sample(Families.durations, [$0], $1) }
     }
 
-    /// All values from the beginning, also those that are 0: a rate sees the first of something only so.
+    /// All values from the start, including those that are 0: otherwise a rate would miss the first event.
     private func writeSigningIn(to text: inout MetricsText) {
         text.begin(Families.signIns)
         for flow in SignInFlow.allCases {

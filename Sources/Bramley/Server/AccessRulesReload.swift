@@ -5,9 +5,9 @@ internal import Sockets
 internal import Synchronization
 internal import Web
 
-/// The access rules, read again at the operator's word: all of them or none.
+/// Reloads the access rules at the operator's request: all of them or none.
 final class AccessRulesReload: Sendable {
-    /// What every loop judges by.
+    /// The rules that every loop uses.
     let current: CurrentAccessRules
     private let digest: Mutex<Digest256?>
     private let logger: Logger
@@ -23,14 +23,14 @@ final class AccessRulesReload: Sendable {
         self.logger = logger
     }
 
-    /// SHA-256 of the text the rules in force were read from; nil without rules.
+    /// SHA-256 of the text of the rules in force; nil without rules.
     var fingerprint: Digest256? { digest.withLock { $0 } }
 
-    /// Puts in force what the configuration names now.
+    /// Applies the rules of the present configuration.
     func apply(_ loaded: LoadedConfiguration) {
         let forwardAuth = loaded.configuration.forwardAuth
         guard forwardAuth.rules != nil || current.current != nil else { return }
-        // Rules for a proxy that is not believed yet, or speaks otherwise, would refuse everybody.
+        // Rules for a proxy that is not trusted yet, or uses another style, would refuse everybody.
         guard loaded.configuration.server.trustedProxies == trustedProxies, forwardAuth.style == style else {
             logger.error(
                 "access rules not reloaded; the previous rules stay in force",
@@ -52,7 +52,7 @@ final class AccessRulesReload: Sendable {
             ])
     }
 
-    /// The configuration does not hold as it is now: nothing changes.
+    /// The present configuration is invalid: nothing changes.
     func refuse(_ failure: ConfigurationFailure) {
         for problem in failure.problems
         where problem.severity == .error && (Self.isAbout(problem) || current.current != nil) {

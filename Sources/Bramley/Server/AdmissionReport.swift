@@ -2,9 +2,10 @@ internal import Instruments
 internal import Logging
 internal import Sockets
 
-/// Tells the operator of connections that were not kept: what a visitor sees as "cannot connect" has its line in the log.
+/// Logs connections that were not kept, which visitors see as "cannot connect".
 ///
-/// At once for the first, then at most once a minute with the numbers since the line before: an attack writes no log full.
+/// At once for the first, then at most once a minute with the numbers since the previous line, so that an attack does
+/// not fill the log.
 struct AdmissionReport {
     /// Between two lines, in milliseconds.
     static let pause: Int64 = 60_000

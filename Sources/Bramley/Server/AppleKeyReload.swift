@@ -3,10 +3,10 @@ internal import Coding
 internal import Crypto
 internal import Logging
 
-/// The keys Apple knows us by, read again at the operator's word: their IDs, their .p8 files or texts, current and next,
-/// as the configuration has them now. All of it or nothing, and nothing else of the configuration.
+/// Reloads our keys at Apple at the operator's request: their IDs, their .p8 files or texts, current and next. All or
+/// nothing, and nothing else of the configuration.
 struct AppleKeyReload: Sendable {
-    /// The team of the running server; its keys alone are taken.
+    /// The team of the running server; only its keys are accepted.
     let teamID: String
     let secrets: ClientSecretMint
     let logger: Logger
@@ -16,7 +16,7 @@ struct AppleKeyReload: Sendable {
         "apple.nextPrivateKey",
     ]
 
-    /// Signs with what the configuration names now. When anything is wrong with it, all stays as it is.
+    /// Signs with the keys of the present configuration. If anything is wrong with it, nothing changes.
     func apply(_ loaded: LoadedConfiguration) {
         let apple = loaded.configuration.apple
         guard apple.teamID.isExactly(teamID) else {
@@ -49,12 +49,12 @@ struct AppleKeyReload: Sendable {
         return keys
     }
 
-    /// The configuration does not hold as it is now.
+    /// The present configuration is invalid.
     func refuse(_ failure: ConfigurationFailure) {
         for problem in failure.problems where problem.severity == .error { refuse(problem.key, problem.description) }
     }
 
-    /// - Parameter detail: never holds a secret.
+    /// - Parameter detail: never contains a secret.
     private func refuse(_ name: String, _ detail: String) {
         logger.error(
             "Apple client keys not reloaded; the previous keys stay in use",

@@ -4,7 +4,7 @@ internal import RelyingParty
 internal import Sockets
 internal import Web
 
-// What visitors' handshakes are made with.
+// The TLS of visitors' connections.
 extension ServerParts {
     /// Nil: visitors' connections are plain.
     static func acceptor(_ configuration: Configuration) throws -> TLSAcceptor? {

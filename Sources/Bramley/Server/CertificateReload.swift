@@ -5,28 +5,28 @@ internal import RelyingParty
 internal import Sockets
 internal import Synchronization
 
-/// The certificate and key that visitors' handshakes are made with, taken again when their files change and at the
-/// operator's word. Both or neither: what does not belong together, or what browsers would refuse, leaves the pair
-/// before in use, is said once, and is looked at again when a file has changed.
+/// Reloads the certificate and key for visitors when their files change, and at the operator's request. Both or
+/// neither: a pair that does not match, or that browsers would refuse, leaves the previous pair in use, is logged once,
+/// and is read again when a file has changed.
 final class CertificateReload: Sendable {
-    /// What handshakes are made with: the one side effect.
+    /// Applies a pair: the only side effect.
     typealias Replace = @Sendable (_ certificate: [UInt8], _ privateKey: [UInt8]) throws -> Void
 
     private struct State {
-        /// Where the pair is looked for.
+        /// Where the pair is read from.
         var settings: Configuration.TLS
-        /// Of the files when they were last read, whatever came of it; an entry is nil where there was no file.
+        /// Stamps of the files when they were last read, whatever the result; an entry is nil where there was no file.
         var judged: [FileStamp?]
-        /// Of the files at the last look, when they differed from `judged`: they are read once they have not changed for
-        /// a whole turn, since they are written one after the other.
+        /// Stamps of the files at the last check, if they differed from `judged`: they are read once they have not
+        /// changed for a whole turn, since they are written one after the other.
         var seen: [FileStamp?]?
         /// In use.
         var leaf: CertificateSummary?
-        /// When something refused for its time alone is looked at again.
+        /// When to check again something that was refused only because of its time.
         var retry: Timestamp?
-        /// What was said of a pair that is not usable, so that it is said once.
+        /// What was logged about an unusable pair, so that it is logged once.
         var complaint: String?
-        /// When it was last said that the certificate in use is near its end.
+        /// When the certificate's approaching end was last logged.
         var remindedAt: Timestamp
     }
 
@@ -41,9 +41,9 @@ final class CertificateReload: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - settings: as they were read at the start, and are in use.
+    ///   - settings: as read at the start, and in use.
     ///   - host: of publicURL.
-    ///   - isDirect: whether no trusted proxy may stand between browsers and the certificate.
+    ///   - isDirect: whether there is no trusted proxy between browsers and the certificate.
     init(
         _ settings: Configuration.TLS, host: String, isDirect: Bool, clock: any WallClock, logger: Logger,
         replace: @escaping Replace
@@ -54,7 +54,7 @@ final class CertificateReload: Sendable {
         self.logger = logger
         self.replace = replace
         let now = clock.now()
-        // The files may have changed since they were read: nil, so that the first look reads them again.
+        // The files may have changed since they were read: nil, so that the first check reads them again.
         state = Mutex(
             State(
                 settings: settings, judged: [nil, nil],
@@ -67,7 +67,7 @@ final class CertificateReload: Sendable {
     /// SHA-256 of the certificate in use; nil when it could not be read.
     var fingerprint: Digest256? { state.withLock { $0.leaf?.fingerprint } }
 
-    /// Looks at the files, once a second: reads them when they have changed and stand still.
+    /// Checks the files, once a second: reads them when they have changed and are stable.
     func check() {
         remind()
         let now = clock.now()
@@ -83,36 +83,36 @@ final class CertificateReload: Sendable {
         if isDue { read(state.withLock { $0.settings }) }
     }
 
-    /// How the files were before something else reads them.
+    /// The state of the files before something else reads them.
     struct Glance: Sendable {
         fileprivate var files: [String?]
         fileprivate var stamps: [FileStamp?]
     }
 
-    /// Before the configuration is loaded: what is written from now on is not taken for what was read.
+    /// Before the configuration is loaded, so that later writes are not mistaken for what was read.
     func glance() -> Glance {
         let settings = state.withLock { $0.settings }
         return Glance(files: Self.files(settings), stamps: Self.stamps(settings))
     }
 
-    /// Takes what the configuration names now, as SIGHUP asks for: judged good when it was loaded.
+    /// Applies the present configuration, at SIGHUP: found valid when it was loaded.
     func apply(_ configuration: Configuration, since glance: Glance) {
         guard let settings = configuration.server.tls else {
             return refuse("no_certificate", "server.certificateFile: is no longer there. To serve without it, restart.")
         }
-        // Of other files nothing is known: the next looks read them once more.
+        // Nothing is known about other files: the next checks read them again.
         let isKnown = glance.files == Self.files(settings)
         use(settings, isKnown ? glance.stamps : [nil, nil], isAsked: true)
     }
 
-    /// As `look`, without waiting for the files to stand still: when the configuration cannot be taken as a whole, the
-    /// certificate need not stay behind.
+    /// Like `check`, without waiting for the files to be stable: when the configuration as a whole is refused, the
+    /// certificate need not wait.
     func checkNow() {
         let settings = state.withLock { $0.settings }
         if Self.stamps(settings) != state.withLock({ $0.judged }) { read(settings) }
     }
 
-    /// What keeps browsers from taking the certificate in use; nil when its time has come and is not over.
+    /// Why browsers refuse the certificate in use; nil while it is valid.
     func fault(at now: Timestamp) -> String? {
         guard let leaf = state.withLock({ $0.leaf }) else { return nil }
         if now.seconds > leaf.notAfter {
@@ -150,7 +150,7 @@ final class CertificateReload: Sendable {
             }
             return refuse("unreadable", error.detail)
         }
-        // Written to while it was read: the next look finds the stamps changed, and waits again.
+        // Written while it was read: the next check finds changed stamps, and waits again.
         guard Self.stamps(settings) == before else { return }
         use(fresh, before, isAsked: false)
     }
@@ -175,15 +175,15 @@ final class CertificateReload: Sendable {
 
     // MARK: Taking
 
-    /// Judges a pair and serves it; or says why not.
-    /// - Parameter isAsked: by the operator, who wants to hear of it even when nothing is new.
+    /// Judges a pair and serves it, or logs why not.
+    /// - Parameter isAsked: by the operator, who wants an answer even when nothing is new.
     private func use(_ settings: Configuration.TLS, _ stamps: [FileStamp?], isAsked: Bool) {
         guard !isInUse(settings) else { return confirm(settings, stamps, isAsked: isAsked) }
         let now = clock.now()
         let judgement = CertificateJudgement(
             certificate: settings.certificate, privateKey: settings.privateKey, host: host, isDirect: isDirect, now: now
         )
-        // At the start a certificate out of its time is better than none. In place of one that is in use it is not.
+        // At the start an invalid certificate, by time, is better than none. It does not replace one in use.
         let fault = judgement.findings.first {
             $0.severity == .error || $0.reason == .expired || $0.reason == .notYetValid
         }
@@ -222,13 +222,13 @@ final class CertificateReload: Sendable {
         }
     }
 
-    /// What is in use already is found in the files: at the start, at the operator's word, or after a bad pair.
+    /// The files contain what is already in use: at the start, at the operator's request, or after a bad pair.
     private func confirm(_ settings: Configuration.TLS, _ stamps: [FileStamp?], isAsked: Bool) {
         let wasRefused = state.withLock { state in
             defer { state.complaint = nil }
             state.judged = stamps
             state.retry = nil
-            // The same, perhaps in other files.
+            // The same pair, perhaps in other files.
             state.settings = settings
             return state.complaint != nil
         }
@@ -246,7 +246,7 @@ final class CertificateReload: Sendable {
             ])
     }
 
-    /// - Parameter detail: never holds anything of the key.
+    /// - Parameter detail: never contains anything of the key.
     private func refuse(_ reason: String, _ detail: String) {
         let isNew = state.withLock { state in
             defer { state.complaint = detail }
@@ -258,7 +258,7 @@ final class CertificateReload: Sendable {
             metadata: ["reason": .string(reason), "detail": .string(detail)])
     }
 
-    /// Once a day: what should have been renewed and was not.
+    /// Once a day: a certificate that should have been renewed was not.
     private func remind() {
         let now = clock.now()
         let leaf = state.withLock { state -> CertificateSummary? in

@@ -4,22 +4,22 @@ internal import RelyingParty
 internal import Sockets
 internal import Synchronization
 
-/// Notices that the machine's clock was set, by the one that only counts: tells the operator, and keeps what a clock that
-/// went ahead calls over from being deleted until that has been so for a day. Whoever is signed in would otherwise be
-/// signed out for good by a mistake of an hour.
+/// Detects that the machine's clock was set, by comparison with the monotonic clock: logs it, and after a clock moved
+/// ahead delays the deletion of what has expired by a day. Otherwise a mistake of an hour would permanently sign
+/// everybody out.
 ///
-/// What is over is refused by the wall clock all the same, at once: only its deletion waits. A machine that slept looks
-/// like one whose clock was set.
+/// What has expired by the wall clock is refused at once in any case: only its deletion waits. A machine that slept
+/// looks like one whose clock was set.
 final class ClockWatch: Sendable {
-    /// A greater difference than this is no correction of a clock that runs, in milliseconds.
+    /// A larger difference is not a correction of a running clock, in milliseconds.
     static let tolerance: Int64 = 60_000
-    /// How long a clock that went ahead is not believed for deletions, in milliseconds.
+    /// How long a clock that moved ahead is not trusted for deletions, in milliseconds.
     static let patience: Int64 = 86_400_000
 
     private struct State {
         var now: Deadline
         var wall: Timestamp
-        /// What deletions go by: the wall clock, or what it would show if it had not been set ahead.
+        /// The time for deletions: the wall clock, or what it would show had it not been set ahead.
         var believed: Timestamp
         var aheadSince: Deadline?
     }
@@ -32,8 +32,8 @@ final class ClockWatch: Sendable {
         self.logger = logger
     }
 
-    /// To be called every second or so.
-    /// - Returns: the moment until which what is over may be deleted.
+    /// Called every second or so.
+    /// - Returns: the time up to which expired data may be deleted.
     @discardableResult func check(wall: Timestamp, now: Deadline) -> Timestamp {
         let (jump, believed) = state.withLock { state -> (Int64, Timestamp) in
             let elapsed = (now.nanoseconds - state.now.nanoseconds) / 1_000_000

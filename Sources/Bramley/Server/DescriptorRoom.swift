@@ -1,16 +1,16 @@
 internal import Logging
 internal import Sockets
 
-/// Keeps some of the process's file descriptors from visitors: for the operator's listener, Apple and the database. A
-/// limit lower than `server.limits.connections` would otherwise be found by whoever comes last, and that is the probe
-/// that decides whether the server is to be restarted.
+/// Reserves some of the process's file descriptors for the operator's listener, Apple and the database. Otherwise, with
+/// a limit below `server.limits.connections`, the last to connect would fail, and that may be the probe that decides
+/// whether the server is restarted.
 struct DescriptorRoom {
-    /// Descriptors there should be beside the connections: this many are never missed.
+    /// Spare descriptors besides the connections: with this many, none run out.
     private static let ample = 512
 
     private let wanted: Int
     private let logger: Logger
-    /// As many as there may be of connections, as it was told last; nil while there may be all that are wanted.
+    /// The last reported limit on connections; nil while there are enough.
     private var told: Int?
 
     /// - Parameter wanted: `server.limits.connections`.
@@ -19,22 +19,23 @@ struct DescriptorRoom {
         self.logger = logger
     }
 
-    /// Takes what the service manager allows; a shell's soft limit is often a thousand, and its hard limit a million.
+    /// Raises the limit to what the service manager allows; a shell's soft limit is often a thousand, and its hard
+    /// limit a million.
     func prepare() {
         ProcessUsage.raiseDescriptorLimit(to: wanted + Self.ample)
     }
 
-    /// - Parameter others: connections that are not of visitors.
+    /// - Parameter others: connections that are not visitors'.
     mutating func check(at admission: AdmissionControl, beside others: Int) {
         let limit = ProcessUsage.descriptorLimit ?? .max
-        // Counting them takes time, and with so many there is nothing to count.
+        // Counting takes time, and with so many it is unnecessary.
         let open = limit < wanted + Self.ample ? ProcessUsage.openDescriptorCount ?? 0 : 0
         check(limit: limit, own: max(0, open - admission.total - others), admission)
     }
 
     /// - Parameters:
     ///   - limit: descriptors the process may have.
-    ///   - own: those that are no connection of somebody else's.
+    ///   - own: those that are not a peer's connection.
     mutating func check(limit: Int, own: Int, _ admission: AdmissionControl) {
         let room = Self.room(limit: limit, own: own)
         guard limit < wanted + Self.ample, room < wanted else {
@@ -58,8 +59,7 @@ struct DescriptorRoom {
         told = limit
     }
 
-    /// How many connections there may be: what is left by the server's own files, less a reserve for those it opens now
-    /// and then.
+    /// The number of connections: what the server's own files leave, minus a reserve for those it opens now and then.
     static func room(limit: Int, own: Int) -> Int {
         max(1, limit - own - max(12, min(64, limit / 16)))
     }

@@ -1,8 +1,8 @@
 internal import HTTP
 
 extension HTTPClientError {
-    /// Why an application's endpoint gave no answer, for the operator. Nothing of what was sent, and of what came only
-    /// how it broke the rules.
+    /// Why an application's endpoint did not answer, for the operator. Contains nothing of what was sent, and of the
+    /// answer only how it was invalid.
     var reason: String {
         switch self {
         case .unknownHost: "the name does not resolve"

@@ -3,9 +3,9 @@ internal import Logging
 internal import Sockets
 internal import Synchronization
 
-/// How this process was started, so that its successor can be started alike.
+/// How this process was started, so that its successor can be started in the same way.
 package struct ProgramStart: Sendable {
-    /// Of the program: what is there by the time of the hand-over is started, not what was there at the start.
+    /// The program's path: the file that exists at the hand-over is started, not the one at the start.
     package var path: String
     /// With the program's name first.
     package var arguments: [String]
@@ -21,13 +21,13 @@ package struct ProgramStart: Sendable {
     package init(environment: [String: String]) {
         let arguments = CommandLine.arguments
         let name = arguments.first ?? ""
-        // A name without a slash was looked up in PATH, of which the kernel remembers what came of it.
+        // A name without a slash was looked up in PATH; the kernel remembers the result.
         let found = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         self.init(path: name.contains("/") ? name : found ?? name, arguments: arguments, environment: environment)
     }
 }
 
-/// The names of what a server leaves to its successor, beside those of the listeners.
+/// The names of a server's descriptors for its successor, besides those of the listeners.
 enum Inheritance {
     static let visitors = "visitors"
     static let admin = "admin"
@@ -38,14 +38,14 @@ enum Inheritance {
     static let predecessor = "predecessor"
 }
 
-/// SIGUSR2: starts the program again with the listening sockets of this process and its lock, and leaves when the other
-/// serves. When it does not come to serve, nothing has changed.
+/// SIGUSR2: starts the program again with this process's listening sockets and lock, and ends when the new one serves.
+/// If it fails to serve, nothing has changed.
 final class HandOver: Sendable {
     /// How long the successor may take to serve, in milliseconds.
     private static let patience: Int64 = 60_000
-    /// How often it is looked at, in milliseconds.
+    /// How often it is checked, in milliseconds.
     private static let pause: Int64 = 10
-    /// How long connections may take to ask for the one more answer they get, in milliseconds.
+    /// How long connections may take to send the one more request they may make, in milliseconds.
     private static let idleTime: Int64 = 10_000
 
     private let server: PreparedServer
@@ -62,7 +62,7 @@ final class HandOver: Sendable {
         self.logger = logger
     }
 
-    /// Begins it, on the first loop. Does nothing while one is under way.
+    /// Begins it, on the first loop. Does nothing while one is in progress.
     func begin() {
         guard let loop = server.firstLoop,
             isUnderWay.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged
@@ -75,7 +75,7 @@ final class HandOver: Sendable {
         }
     }
 
-    /// - Returns: the number of the process that serves now; nil when none does.
+    /// - Returns: the ID of the process that now serves; nil when none does.
     private func startSuccessor(on loop: EventLoop) async -> Int32? {
         logger.info("handing over", metadata: ["program": .string(program.path)])
         do throws(SystemError) {
@@ -100,7 +100,7 @@ final class HandOver: Sendable {
         }
     }
 
-    /// Until the successor serves.
+    /// Waits until the successor serves.
     /// - Returns: why it does not; nil when it does.
     private func wait(for successor: Successor, on loop: EventLoop) async -> String? {
         let limit = loop.now.adding(milliseconds: Self.patience)
@@ -124,7 +124,7 @@ final class HandOver: Sendable {
             metadata: ["cause": .string(cause), "program": .string(program.path)])
     }
 
-    /// Gives the successor everything, answers once more on each connection, and ends.
+    /// Leaves everything to the successor, answers once more on each connection, and ends.
     private func leave(to process: Int32, on loop: EventLoop) async {
         logger.info("handed over", metadata: ["process": "\(process)"])
         server.retire()
@@ -136,14 +136,15 @@ final class HandOver: Sendable {
     }
 }
 
-/// The other side: tells the server before this one that this one serves, and speaks for the service once that one says so.
+/// The successor's side: tells the previous server that this one serves, and speaks for the service once that one
+/// agrees.
 struct Accession: Sendable {
     let predecessor: ProcessConnection
 
-    /// On the first loop, once all listeners accept. Returns when the service is this process's.
+    /// On the first loop, once all listeners accept. Returns when the service belongs to this process.
     func apply(_ notices: ServiceNotices, on loop: EventLoop) async {
         predecessor.signal()
-        // One that has ended can say nothing any more, and needs to.
+        // A process that has ended cannot answer, and need not.
         while predecessor.listen() == .nothing {
             guard await loop.sleep(until: loop.now.adding(milliseconds: 10)) else { break }
         }

@@ -1,7 +1,7 @@
 internal import Logging
 internal import Sockets
 
-/// The listening sockets that another process has left open for this one, by their names.
+/// Listening sockets that another process has left open for this one, by name.
 struct InheritedListeners {
     struct Found {
         var visitors: BoundSockets?
@@ -17,7 +17,7 @@ struct InheritedListeners {
         self.logger = logger
     }
 
-    /// What there is, for `serve`.
+    /// The inherited descriptors, for `serve`.
     static func descriptors(_ environment: [String: String]) throws(StartFailure) -> InheritedDescriptors {
         do throws(InheritedDescriptors.Refusal) {
             return try InheritedDescriptors(environment: environment)
@@ -26,8 +26,8 @@ struct InheritedListeners {
         }
     }
 
-    /// Takes the sockets. What the configuration wants and nobody left is bound by whoever asks; an address that differs
-    /// from the configuration's is used as it is, and said.
+    /// Takes over the sockets. Missing ones must be bound by the caller; an address that differs from the
+    /// configuration's is used unchanged, and logged.
     func consume(from inherited: inout InheritedDescriptors, loops: Int) throws(StartFailure) -> Found {
         var found = Found()
         do throws(InheritedDescriptors.Refusal) {

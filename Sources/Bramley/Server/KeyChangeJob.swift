@@ -6,11 +6,10 @@ internal import RelyingParty
 internal import Sockets
 internal import Storage
 
-/// Tells the audit log when this server begins to work with another key of Apple's, another certificate or
-/// other access rules: while it runs,
-/// and after a start, since the database remembers which were the last.
+/// Adds an audit line when this server begins to use another Apple key, certificate or access rules: while it runs, and
+/// after a start, since the database remembers the last ones.
 struct KeyChangeJob: Sendable {
-    /// Between two looks, in milliseconds. Nothing is written while nothing changes.
+    /// Between two checks, in milliseconds. Nothing is written while nothing changes.
     private static let interval: Int64 = 1_000
 
     let database: Database
@@ -20,10 +19,10 @@ struct KeyChangeJob: Sendable {
     let clock: any WallClock
     let logger: Logger
 
-    /// One thing that may change, as it is now.
+    /// One thing that may change, in its present state.
     private struct Subject {
         var kind: AuditEntry.Kind
-        /// On whose word it changes.
+        /// Who changes it.
         var actor: AuditActor
         var fingerprint: Digest256
         var object: String
@@ -40,7 +39,7 @@ struct KeyChangeJob: Sendable {
                         told[subject.kind] = subject.fingerprint
                         isFailing = false
                     } catch {
-                        // Tried again at the next look; said once.
+                        // Tried again at the next check; logged once.
                         if !isFailing { complain(subject, error) }
                         isFailing = true
                     }
@@ -51,16 +50,16 @@ struct KeyChangeJob: Sendable {
 
     private var subjects: [Subject] {
         let keys = secrets.keys
-        // Read at SIGHUP and at a start alone: both are the operator's.
+        // Read only at SIGHUP and at a start: both are the operator's.
         let apple = Subject(
             kind: .appleKeyChanged, actor: .operator, fingerprint: keys.fingerprint,
             object: [keys.current.id, keys.next?.id].compactMap(\.self).joined(separator: ","))
-        // Whoever renews it writes a file, which is taken by itself.
+        // A renewal writes a file, which is then loaded automatically.
         let pair = certificate?.fingerprint.map {
             Subject(
                 kind: .certificateChanged, actor: .server, fingerprint: $0, object: Hexadecimal.encode(Array($0.bytes)))
         }
-        // Rules that are taken away are a change as well.
+        // Removing the rules is a change as well.
         let rules = accessRules.fingerprint
         let access = Subject(
             kind: .accessRulesChanged, actor: .operator, fingerprint: rules ?? SHA256.hash(utf8: ""),

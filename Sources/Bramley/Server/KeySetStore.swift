@@ -2,7 +2,7 @@ internal import AppleID
 internal import Logging
 internal import Storage
 
-/// Keeps Apple's last good key set in the database, so that it outlives a restart.
+/// Stores Apple's last good key set in the database, so that it survives a restart.
 struct KeySetStore: KeySetArchive {
     let database: Database
     let logger: Logger

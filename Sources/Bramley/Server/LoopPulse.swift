@@ -2,13 +2,13 @@ internal import Sockets
 internal import Synchronization
 internal import Web
 
-/// Notices an event loop that does not turn: one that a handler holds, or that died. Its connections are served by nobody
-/// while the others, the operator's listener among them, may look well.
+/// Detects an event loop that does not turn: blocked by a handler, or dead. Nobody serves its connections, while the
+/// others, including the operator's listener, may look fine.
 struct LoopPulse: Sendable {
-    /// How long a loop may take to turn when it is asked to, in milliseconds. No turn takes a hundredth of it. Whoever asks
-    /// has the verdict within two seconds, also on a machine that is busy otherwise.
+    /// How long a loop may take to turn when asked, in milliseconds. No turn takes a hundredth of it. The result is
+    /// known within two seconds, even on a busy machine.
     static let patience: Int64 = 1_000
-    /// Between two looks at who has answered, in milliseconds.
+    /// Between two checks of who has answered, in milliseconds.
     private static let pause: Int64 = 2
 
     private let group: EventLoopGroup
@@ -19,7 +19,7 @@ struct LoopPulse: Sendable {
         self.patience = patience
     }
 
-    /// What `/healthz` says: asks every loop to turn, and waits for them. On a loop, which turns, or nobody asks.
+    /// For `/healthz`: asks every loop to turn, and waits for them. Runs on a loop that turns, or it would not run.
     func examine() async -> HealthCheck {
         let silent = Silent(loops: group.loops.count)
         for loop in group.loops { loop.execute { silent.remove(loop.index) } }
@@ -27,9 +27,9 @@ struct LoopPulse: Sendable {
             let limit = Deadline.now.adding(milliseconds: patience)
             while !silent.indices.isEmpty, Deadline.now < limit {
                 if await loop.sleep(until: Deadline.now.adding(milliseconds: Self.pause)) { continue }
-                // One that drains ends by itself, and the process with it.
+                // A draining loop ends by itself, and the process with it.
                 if loop.isDraining { return HealthCheck("event_loops") }
-                // There was no timer.
+                // The timer could not be set.
                 await Task.yield()
             }
         }

@@ -3,7 +3,7 @@ internal import RelyingParty
 internal import Sockets
 internal import Storage
 
-/// Deletes what is over, on one loop, by a clock that is watched meanwhile. Ends when the loop drains.
+/// Deletes what has expired, on one loop, by a watched clock. Ends when the loop drains.
 struct MaintenanceJob: Sendable {
     /// Milliseconds.
     private static let interval: Int64 = 60_000

@@ -1,32 +1,33 @@
 internal import HTTP
 internal import Sockets
 
-/// Gives memory back to the system when a crowd has left. What a crowd needed is free then, but lies among what is in
-/// use, in the arenas of the threads, and the allocator gives back only what is at their ends.
+/// Returns memory to the system when a crowd has left. Its memory is then free, but scattered among memory in use in
+/// the threads' arenas, and the allocator only returns what is at their ends.
 ///
-/// Not for every request: it walks all free memory, some milliseconds for a crowd of ten thousand, and whoever allocates
-/// meanwhile waits.
+/// Not for every request: it walks all free memory, some milliseconds after a crowd of ten thousand, and blocks
+/// allocations meanwhile.
 struct MemoryReturn {
-    /// About what a connection over TLS takes, in bytes.
+    /// Approximately what a connection with TLS takes, in bytes.
     static let connection = 49_152
-    /// Less than this, or than an eighth of the most there was, is needed again soon, in bytes. What stays does not
-    /// count: a crowd that leaves is noticed beside any number of connections.
+    /// Less than this, or than an eighth of the maximum, is needed again soon, in bytes. What stays does not count: a
+    /// leaving crowd is detected next to any number of connections.
     static let crowd = 4 << 20
-    /// How many looks in a row it must have been quiet: who goes away may come back at once.
+    /// For how many checks in a row it must have been quiet: clients may come back at once.
     static let patience = 5
-    /// So many looks after that, memory is given back once more: some is freed late, as that of broken connections.
+    /// After this many more checks, memory is returned once more: some is freed late, such as that of broken
+    /// connections.
     static let later = 25
 
-    /// The most there was since memory was given back last.
+    /// The maximum since memory was last returned.
     private var most = 0
     private var quiet = 0
-    /// Looks until the second time; nil when none is due.
+    /// Checks until the second time; nil when none is due.
     private var left: Int?
 
-    /// Whether it is time to give memory back.
+    /// Whether it is time to return memory.
     /// - Parameters:
-    ///   - load: what is kept for peers, in bytes.
-    ///   - peak: the most since the last look.
+    ///   - load: memory kept for peers, in bytes.
+    ///   - peak: the maximum since the last check.
     mutating func check(load: Int, peak: Int) -> Bool {
         most = max(most, load, peak)
         let isSecond = left == 1
@@ -47,7 +48,7 @@ struct MemoryReturn {
         let peak = memory.consumePeak()
         let own = connections * Self.connection
         guard check(load: memory.taken + own, peak: peak + own) else { return }
-        // What the other loops let go of comes too late for this time, and in time for the second.
+        // What the other loops free comes too late for this time, but in time for the second.
         for loop in loops { loop.execute { loop.buffers.removeAll() } }
         ProcessUsage.releaseMemory()
     }

@@ -5,7 +5,7 @@ internal import Sockets
 internal import Storage
 internal import Web
 
-// What the metrics are gathered from.
+// The sources of the metrics.
 extension ServerParts {
     static func metricsPage(
         _ configuration: Configuration, requests: RequestMetrics, admission: AdmissionControl,

@@ -1,19 +1,18 @@
 internal import Logging
 
-/// What SIGHUP asks for: the configuration is read once more, and of it the keys Apple knows us by, the access
-/// rules and the certificate.
+/// SIGHUP: reads the configuration again, and applies its Apple keys, access rules and certificate.
 struct OperatorReload: Sendable {
-    /// What the configuration is read from.
+    /// The sources of the configuration.
     let input: ConfigurationInput
     let appleKeys: AppleKeyReload
     let accessRules: AccessRulesReload
     /// Nil: the server speaks plain HTTP.
     let certificate: CertificateReload?
-    /// What the server was started with.
+    /// The values the server was started with.
     let snapshot: ConfigurationSnapshot
     let logger: Logger
 
-    /// The keys that are taken as they are now.
+    /// The keys that are applied.
     private static let taken: Set<String> = [
         "apple.keyID", "apple.privateKeyFile", "apple.privateKey", "apple.nextKeyID", "apple.nextPrivateKeyFile",
         "apple.nextPrivateKey", "forwardAuth.rulesFile", "forwardAuth.rules",
@@ -34,12 +33,12 @@ struct OperatorReload: Sendable {
         } catch {
             accessRules.refuse(error)
             appleKeys.refuse(error)
-            // A mistake elsewhere is no reason to serve a certificate that runs out.
+            // A mistake elsewhere is no reason to serve a certificate that expires.
             certificate?.checkNow()
         }
     }
 
-    /// Says which keys have changed and are not taken, compared with what the server was started with.
+    /// Logs which keys have changed since the start and are not applied.
     private func reportOthers(_ configuration: Configuration) {
         let taken = certificate == nil ? Self.taken : Self.taken.union(Self.takenWithCertificate)
         let names = configuration.snapshot.changes(since: snapshot).filter { !taken.contains($0) }

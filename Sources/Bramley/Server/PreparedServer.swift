@@ -5,15 +5,15 @@ package import Sockets
 internal import Storage
 internal import Synchronization
 
-/// A server with its database open and its addresses bound, not yet answering.
+/// A server with an open database and bound addresses, not yet answering.
 ///
-/// `Server.run` makes one for the machine's own clock and stops it on a signal; whoever else makes one brings the
-/// sockets, the clock or the randomness, and runs and stops it.
+/// `Server.run` makes one for the machine's own clock and stops it on a signal; other users provide sockets, clock or
+/// randomness, and run and stop it.
 package final class PreparedServer: Sendable {
-    /// Where visitors connect, and where the operator does.
+    /// The address for visitors, and that of the admin listener.
     package let address: SocketAddress
     package let adminAddress: SocketAddress
-    /// Where visitors are sent to https; nil when `server.redirectPort` is not given.
+    /// The address that redirects visitors to https; nil when `server.redirectPort` is not set.
     package let redirectAddress: SocketAddress?
     let service: ServerService
     private let parts: ServerParts
@@ -23,17 +23,17 @@ package final class PreparedServer: Sendable {
     private let sockets: [(name: String, sockets: BoundSockets)]
 
     /// - Parameters:
-    ///   - input: what `configuration` was read from, and Apple's keys are read from again.
-    ///   - visitors: bound already, one for each loop; nil binds `server.host` and `server.port`.
-    ///   - admin: bound already, one; nil binds `admin.host` and `admin.port`.
-    ///   - redirects: bound already, one for each loop; nil binds `server.redirectPort`, if there is one.
-    ///   - inherited: sockets that the service manager or the server before this one has left, in place of the three; and
-    ///     that one's lock.
-    ///   - isSuccessor: whether that server still serves: nothing it works with is changed.
-    ///   - notices: where the service manager is told.
-    ///   - lostLogLines: how many lines of the log were lost since the start.
+    ///   - input: the sources of `configuration`, from which Apple's keys are read again.
+    ///   - visitors: already bound, one per loop; nil binds `server.host` and `server.port`.
+    ///   - admin: already bound, one; nil binds `admin.host` and `admin.port`.
+    ///   - redirects: already bound, one per loop; nil binds `server.redirectPort`, if set.
+    ///   - inherited: sockets left by the service manager or the previous server, instead of the three; and that
+    ///     server's lock.
+    ///   - isSuccessor: whether that server still serves: nothing it uses is changed.
+    ///   - notices: for the service manager.
+    ///   - lostLogLines: returns the number of log lines lost since the start.
     ///   - willBind: called before the first socket is bound.
-    /// - Throws: `StartFailure` or an error with one line for the operator. Nothing is left open then.
+    /// - Throws: `StartFailure` or an error with one line for the operator. Then nothing is left open.
     package convenience init(
         configuration: Configuration, readFrom input: ConfigurationInput, visitors: BoundSockets? = nil,
         admin: BoundSockets? = nil, redirects: BoundSockets? = nil,
@@ -54,10 +54,10 @@ package final class PreparedServer: Sendable {
         random: any RandomSource = SystemRandom(), webhookPolicy: WebhookPolicy = .standard, logger: Logger,
         lostLogLines: @escaping @Sendable () -> Int = { 0 }, willBind: () -> Void = {}
     ) throws {
-        // SQLite and Foundation make files readable and close them to others afterwards: not a moment too late here.
+        // SQLite and Foundation create readable files and restrict them afterwards: prevent that window.
         Files.keepNewFilesPrivate()
-        // The lock comes first: a second server, refused by it, must change neither the schema of the database the first
-        // one serves nor where that one sends.
+        // The lock comes first: a second server, which it refuses, must change neither the first one's schema nor its
+        // webhook endpoints.
         try Database.prepareDirectory(configuration.storage.directory)
         let lockPath = configuration.storage.directory + "/serve.lock"
         if let left = inherited.consumeLock(Inheritance.lock, of: lockPath) {
@@ -67,7 +67,7 @@ package final class PreparedServer: Sendable {
         }
         try Self.finishRestore(configuration.storage.directory, logger)
         let keyring = try SealingKeyFile.load(configuration.database, random: random)
-        // A successor changes no schema: it refuses what lacks a step, and has nothing to copy before.
+        // A successor changes no schema: it refuses a database that lacks a step, and needs no backup.
         if !isSuccessor {
             try MigrationBackup.makeIfNeeded(
                 configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, logger: logger)
@@ -107,17 +107,17 @@ package final class PreparedServer: Sendable {
         try await service.serve()
     }
 
-    /// Reads the keys Apple knows us by and the certificate again, as SIGHUP asks for.
+    /// Reloads the Apple keys and the certificate, as for SIGHUP.
     package func reloadKeys() {
         parts.reload.reload()
     }
 
-    /// Stops accepting; what is in flight may take that long.
+    /// Stops accepting; work in flight may take this long.
     package func stop(abortAfter milliseconds: Int64) {
         service.beginDrain(abortAfter: milliseconds)
     }
 
-    /// Checkpoints and closes the database. After `run` has returned.
+    /// Checkpoints and closes the database. Call it after `run` has returned.
     package func close() {
         parts.database.close()
     }
@@ -128,7 +128,7 @@ package final class PreparedServer: Sendable {
     var drainTimeout: Int64 { service.drainTimeout }
     /// Where jobs run.
     var firstLoop: EventLoop? { parts.group.loops.first }
-    /// Of visitors.
+    /// Connections of visitors.
     var connectionCount: Int { parts.admission.total }
 
     /// Calls `body` with the descriptors that a successor inherits, which stay open during the call.
@@ -153,14 +153,14 @@ package final class PreparedServer: Sendable {
         }
     }
 
-    /// Another process serves: it has the sockets and the lock. Each connection gets one more answer.
+    /// Another process serves and has the sockets and the lock. Each connection gets one more answer.
     func retire() {
         lock.withLock { $0.take()?.leaveToSuccessor() }
         parts.group.retire()
     }
 
-    /// One server at a time on one data directory: two would each hold caches of sessions and share a port in
-    /// silence, and a second one is almost always a mistake.
+    /// One server at a time on one data directory: two would each cache sessions and silently share a port, and a
+    /// second one is almost always a mistake.
     private static func lock(_ path: String, of directory: String) throws(StartFailure) -> FileLock {
         do {
             return try FileLock(path: path)

@@ -1,10 +1,10 @@
 internal import RelyingParty
 internal import Sockets
 
-/// Works through a queue on one loop: tells Apple of deleted accounts, asks the application again about upgrades it has
-/// not answered. Ends when the loop drains; what is left is in the database.
+/// Works through a queue on one loop: revokes deleted accounts at Apple, or repeats unanswered conversions. Ends when
+/// the loop drains; the rest is in the database.
 struct QueueJob: Sendable {
-    /// How often the queue is looked at, in milliseconds: one look-up by index.
+    /// How often the queue is read, in milliseconds: one look-up by index.
     private static let interval: Int64 = 1_000
 
     let queue: any LeasedQueue

@@ -4,8 +4,8 @@ internal import RelyingParty
 internal import Storage
 internal import Web
 
-/// What `/readyz` examines: our own disk, our own keys, our own certificate, and, as a warning, whose notifications are
-/// accepted. Whether Apple answers is not among them: a server taken out of rotation for that would sign out everybody.
+/// The checks of `/readyz`: our own disk, keys and certificate, and, as a warning, whose notifications are accepted.
+/// Apple is not included: taking a server out of rotation because Apple is down would sign everybody out.
 struct Readiness: Sendable {
     let database: Database
     let draining: DrainingFlag
@@ -32,7 +32,7 @@ struct Readiness: Sendable {
         return checks
     }
 
-    /// Sign-ins go on without, so the server stays in balance.
+    /// Sign-ins work without them, so the server stays in rotation.
     private var notificationWarning: String? {
         let refused = notifications.unlistedAudiences()
         if let last = refused.map(\.at).max() {
@@ -45,7 +45,7 @@ struct Readiness: Sendable {
     }
 
     private func storage(at now: Timestamp) async -> HealthCheck {
-        // A probe would wait as long for the lock as every write does; the report of the store's trouble goes on trying.
+        // A probe would wait for the lock as long as every write; the store's report continues to try.
         if let trouble = database.trouble, trouble.isLock { return Self.storage(trouble.error) }
         do {
             try await database.ready(at: now)

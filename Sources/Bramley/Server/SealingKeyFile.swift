@@ -2,7 +2,7 @@ internal import Crypto
 internal import Sockets
 internal import Storage
 
-/// The sealing key: read from its file, or made together with a new database and never otherwise.
+/// The sealing key: read from its file, or created together with a new database and never otherwise.
 enum SealingKeyFile {
     static func load(_ configuration: DatabaseConfiguration, random: any RandomSource) throws(StartFailure)
         -> SealingKeyring
@@ -25,7 +25,7 @@ enum SealingKeyFile {
         return keyring(current, configuration)
     }
 
-    /// A database without its key, as `check` says it; the server would not start.
+    /// A database without its key, for `check`; the server would not start.
     static func problem(_ configuration: Configuration) -> ConfigurationProblem? {
         guard case .file(let path) = configuration.secrets.sealingKey, !GuardedFile.exists(path),
             Database.exists(in: configuration.storage.directory)
@@ -38,7 +38,7 @@ enum SealingKeyFile {
             remedy: "Restore the key from a backup: a new one could open nothing of what is stored.")
     }
 
-    /// Never makes one: for who brings a database that was made with it.
+    /// Never creates one: for a database that was made with it.
     static func loadExisting(_ configuration: DatabaseConfiguration) throws(StartFailure) -> SealingKeyring {
         switch configuration.secrets.sealingKey {
         case .inline(let bytes): return keyring(bytes, configuration)
@@ -74,7 +74,7 @@ enum SealingKeyFile {
         return key
     }
 
-    /// Writes a new key, durable before anything is sealed with it.
+    /// Writes a new key, durably, before anything is sealed with it.
     private static func create(
         _ path: String, in directory: String, _ random: any RandomSource
     ) throws(StartFailure) -> SecretBytes {

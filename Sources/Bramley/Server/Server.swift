@@ -6,7 +6,7 @@ internal import Synchronization
 internal import UnixSignals
 internal import Web
 
-/// `bramley serve`: every part made, wired, run until a signal, and taken down in order.
+/// `bramley serve`: makes every part, connects them, runs until a signal, and shuts down in order.
 package enum Server {
     /// Which listener a connection came through.
     enum Service {
@@ -15,13 +15,14 @@ package enum Server {
         static let redirects = 2
     }
 
-    /// Runs until SIGTERM or SIGINT. SIGHUP reads the keys Apple knows us by and the
-    /// certificate again. SIGUSR2 hands over to another process of the program.
+    /// Runs until SIGTERM or SIGINT. SIGHUP reloads the Apple keys, the access rules and the certificate. SIGUSR2 hands
+    /// over to another process of the program.
     /// - Parameters:
-    ///   - input: what `configuration` was read from.
+    ///   - input: the sources of `configuration`.
     ///   - program: what a successor is started from.
-    ///   - lostLogLines: how many lines of the log were lost since the start.
-    /// - Throws: `StartFailure` with one line for the operator, also when a loop could not serve and all went down.
+    ///   - lostLogLines: returns the number of log lines lost since the start.
+    /// - Throws: `StartFailure` with one line for the operator, also when a loop could not serve and everything was
+    ///   shut down.
     package static func run(
         configuration: Configuration, readFrom input: ConfigurationInput, program: ProgramStart, logger: Logger,
         lostLogLines: @escaping @Sendable () -> Int
@@ -35,7 +36,7 @@ package enum Server {
         let prepared = try PreparedServer(
             configuration: configuration, readFrom: input, inherited: inherited, isSuccessor: isSuccessor,
             notices: notices, logger: logger, lostLogLines: lostLogLines,
-            // Not sooner: what comes before may take minutes, and ends by a signal without harm.
+            // Not earlier: what comes before may take minutes, and a signal may end it without harm.
             willBind: StopSignals.remember)
         prepared.service.accession.withLock { $0 = predecessor.map { Accession(predecessor: $0) } }
         let handOver = HandOver(prepared, program: program, notices: notices, logger: logger)
@@ -54,7 +55,7 @@ package enum Server {
                 services: [
                     ServiceGroupConfiguration.ServiceConfiguration(
                         service: prepared.service, successTerminationBehavior: .gracefullyShutdownGroup),
-                    // It ends by itself when a stop was asked for before the group heard of stops.
+                    // It ends by itself when a stop was requested before the group handled stops.
                     ServiceGroupConfiguration.ServiceConfiguration(
                         service: SignalService(signals: signals) { signal in
                             guard signal == .sighup else { return handOver.begin() }
@@ -69,7 +70,7 @@ package enum Server {
     }
 }
 
-/// Does what signals ask for, once for each, until the group ends.
+/// Acts on signals, once for each, until the group ends.
 struct SignalService: ServiceLifecycle.Service {
     let signals: UnixSignalsSequence
     let act: @Sendable (UnixSignal) -> Void
@@ -80,7 +81,7 @@ struct SignalService: ServiceLifecycle.Service {
     }
 }
 
-/// The loops with all listeners, as swift-service-lifecycle runs and stops them.
+/// The loops with all listeners, for swift-service-lifecycle to run and stop.
 final class ServerService: ServiceLifecycle.Service {
     let parts: ServerParts
     let visitors: BoundSockets
@@ -90,13 +91,13 @@ final class ServerService: ServiceLifecycle.Service {
     let drainTimeout: Int64
     let notices: ServiceNotices
     let logger: Logger
-    /// Where a server before this one is to be told that this one serves.
+    /// Tells a previous server that this one serves.
     let accession = Mutex<Accession?>(nil)
-    /// What the log says of the listeners when they accept. Not before: whoever reads it may send a signal at once.
+    /// Logged about the listeners once they accept. Not earlier: its reader may send a signal at once.
     let announcement = Mutex<Logger.Metadata>([:])
-    /// How many loops have all their listeners.
+    /// The number of loops with all their listeners.
     private let serving = Atomic(0)
-    /// Why a loop could not serve: the first that could not.
+    /// Why a loop could not serve: the first that failed.
     private let failure = Mutex<StartFailure?>(nil)
 
     init(
@@ -121,7 +122,7 @@ final class ServerService: ServiceLifecycle.Service {
     }
 
     /// Serves on every loop, and returns when every connection has ended.
-    /// - Throws: `StartFailure` when a loop could not serve, for which the others went down as well.
+    /// - Throws: `StartFailure` when a loop could not serve, which also stops the others.
     func serve() async throws {
         try await parts.group.run { loop in await self.serve(on: loop) }
         if let failure = failure.withLock({ $0 }) { throw failure }
@@ -143,7 +144,7 @@ final class ServerService: ServiceLifecycle.Service {
         loop.spawn { [self] in
             guard let accession = accession.withLock({ $0.take() }) else { return }
             await accession.apply(notices, on: loop)
-            // Not before: until then the database is the other server's, which need not know this one's key.
+            // Not earlier: until then the database belongs to the other server, which need not know this one's key.
             await parts.stampSealingKey()
         }
     }

@@ -9,7 +9,7 @@ internal import Storage
 internal import Synchronization
 internal import Web
 
-/// The parts of a running server, made once and in the order they need each other.
+/// The parts of a running server, made once, each after those it needs.
 final class ServerParts: Sendable {
     let group: EventLoopGroup
     let database: Database
@@ -37,7 +37,7 @@ final class ServerParts: Sendable {
     /// `server.limits.connections`.
     private let connections: Int
 
-    /// Manage webhook deliveries.
+    /// The parts for webhooks.
     private struct Webhooks: Sendable {
         var dispatcher: WebhookDispatcher
         var endpoints: WebhookEndpoints
@@ -183,7 +183,7 @@ final class ServerParts: Sendable {
 
     // MARK: What each loop serves
 
-    /// Tells of what has happened already: a line that cannot be written is no reason to undo it.
+    /// Records what has already happened: a line that cannot be written is no reason to undo it.
     private static func record(
         _ kind: AuditEntry.Kind, _ object: String, _ database: Database, _ clock: any WallClock, _ logger: Logger
     ) async {
@@ -196,7 +196,7 @@ final class ServerParts: Sendable {
         }
     }
 
-    /// On the loop it is for.
+    /// Called on the loop it is for.
     func makeVisitorLoop(_ loop: EventLoop) throws -> HTTPLoop {
         let fastPath = try VerifyFastPath(
             configuration: webConfiguration, directory: database, rules: reload.accessRules.current,
@@ -222,7 +222,8 @@ final class ServerParts: Sendable {
             wallClock: { [clock] in clock.now().milliseconds }, logger: logger)
     }
 
-    /// Once the server before this one has left the service to it: the database belongs to this one's sealing key.
+    /// Called once the previous server has left the service to this one: the database now belongs to this one's sealing
+    /// key.
     func stampSealingKey() async {
         do throws(StoreError) {
             try await database.stampSealingKey(at: clock.now())
@@ -235,12 +236,12 @@ final class ServerParts: Sendable {
 
     // MARK: Jobs
 
-    /// How often other processes' writes are looked for, in milliseconds.
+    /// How often other processes' writes are checked, in milliseconds.
     private static let tickInterval: Int64 = 250
-    /// How often the files of secrets that sign, and of the certificate, are looked at, in milliseconds.
+    /// How often the files of signing secrets, and of the certificate, are checked, in milliseconds.
     private static let secretInterval: Int64 = 1_000
 
-    /// The work beside requests, all on one loop. Ends when the loop drains.
+    /// The work besides requests, all on one loop. Ends when the loop drains.
     func startJobs(on loop: EventLoop) {
         loop.spawn { [database, clock] in
             repeat {
@@ -266,7 +267,7 @@ final class ServerParts: Sendable {
                         await Self.record(.webhookSecretChanged, file.key, database, clock, logger)
                     }
                     certificate?.check()
-                    // Handshakes drop them by the way; where none come, the oldest would stay in memory.
+                    // Handshakes also drop them; without any, the oldest would stay in memory.
                     tickets?.dropExpired()
                 }
             }
@@ -296,13 +297,13 @@ final class ServerParts: Sendable {
                 memory.check(at: httpConfiguration.memory, connections: admission.total, loops: loops)
             } while await loop.sleep(until: loop.now.adding(milliseconds: Self.secretInterval))
         }
-        // So that the first sign-in does not wait for Apple's keys, and one that comes while Apple is down has some. Apple
-        // may be reached later than this server starts: it is asked until it answers.
+        // So that the first sign-in does not wait for Apple's keys, and one while Apple is down has some. Apple may
+        // become reachable after this server starts: it is asked until it answers.
         loop.spawn { [provider] in await provider.keys.prepare() }
     }
 }
 
-/// Set when the server begins to stop: no longer ready, though what is in flight goes on.
+/// Set when the server begins to stop: no longer ready, though work in flight continues.
 final class DrainingFlag: Sendable {
     private let value = Atomic(false)
 
@@ -311,13 +312,13 @@ final class DrainingFlag: Sendable {
     func set() { value.store(true, ordering: .relaxed) }
 }
 
-/// The synchronous answer to `/auth/verify`, as the HTTP server calls it.
+/// The synchronous answer to `/auth/verify`, for the HTTP server.
 private final class VerifyResponder: ImmediateResponder {
     private let fastPath: VerifyFastPath
     private let trustedProxies: TrustedProxies
     private let loop: EventLoop
     private let metrics: ImmediateMetrics
-    /// Nil without lines of answers as frequent as these.
+    /// Nil when such frequent answers are not logged.
     private let log: AccessLog?
 
     init(

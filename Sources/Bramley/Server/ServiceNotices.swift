@@ -2,24 +2,24 @@ internal import Logging
 internal import Sockets
 internal import Synchronization
 
-/// What the service manager is told, as sd_notify(3) has it; nothing where none listens.
+/// Notifications to the service manager, as in sd_notify(3); none where it does not listen.
 final class ServiceNotices: Sendable {
     private struct State {
         /// Another process speaks for the service.
         var isSilent = false
-        /// What the service manager was last told, or would have been.
+        /// The last notification, sent or withheld.
         var last = ""
     }
 
     private let socket: NotifySocket?
-    /// How often the service manager wants a sign of life, in microseconds; nil when it wants none.
+    /// How often the service manager wants a watchdog signal, in microseconds; nil if it does not.
     let watchdogInterval: Int64?
     private let logger: Logger
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` of it count.
-    ///   - isSilent: until `speak`, since the process before this one still speaks.
+    ///   - environment: uses `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
+    ///   - isSilent: until `speak`, since the previous process still speaks for the service.
     init(environment: [String: String], isSilent: Bool = false, logger: Logger) {
         let name = environment["NOTIFY_SOCKET"]
         socket = name.flatMap { NotifySocket($0) }
@@ -44,7 +44,7 @@ final class ServiceNotices: Sendable {
             isLasting: false)
     }
 
-    /// Says again how the service is.
+    /// Sends the status again.
     func reloaded() {
         send(state.withLock { $0.last }, isLasting: false)
     }
@@ -53,7 +53,7 @@ final class ServiceNotices: Sendable {
         send("STOPPING=1\nSTATUS=Finishing what is in flight")
     }
 
-    /// A sign of life.
+    /// Sends a watchdog signal.
     func alive() {
         send("WATCHDOG=1", isLasting: false)
     }
@@ -64,11 +64,11 @@ final class ServiceNotices: Sendable {
         state.withLock { $0.isSilent = true }
     }
 
-    /// From now on this process is the service: says what it had to say meanwhile.
+    /// From now on this process is the service: sends what it withheld.
     func speak() {
         state.withLock { $0.isSilent = false }
         reloaded()
-        // The other's last sign may be nearly as old as the service manager allows, and ours were not heard.
+        // The other process's last signal may be nearly too old, and ours were not sent.
         if watchdogInterval != nil { alive() }
     }
 
@@ -87,12 +87,12 @@ final class ServiceNotices: Sendable {
     }
 }
 
-/// Signs of life for the service manager, twice in the time it waits for one, for as long as every loop turns: a loop that
-/// hangs is not helped by another that says all is well.
+/// Watchdog signals for the service manager, twice per interval, for as long as every loop turns: when one hangs,
+/// another must not report that all is well.
 final class Watchdog: Sendable {
     private let group: EventLoopGroup
     private let notices: ServiceNotices
-    /// How many loops have turned since the last sign.
+    /// The number of loops that have turned since the last signal.
     private let turned: Atomic<Int>
 
     init(_ group: EventLoopGroup, _ notices: ServiceNotices) {

@@ -3,8 +3,8 @@ internal import RelyingParty
 internal import Sockets
 internal import Synchronization
 
-/// Looks after the keys that sign assertions: the first one at once, every later one when it is due, and what other
-/// processes did to them within a second.
+/// Maintains the keys for assertions: makes the first one at once and later ones when due, and notices other processes'
+/// changes within a second.
 struct SigningKeyJobs: Sendable {
     /// Milliseconds.
     private static let lookInterval: Int64 = 250
@@ -30,7 +30,7 @@ struct SigningKeyJobs: Sendable {
                     try await keys.refresh()
                     isFailing = false
                 } catch {
-                    // Once, not four times a second.
+                    // Logged once, not four times a second.
                     if !isFailing { logger.error("signing keys not readable", metadata: ["cause": "\(error)"]) }
                     isFailing = true
                 }

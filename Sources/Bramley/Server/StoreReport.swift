@@ -3,10 +3,10 @@ internal import RelyingParty
 internal import Sockets
 internal import Storage
 
-/// Tells the operator that the database takes no writes, what to do, and that it takes them again: at once, then at most
-/// once a minute with the numbers so far. Each visitor whose sign-in failed has a line of their own besides.
+/// Logs that the database accepts no writes, what to do, and that it accepts them again: at once, then at most once a
+/// minute with the numbers so far. Each failed sign-in is also logged separately.
 struct StoreReport {
-    /// Between two lines of one trouble, in milliseconds.
+    /// Between two lines about one trouble, in milliseconds.
     static let pause: Int64 = 60_000
 
     private var known: StoreTrouble?
@@ -53,7 +53,7 @@ struct StoreReport {
     }
 }
 
-/// Looks once a second. While there is trouble it tries a write, so that its end is found when nobody asks for one.
+/// Checks once a second. During trouble it tries a write, so that its end is noticed when nobody else writes.
 struct StoreReportJob: Sendable {
     /// Milliseconds.
     private static let interval: Int64 = 1_000

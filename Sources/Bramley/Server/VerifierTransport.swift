@@ -4,14 +4,14 @@ package import HTTP
 internal import HTTPTypes
 package import RelyingParty
 
-/// The application's verifier over HTTP: questions signed as Standard Webhooks are, each on a connection of its own.
+/// The application's verifier over HTTP: requests signed as in Standard Webhooks, each on its own connection.
 ///
-/// A question is built in memory that is zeroed, is signed and sent from there, and is gone when the call returns. The
-/// reasons of failures are our own words: nothing of a question or an answer is in them.
+/// A request is built, signed and sent from memory that is zeroed, and is gone when the call returns. The reasons of
+/// failures are our own texts: they contain nothing of a request or an answer.
 package struct VerifierTransport: AccountVerifier {
     /// From the call to the end of the answer, in milliseconds.
     package static let timeout: Int64 = 10_000
-    /// Of the answer's content, in bytes.
+    /// The limit of the answer's content, in bytes.
     package static let maximumBody = 16_384
 
     private let url: ClientURL
@@ -23,7 +23,7 @@ package struct VerifierTransport: AccountVerifier {
 
     /// - Parameters:
     ///   - url: `upgrade.verifierURL`.
-    ///   - secrets: those that are live now; asked for each question.
+    ///   - secrets: the active ones; called for each request.
     ///   - timeout: from the call to the end of the answer, in milliseconds.
     package init(
         url: ClientURL, transport: any HTTPTransport, secrets: @escaping @Sendable () -> WebhookSecrets,
@@ -38,7 +38,7 @@ package struct VerifierTransport: AccountVerifier {
     }
 
     package func verify(username: String, password: Password) async throws(VerifierFailure) -> VerifierAnswer {
-        // What is not a string is nobody's password, and cannot be asked about.
+        // Bytes that are not a string are nobody's password, and cannot be sent.
         guard let question = VerifierQuestion.verify(username: username, password: password) else { return .failure }
         return try VerifierReading.answer(in: try await ask(question, as: makeMessageID()))
     }
@@ -54,7 +54,7 @@ package struct VerifierTransport: AccountVerifier {
         return try VerifierReading.conversion(in: response)
     }
 
-    /// A name for one question that is asked once.
+    /// An identifier for a request that is sent once.
     private func makeMessageID() -> String {
         RandomIdentifier(random: random).make(VerifierMessageID.self).rawValue
     }
@@ -73,14 +73,14 @@ package struct VerifierTransport: AccountVerifier {
     }
 }
 
-/// `webhook-id` of a question that is asked once.
+/// `webhook-id` of a request that is sent once.
 struct VerifierMessageID: PrefixedIdentifier {
     static var prefix: String { "msg_" }
     let rawValue: String
     init(unchecked rawValue: String) { self.rawValue = rawValue }
 }
 
-/// What the verifier is asked: JSON, in memory that is zeroed afterwards.
+/// The verifier's request: JSON, in memory that is zeroed afterwards.
 enum VerifierQuestion {
     /// Nil when the password is not UTF-8.
     static func verify(username: String, password: Password) -> SecretBytes? {
@@ -146,7 +146,7 @@ enum VerifierQuestion {
         return request
     }
 
-    /// As RFC 8259 §7 wants it, byte by byte: what is escaped is ASCII.
+    /// As RFC 8259 §7 requires, byte by byte: what is escaped is ASCII.
     private static func append(escaping byte: UInt8, to output: inout [UInt8]) {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -162,9 +162,9 @@ enum VerifierQuestion {
     }
 }
 
-/// What the verifier's answers mean. Only what is said in so many words counts; all else is no answer.
+/// The meaning of the verifier's answers. Only explicit answers count; everything else is no answer.
 enum VerifierReading {
-    /// An object with a result and two lists at most.
+    /// An object with a result and at most two lists.
     private static let limits = JSONLimits(maximumBytes: VerifierTransport.maximumBody, maximumDepth: 8)
 
     /// To `verify` and `secondFactor`.
@@ -216,7 +216,7 @@ enum VerifierReading {
         (300...399).contains(code) ? "a redirect, status \(code)" : "status \(code)"
     }
 
-    /// Nil when it is absent or null.
+    /// Nil when absent or null.
     private static func text(_ name: String, in object: JSONObject) throws(VerifierFailure) -> String? {
         switch object[name] {
         case nil, .null: return nil

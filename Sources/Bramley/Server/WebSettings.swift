@@ -5,7 +5,7 @@ internal import RelyingParty
 internal import Sockets
 internal import Web
 
-// The configuration in the words of the parts it is for.
+// The configuration as settings of the modules.
 extension Configuration {
     var web: WebConfiguration {
         var web = WebConfiguration(
@@ -30,9 +30,9 @@ extension Configuration {
             issuers: apple.issuers, endpoint: apple.endpoint, redirectURI: publicURL.callbackURL, scopes: apple.scopes)
     }
 
-    /// - Parameter refusalFields: on what the server answers without asking a handler.
+    /// - Parameter refusalFields: for answers that the server sends without a handler.
     /// - Parameter tls: nil for a plain listener.
-    /// - Parameter memory: nil for one of its own. What peers make us keep is counted once for all ports.
+    /// - Parameter memory: nil for its own. What peers make us keep is counted once for all ports.
     func http(refusalFields: HTTPFields, tls: TLSAcceptor?, memory: MemoryBudget? = nil) -> HTTPServerConfiguration {
         HTTPServerConfiguration(
             limits: server.limits.wire, timeouts: server.limits.timeouts,

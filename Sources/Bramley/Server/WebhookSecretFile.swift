@@ -3,18 +3,18 @@ internal import Logging
 internal import RelyingParty
 internal import Synchronization
 
-/// The secrets that sign webhooks, or the questions to the verifier, read again when their file changes: a secret is
-/// replaced without a restart.
+/// The secrets that sign webhooks, or requests to the verifier, read again when their file changes, so that you can
+/// replace a secret without a restart.
 final class WebhookSecretFile: Sendable {
     private struct State {
         var secrets: WebhookSecrets
-        /// Of what the file held when they were read.
+        /// Of the file's content when they were read.
         var digest: Digest256?
-        /// The last look found nothing usable, and said so.
+        /// The last check found nothing usable, and logged it.
         var isRefused = false
     }
 
-    /// The key of the configuration that names the file.
+    /// The configuration key that names the file.
     let key: String
     private let path: String?
     private let logger: Logger
@@ -42,12 +42,11 @@ final class WebhookSecretFile: Sendable {
         }
     }
 
-    /// Those that are live now.
+    /// The active secrets.
     var current: WebhookSecrets { state.withLock { $0.secrets } }
 
-    /// Looks at the file. What is not usable, such as a file half written, leaves the secrets as they are and is said
-    /// once.
-    /// - Returns: whether other secrets are live from now on.
+    /// Checks the file. Unusable content, such as a half-written file, leaves the secrets unchanged and is logged once.
+    /// - Returns: whether different secrets are now active.
     @discardableResult
     func check() -> Bool {
         guard let path else { return false }
@@ -75,7 +74,7 @@ final class WebhookSecretFile: Sendable {
         }
     }
 
-    /// Those a file holds, once.
+    /// Reads the secrets of a file, once.
     static func read(_ path: String) throws -> WebhookSecrets { try parse(try bytes(of: path)) }
 
     private struct Refusal: Error {
@@ -103,7 +102,7 @@ final class WebhookSecretFile: Sendable {
 }
 
 extension Configuration.Webhooks {
-    /// The endpoints, and the files their secrets are read from, each once.
+    /// The endpoints, and the files with their secrets, each once.
     /// - Throws: `StartFailure`.
     func targets(logger: Logger) throws(StartFailure) -> ([WebhookTarget], [WebhookSecretFile]) {
         var files: [String: WebhookSecretFile] = [:]
@@ -128,7 +127,7 @@ extension Configuration.Webhooks {
 }
 
 extension WebhookSecrets.Flaw {
-    /// The end of a sentence about the place they stand in; holds nothing of it.
+    /// The end of a sentence about their source; contains nothing of them.
     var fault: String {
         switch self {
         case .empty: "holds no secret."

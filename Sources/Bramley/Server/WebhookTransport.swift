@@ -7,12 +7,12 @@ internal import Sockets
 struct WebhookTransport: WebhookSender {
     /// From the call to the end of the answer, in milliseconds.
     static let timeout: Int64 = 15_000
-    /// Of the answer's content; what follows is not read.
+    /// The limit of the answer's content; the rest is not read.
     static let maximumBody = 16_384
 
     let transport: any HTTPTransport
     let clock: any WallClock
-    /// Whether this process is ending: what it breaks off then is nobody's failure.
+    /// Whether this process is ending: requests it then aborts are nobody's failure.
     let isEnding: @Sendable () -> Bool
 
     init(

@@ -1,10 +1,10 @@
 import Coding
 import FoundationEssentials
 
-/// What `bramley init` was told so far, as flags of the loader: its rules and words judge each answer, and no others.
+/// The answers given to `bramley init` so far, as flags of the loader, whose rules and messages judge each answer.
 struct ConfigurationDraft {
     private var texts: [String: String] = [:]
-    /// Flags that are no question of `init`: any other key, or a mistake the loader will name.
+    /// Flags that are not a question of `init`: any other key, or a mistake that the loader reports.
     private let others: [String]
 
     init(others: [String] = []) {
@@ -20,10 +20,10 @@ struct ConfigurationDraft {
         ConfigurationTable.keys.compactMap { key in texts[key.name].map { "\(key.flagName)=\($0)" } } + others
     }
 
-    /// Everything wrong with what was given; what is still missing comes without a source.
+    /// Every problem with what was given; missing values are reported without a source.
     var problems: [ConfigurationProblem] { ConfigurationLoader.judge(flags: flags).problems }
 
-    /// The same about one key, as if nobody knew of flags.
+    /// The same about one key, without mentioning flags.
     func problems(of key: ConfigurationKey) -> [ConfigurationProblem] {
         problems.filter { $0.key == key.name }.map { problem in
             var problem = problem
@@ -32,8 +32,8 @@ struct ConfigurationDraft {
         }
     }
 
-    /// The configuration file: groups and keys in the order of the table. Answers name files as the shell does, from the
-    /// working directory; the file says them from its own folder.
+    /// The configuration file: groups and keys in the order of the table. Answers name files relative to the working
+    /// directory; the file names them relative to its own folder.
     func document(at path: String) -> JSONObject {
         let folder = ConfigurationFolder(of: path)
         let values = ConfigurationLoader.judge(flags: flags).values
@@ -76,7 +76,7 @@ struct ConfigurationDraft {
         }
         return !PublicSuffix.contains(String(address.host[address.host.index(after: dot)...]))
     }
-    /// Whether Bramley is to hold the certificate itself.
+    /// Whether Bramley itself has the certificate.
     var hasCertificate: Bool { texts["server.certificateFile"]?.isEmpty == false }
 
     /// The key ID in the name of the key's file.

@@ -2,7 +2,7 @@ import Coding
 import FoundationEssentials
 import Sockets
 
-/// Where `bramley init` writes: the configuration and, beside it, its schema.
+/// Writes the result of `bramley init`: the configuration and, next to it, its schema.
 struct ConfigurationOutput {
     let path: String
     let replacesFiles: Bool
@@ -14,7 +14,7 @@ struct ConfigurationOutput {
 
     private var schema: [UInt8] { Array(ConfigurationSchema.text.utf8) }
 
-    /// Before anybody is asked anything: whether writing can go well at all.
+    /// Before anything is asked: whether writing can succeed at all.
     func check() throws(SetupFailure) {
         if path == schemaPath {
             throw .cannotWrite("\(path.quoted) is the name of the schema. Name another file with --output.")
@@ -29,7 +29,7 @@ struct ConfigurationOutput {
         if GuardedFile.exists(schemaPath), !holdsSchema { throw alreadyThere(schemaPath) }
     }
 
-    /// The schema first and the configuration last: when that is there, all is.
+    /// The schema first and the configuration last: once that exists, everything does.
     func write(_ document: JSONObject) throws(SetupFailure) {
         let isOurs = !holdsSchema
         if isOurs { try write(schema, to: schemaPath, mode: 0o644) }

@@ -1,6 +1,6 @@
 internal import Web
 
-/// What Apple's portal has to be told about this server, and where: the same words for `bramley init` and `bramley check`.
+/// What to enter in Apple's portal about this server, and where; shared by `bramley init` and `bramley check`.
 struct PortalValues {
     let lines: [String]
 

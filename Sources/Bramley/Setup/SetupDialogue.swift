@@ -15,7 +15,7 @@ package enum SetupFailure: Error, CustomStringConvertible {
     }
 }
 
-/// Asks for what is missing, one key at a time, and asks again until the answer is good.
+/// Asks for missing values, one key at a time, and again until the answer is valid.
 struct SetupDialogue {
     let surroundings: SetupQuestion.Surroundings
     /// The next line without its end; nil when there is none.
@@ -23,7 +23,7 @@ struct SetupDialogue {
     /// Text for the person, which may end in the middle of a line.
     let write: (String) -> Void
 
-    /// Of the terminal, in columns.
+    /// The terminal's width in columns.
     let width: Int
 
     func complete(_ draft: inout ConfigurationDraft) throws(SetupFailure) {
@@ -68,7 +68,7 @@ struct SetupDialogue {
 }
 
 extension String {
-    /// Without blanks at either end.
+    /// Without surrounding blanks.
     fileprivate var trimmed: String {
         var text = self[...]
         while text.first?.isWhitespace == true { text.removeFirst() }

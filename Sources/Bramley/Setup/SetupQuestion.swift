@@ -1,29 +1,29 @@
-/// One thing `bramley init` has to know: a key of the table, its short flag, and what is offered.
+/// One question of `bramley init`: a key of the table, its short flag, and the offered answer.
 struct SetupQuestion: Sendable {
     let key: ConfigurationKey
-    /// `--team-id`; the table's own `--apple-team-id` is understood as well.
+    /// `--team-id`; the table's own `--apple-team-id` is accepted as well.
     let flag: String
     private let offer: @Sendable (ConfigurationDraft, Surroundings) -> Offer
-    /// Whether what was answered so far makes it a question at all.
+    /// Whether the answers so far make it a question at all.
     let isAsked: @Sendable (ConfigurationDraft) -> Bool
-    /// Why Enter alone is no answer, though the configuration could do without; nil when it may be left out.
+    /// Why Enter alone is not an answer, though the configuration could do without; nil when it may be omitted.
     let need: String?
 
-    /// What Enter stands for.
+    /// The meaning of Enter.
     struct Offer {
         /// As it is shown.
         var shown: String
-        /// What it sets; nil leaves the key out.
+        /// The value it sets; nil omits the key.
         var text: String?
     }
 
-    /// What is to be seen from here.
+    /// What can be found in the working directory.
     struct Surroundings: Sendable {
         /// The `AuthKey_….p8` in the working directory.
         var keyFiles: [String] = []
     }
 
-    /// - Returns: nil when Enter alone is no answer.
+    /// - Returns: nil when Enter alone is not an answer.
     func offer(_ draft: ConfigurationDraft, _ surroundings: Surroundings) -> Offer? {
         let offer = offer(draft, surroundings)
         return offer.shown.isEmpty ? nil : offer
@@ -42,8 +42,8 @@ struct SetupQuestion: Sendable {
         self.offer = offer
     }
 
-    /// In the order they are asked. What the table requires without a default is a decision: nothing is offered for it,
-    /// but what can be read off Apple's key file.
+    /// In the order asked. A required key without a default is a decision: nothing is offered for it, except what
+    /// Apple's key file tells.
     static let all: [SetupQuestion] = [
         SetupQuestion("publicURL", "--public-url"),
         SetupQuestion("apple.servicesID", "--services-id"),
@@ -75,7 +75,7 @@ struct SetupQuestion: Sendable {
         },
         SetupQuestion("server.privateKeyFile", "--certificate-key-file", isAsked: { $0.hasCertificate }),
         SetupQuestion("server.trustedProxies", "--trusted-proxies") { draft, _ in
-            // A site with TLS that does not hold the certificate has a proxy in front, most often on the same machine.
+            // A site with TLS that does not have the certificate has a proxy in front, most often on the same machine.
             draft.isSecure && !draft.hasCertificate
                 ? Offer(shown: "127.0.0.1", text: "127.0.0.1") : Offer(shown: "none", text: nil)
         },
@@ -87,8 +87,8 @@ struct SetupQuestion: Sendable {
         SetupQuestion("login.allowedReturnOrigins", "--return-origins") { _, _ in Offer(shown: "none", text: nil) },
     ].compactMap { $0 }
 
-    /// What a person typed as the text of the key: lists by commas or blanks, `none` for the empty one; nil leaves the key
-    /// out, as Enter would.
+    /// The key's text for what a person typed: lists separated by commas or blanks, `none` for the empty one; nil omits
+    /// the key, like Enter.
     func text(ofAnswer answer: String, offer: Offer?) -> String? {
         guard key.type == .list else {
             if let offer, offer.text == nil, answer == "none" { return nil }

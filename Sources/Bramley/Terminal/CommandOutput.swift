@@ -2,12 +2,12 @@ internal import Coding
 internal import FoundationEssentials
 internal import Sockets
 
-/// Nobody reads the output any more: the command ends, and that is no failure (`… | head`).
+/// The reader has closed the output: the command ends without a failure (`… | head`).
 struct OutputClosed: Error {}
 
-/// What a command says: results on standard output, remarks on standard error.
+/// A command's output: results on standard output, remarks on standard error.
 enum CommandOutput {
-    /// How tables look on standard output.
+    /// The style of tables on standard output.
     static var tableStyle: TextTable.Style {
         guard StandardStream.output.isTerminal else { return .piped }
         let environment = ProcessInfo.processInfo.environment
@@ -16,7 +16,7 @@ enum CommandOutput {
         return .terminal(width: StandardStream.output.columns ?? 80, bold: !isPlain)
     }
 
-    /// - Throws: `OutputClosed`, or `CommandFailure` when the disk is full and the like.
+    /// - Throws: `OutputClosed`, or `CommandFailure` for a full disk and similar.
     static func write(_ bytes: [UInt8]) throws {
         do {
             try StandardStream.output.write(bytes)
@@ -34,14 +34,14 @@ enum CommandOutput {
         try write(Array(table.render(tableStyle).utf8))
     }
 
-    /// One JSON document in one line.
+    /// One JSON document on one line.
     static func json(_ body: (inout JSONWriter) -> Void) throws {
         var writer = JSONWriter(reserving: 1024)
         body(&writer)
         try write(writer.bytes + [UInt8(ascii: "\n")])
     }
 
-    /// A list as the API has it: `items`, and in `next` what `--after` takes, or null.
+    /// A list in the API's form: `items`, and `next` for `--after`, or null.
     static func jsonList<Item>(
         _ items: [Item], next: String?, _ write: (Item, inout JSONWriter) -> Void
     ) throws {
@@ -56,19 +56,19 @@ enum CommandOutput {
         }
     }
 
-    /// A remark beside the result; made safe for a terminal.
+    /// A remark besides the result; made safe for a terminal.
     static func remark(_ text: String) {
         StandardError().write(Array((TerminalText.safe(text) + "\n").utf8))
     }
 
-    /// A remark only a person wants: not written when standard output goes into a file or a pipe.
+    /// A remark only for people: not written when standard output goes into a file or a pipe.
     static func hint(_ text: String) {
         if StandardStream.output.isTerminal { remark(text) }
     }
 }
 
 extension Timestamp {
-    /// How long ago, in at most four columns for ten years' sake: `now`, `5m`, `3h`, `12d`.
+    /// How long ago, in at most four columns for ten years: `now`, `5m`, `3h`, `12d`.
     func age(at now: Timestamp) -> String {
         let minutes = max(0, (now.milliseconds - milliseconds) / 60_000)
         return switch minutes {
@@ -79,7 +79,7 @@ extension Timestamp {
         }
     }
 
-    /// `2026-01-02 03:04Z` for a person's eye, RFC 3339 for a program's.
+    /// `2026-01-02 03:04Z` for a person, RFC 3339 for a program.
     func shown(_ style: TextTable.Style) -> String {
         let text = rfc3339
         guard case .terminal = style else { return text }

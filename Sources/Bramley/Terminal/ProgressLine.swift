@@ -1,17 +1,17 @@
 internal import Sockets
 
-/// How far a command is that takes longer than a second: one line on standard error, on a terminal alone, written over in
-/// place and gone at the end. Into a file or a pipe nothing is written.
+/// The progress of a command that takes longer than a second: one line on standard error, only on a terminal, updated
+/// in place and removed at the end. Nothing is written into a file or a pipe.
 struct ProgressLine {
     /// Before the line is shown.
     private static let patience = Duration.seconds(1)
-    /// Between two looks of it.
+    /// Between two updates.
     private static let interval = Duration.milliseconds(100)
 
     private enum Form {
-        /// What is counted, and of how many.
+        /// What is counted, and how many there are.
         case count(unit: String, total: Int?)
-        /// What is done, where nobody knows how far it is.
+        /// What is being done, where the progress is unknown.
         case words(String)
     }
 
@@ -21,19 +21,19 @@ struct ProgressLine {
     private var drawnAt: ContinuousClock.Instant?
 
     /// - Parameters:
-    ///   - total: bytes of the input, or of whatever is counted; nil when it is not known.
-    ///   - unit: what is counted in words.
+    ///   - total: bytes of the input, or the number of items; nil when unknown.
+    ///   - unit: the unit in words.
     init(total: Int?, unit: String = "lines") {
         form = .count(unit: unit, total: total)
     }
 
-    /// - Parameter words: what is done, as in `reading the copy back`.
+    /// - Parameter words: what is being done, such as `reading the copy back`.
     init(_ words: String) {
         form = .words(words)
     }
 
     /// - Parameters:
-    ///   - count: how many of the unit are done.
+    ///   - count: items done.
     ///   - done: how much of the total that is.
     mutating func update(count: Int = 0, done: Int = 0) {
         let now = ContinuousClock.now
@@ -51,16 +51,16 @@ struct ProgressLine {
         StandardError().write(Array("\r\(text)\u{1B}[K".utf8))
     }
 
-    /// Takes the line away, so that something else can be written in its place.
+    /// Removes the line, so that something else can be written in its place.
     mutating func clear() {
         guard isShown, drawnAt != nil else { return }
         drawnAt = nil
         StandardError().write(Array("\r\u{1B}[K".utf8))
     }
 
-    /// Shows `words`, and for how long already, until `body` has ended: for what cannot say how far it is.
+    /// Shows `words` and the elapsed time until `body` has ended: for work without known progress.
     static func during<Value: Sendable>(_ words: String, _ body: () async throws -> Value) async throws -> Value {
-        // Ended and waited for where this returns, before anything else is written.
+        // Ended and awaited when this returns, before anything else is written.
         async let _: Void = show(words)
         return try await body()
     }

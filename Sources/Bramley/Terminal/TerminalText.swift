@@ -1,7 +1,7 @@
-/// What a text looks like on a terminal: safe, and how many columns it takes.
+/// Text for a terminal: made safe, and its width in columns.
 package enum TerminalText {
-    /// The text without anything that gives orders to a terminal, starts a line, turns the reading direction or hides:
-    /// each such scalar is written out as `\uXXXX` or `\u{XXXXX}`.
+    /// The text without anything that controls a terminal, starts a line, changes the reading direction or hides: each
+    /// such scalar is written as `\uXXXX` or `\u{XXXXX}`.
     ///
     /// The joiners U+200C and U+200D stay: Persian and Indic names need them.
     package static func safe(_ text: String) -> String {
@@ -23,7 +23,7 @@ package enum TerminalText {
         return scalar != "\u{200C}" && scalar != "\u{200D}"
     }
 
-    /// The columns a safe text takes, as terminals count: two for East Asian wide characters and emoji, none for
+    /// The width of a safe text in columns, as terminals count: two for East Asian wide characters and emoji, none for
     /// combining marks, one for the rest.
     package static func width(_ text: String) -> Int {
         text.unicodeScalars.reduce(0) { $0 + width(of: $1) }
@@ -43,7 +43,7 @@ package enum TerminalText {
         return isWide(value) || scalar.properties.isEmojiPresentation ? 2 : 1
     }
 
-    /// East Asian Width W and F (UAX #11), without emoji, which have a property of their own.
+    /// East Asian Width W and F (UAX #11), except emoji, which have their own property.
     private static func isWide(_ value: UInt32) -> Bool {
         switch value {
         case 0..<0x1100: false
@@ -55,7 +55,7 @@ package enum TerminalText {
         }
     }
 
-    /// The beginning of a safe text that fits, with `…` where something is left out.
+    /// The beginning of a safe text that fits, with `…` where something is omitted.
     package static func cut(_ text: String, to columns: Int) -> String {
         guard width(text) > columns else { return text }
         var result = ""
@@ -69,8 +69,8 @@ package enum TerminalText {
         return columns > 0 ? result + "…" : ""
     }
 
-    /// A safe text between two left-to-right marks when any of it is read from right to left, so that a terminal which
-    /// turns such text turns nothing beside it.
+    /// A safe text between two left-to-right marks if any of it is right-to-left, so that a terminal that reorders such
+    /// text reorders nothing around it.
     package static func fenced(_ text: String) -> String {
         text.unicodeScalars.contains { isRightToLeft($0.value) } ? "\u{200E}\(text)\u{200E}" : text
     }
@@ -82,8 +82,8 @@ package enum TerminalText {
         }
     }
 
-    /// The text with its lines broken between words so that they fit; further lines begin below the first word. A word that
-    /// is wider, such as an address, stays whole.
+    /// The text broken between words so that its lines fit; further lines are indented to the first word. A wider word,
+    /// such as an address, stays whole.
     package static func wrapped(_ text: String, to columns: Int) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
             guard width(String(line)) > columns else { return String(line) }

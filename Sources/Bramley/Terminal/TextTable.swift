@@ -1,10 +1,10 @@
-/// Rows for a person at a terminal, or for the next program of a pipe.
+/// Rows for a person at a terminal, or for the next program in a pipe.
 package struct TextTable: Sendable {
     package struct Column: Sendable {
         package var title: String
-        /// Whether it may be cut where the terminal is too narrow; ids and times never are.
+        /// Whether it may be cut when the terminal is too narrow; ids and times never are.
         package var isFlexible: Bool
-        /// Whether it is cut too, before the flexible ones lose what is worth reading.
+        /// Whether it is cut first, before flexible columns become unreadable.
         package var isOptional: Bool
 
         package init(_ title: String, flexible: Bool = false, optional: Bool = false) {
@@ -15,20 +15,20 @@ package struct TextTable: Sendable {
     }
 
     package enum Style: Hashable, Sendable {
-        /// Aligned below titles, cut to the width in columns. `bold` sets the titles off.
+        /// Aligned below titles, cut to the width in columns. `bold` emphasises the titles.
         case terminal(width: Int, bold: Bool)
-        /// One row a line, tabs between, no titles, nothing cut.
+        /// One row per line, separated by tabs, no titles, nothing cut.
         case piped
     }
 
     /// A flexible column is not cut below this.
     static let narrowest = 8
-    /// Where that is not enough, no column that may be cut goes below this: a letter or two, and the sign that it was cut.
+    /// If that is not enough, no column is cut below this: a letter or two, and the sign that it was cut.
     static let least = 4
     private static let gap = 2
 
     package var columns: [Column]
-    /// Values as they are: made safe here. Nil shows as `-`, and as nothing in a pipe.
+    /// Unescaped values: made safe here. Nil is shown as `-`, and as nothing in a pipe.
     package var rows: [[String?]]
 
     package init(_ columns: [Column], rows: [[String?]] = []) {
@@ -64,8 +64,8 @@ package struct TextTable: Sendable {
         return text
     }
 
-    /// Cuts columns, the widest first, until the line fits or no more can be done: optional ones before the others, and
-    /// each kind in steps, so that names stay readable for as long as they can. None is left out.
+    /// Cuts columns, the widest first, until the line fits or nothing more can be done: optional ones before the
+    /// others, and each kind in steps, so that names stay readable as long as possible. None is omitted.
     private func fit(_ natural: [Int], into width: Int) -> [Int] {
         var widths = natural
         var excess = max(0, widths.reduce(0, +) + Self.gap * max(0, widths.count - 1) - width)

@@ -2,13 +2,13 @@ internal import AppleID
 internal import Logging
 internal import Sockets
 
-/// Apple, as a command reaches it: a loop of its own for as long as it takes.
+/// Apple, for a command: with its own loop for the duration.
 enum AppleConnection {
     static func with<Value: Sendable>(
         _ place: OperatorDatabase, _ input: ConfigurationInput,
         _ body: @escaping @Sendable (AppleIdentityProvider) async throws -> Value
     ) async throws -> Value {
-        // Apple's key and the way out belong to the whole of it.
+        // Apple's key and the outbound proxy need the whole configuration.
         let configuration = try ConfigurationLoader.load(input).configuration
         let group = try EventLoopGroup(count: 1)
         let provider = try ServerParts.provider(

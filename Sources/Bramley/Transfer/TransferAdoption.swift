@@ -3,18 +3,18 @@ internal import RelyingParty
 internal import Sockets
 internal import Storage
 
-/// Takes over the lines of an export made elsewhere: first looks at all of them, then writes, a batch in a transaction.
-/// The same file twice changes nothing.
+/// Imports the lines of an export made elsewhere: first checks all of them, then writes, one batch per transaction. The
+/// same file twice changes nothing.
 struct TransferAdoption {
     struct Report: Hashable, Sendable {
-        /// Who is to move: the people of the lines, without those who have moved already.
+        /// The people of the lines, except those who have already moved.
         var people: [TransferSubject] = []
         var lines = 0
         var alreadyMoved = 0
         var refused = 0
-        /// A team the lines are for, if it is not this configuration's.
+        /// The team of the lines, if it is not this configuration's.
         var otherTarget: TeamID?
-        /// Not so when a signal came.
+        /// False when a signal came.
         var isComplete = true
     }
 
@@ -30,12 +30,12 @@ struct TransferAdoption {
     private let reader: LineReader
     private var report = Report()
     private var bar: ProgressLine
-    /// The lines that are good.
+    /// The valid lines.
     private var entries: [Entry] = []
     private var byOrigin: [Origin: Entry] = [:]
     private var byName: [TransferSubject: Entry] = [:]
 
-    /// - Parameter skipsRefused: goes on with the other lines, if there are any.
+    /// - Parameter skipsRefused: continues with the other lines, if there are any.
     init(_ file: InputFile, place: OperatorDatabase, skipsRefused: Bool) {
         self.place = place
         self.skipsRefused = skipsRefused
@@ -43,7 +43,7 @@ struct TransferAdoption {
         bar = ProgressLine(total: file.size)
     }
 
-    /// - Throws: `CommandFailure` when nobody may be moved by this file; nothing is written then.
+    /// - Throws: `CommandFailure` when nobody may be moved by this file; then nothing is written.
     mutating func run() async throws -> Report {
         defer { bar.clear() }
         var pending: [Entry] = []
@@ -59,7 +59,7 @@ struct TransferAdoption {
         try await adopt(&pending, isRehearsal: true)
         if Task.isCancelled { return interrupted() }
         try judge()
-        // From here on what was looked at is written; whoever changed meanwhile is refused now.
+        // What was checked is now written; people who changed in the meantime are refused.
         let good = entries
         entries = []
         bar.clear()
@@ -79,7 +79,7 @@ struct TransferAdoption {
         return report
     }
 
-    /// - Returns: nil for a line that says nothing, or nothing good.
+    /// - Returns: nil for an empty or invalid line.
     private mutating func read(_ line: LineReader.Line) -> Entry? {
         if case .text(let bytes) = line, bytes.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return nil }
         report.lines += 1
@@ -96,7 +96,7 @@ struct TransferAdoption {
         }
     }
 
-    /// Against this configuration, and against the lines before it.
+    /// Compares it with this configuration, and with the lines before it.
     private mutating func check(_ entry: Entry) throws(ImportLineError) {
         let line = entry.line
         guard line.recipient == place.team else {
@@ -131,7 +131,7 @@ struct TransferAdoption {
         batch.removeAll(keepingCapacity: true)
     }
 
-    /// A file that is wrong in one line may be the wrong file.
+    /// A file with one wrong line may be the wrong file.
     private func judge() throws(CommandFailure) {
         guard report.lines > 0 else {
             throw CommandFailure("The file names nobody: no line, nobody moved.")

@@ -69,7 +69,8 @@ struct UsersEnableCommand: AsyncParsableCommand {
     }
 }
 
-/// One new state for some people. Each is a change of its own; whoever cannot be changed is named, and the rest is done.
+/// Sets the state of several people. Each is a separate change; those who cannot be changed are named, and the rest is
+/// done.
 private struct UserStateChange {
     let target: User.State
     let sources: [User.State]
@@ -87,7 +88,7 @@ private struct UserStateChange {
         asking ask: ([UserReference.Finding]) throws(CommandFailure) -> Void
     ) async throws {
         try await OperatorDatabase.with(options) { place in
-            // Ids that nobody has are named below, and the rest is done.
+            // Unknown ids are reported below, and the rest is done.
             let ids = people.compactMap { UserID(parsing: $0.text) }
             var known: [UserReference.Finding] = []
             for id in ids {

@@ -1,19 +1,20 @@
 import Coding
 
-/// The strict pass over the configuration file, before swift-configuration sees any of it.
+/// The strict pass over the configuration file, before swift-configuration reads it.
 ///
 /// swift-configuration cannot list the keys it holds, lets the last of two duplicates win and reads `true` as 1
-/// (measured). So the file is parsed here once, strictly, held against the table, and only values of the right type go on.
+/// (measured). So the file is parsed here once, strictly, and checked against the table; only values of the right type
+/// are passed on.
 struct ConfigurationFile {
-    /// A configuration larger than this is a mistake.
+    /// A larger configuration is a mistake.
     static let maximumBytes = 1_048_576
 
     let name: String
     let problems: ProblemList
     private(set) var values: [String: FileValue] = [:]
-    /// Keys that are there with a value that was refused, or under a name that was: they are not missing.
+    /// Keys with a refused value, or under a refused name: they are not missing.
     private(set) var refused: Set<String> = []
-    /// Whether the file could be read; when not, that keys are missing says nothing.
+    /// Whether the file could be read; otherwise missing keys mean nothing.
     private(set) var isReadable = true
 
     init(name: String, problems: ProblemList) {
@@ -80,7 +81,7 @@ struct ConfigurationFile {
         }
     }
 
-    /// For editors alone, which look there for the schema.
+    /// Only for editors, which look for the schema there.
     private func checkSchemaMember(_ value: JSONValue) {
         guard value.stringValue == nil else { return }
         add(
@@ -107,13 +108,13 @@ struct ConfigurationFile {
         return names.prefix(3).joined(separator: ", ") + (names.count > 3 ? ", …" : "")
     }
 
-    /// The value if it has the key's type; else nil, and a problem.
+    /// The value if it has the key's type; otherwise nil, and a problem.
     private func value(_ value: JSONValue, for key: ConfigurationKey) -> FileValue? {
         switch (key.type, value) {
         case (.text, .string(let text)), (.choice, .string(let text)):
             return .text(text)
         case (.length, .string(let text)):
-            // Digits in quotation marks are no number here either.
+            // Digits in quotation marks are not a number here either.
             if Int(text) == nil { return .text(text) }
         case (.integer, .number(let number)):
             if let integer = number.int64.flatMap({ Int(exactly: $0) }) { return .integer(integer) }
@@ -152,7 +153,7 @@ struct ConfigurationFile {
     }
 }
 
-/// A place in a text as editors count it.
+/// A position in a text, as editors count it.
 struct TextPosition {
     var line = 1
     var column = 1

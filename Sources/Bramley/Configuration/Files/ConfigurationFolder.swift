@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// The folder of the configuration file, where relative paths in it begin.
+/// The folder of the configuration file, against which its relative paths are resolved.
 struct ConfigurationFolder {
-    /// Empty for the working directory, else with a slash at its end.
+    /// Empty for the working directory, otherwise with a trailing slash.
     private let prefix: Substring
 
-    /// - Parameter file: as it was named. Links are not followed: what belongs to a linked file lies beside the link.
+    /// - Parameter file: as it was named. Links are not followed: what belongs to a linked file is next to the link.
     init(of file: String) {
         prefix = file.lastIndex(of: "/").map { file[...$0] } ?? ""
     }
 
     func resolving(_ path: String) -> String {
-        // An empty path is a mistake that is told as such.
+        // An empty path is reported as a mistake elsewhere.
         path.isEmpty || path.hasPrefix("/") ? path : prefix + path
     }
 
@@ -23,7 +23,7 @@ struct ConfigurationFolder {
         }
     }
 
-    /// How to write in the file what was given as a path from the working directory.
+    /// Converts a path relative to the working directory to one for the file.
     func relative(_ path: String) -> String {
         guard !prefix.isEmpty, !path.isEmpty, !path.hasPrefix("/") else { return path }
         let (file, folder) = (Self.absolute(path), Self.absolute(String(prefix)))

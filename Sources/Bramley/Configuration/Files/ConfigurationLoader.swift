@@ -1,21 +1,21 @@
 import FoundationEssentials
 package import RelyingParty
 
-/// What one load starts from.
+/// The sources of one load.
 package struct ConfigurationInput: Sendable {
-    /// The file named by `--config`. Nil for the one `BRAMLEY_CONFIG` names; else `config.json` in the working directory,
-    /// or where there is none the one of the system.
+    /// The file named by `--config`. Nil for the one that `BRAMLEY_CONFIG` names, otherwise `config.json` in the
+    /// working directory, or if that does not exist the system's.
     package var path: String?
-    /// The one of the system; a test has its own.
+    /// The system's configuration file; a test has its own.
     package var systemPath: String
-    /// What stands for the file's content without being read from it: a file that is not written yet.
+    /// The file's content, if it should not be read: a file that is not written yet.
     package var content: [UInt8]?
     package var environment: [String: String]
-    /// What stood on the command line besides the options of the command itself.
+    /// The command line without the command's own options.
     package var flags: [String]
     /// `--allow-simulated-apple`.
     package var allowsSimulatedApple: Bool
-    /// What certificates are judged by.
+    /// Determines the validity of certificates.
     package var clock: any WallClock
 
     package init(
@@ -33,30 +33,30 @@ package struct ConfigurationInput: Sendable {
     }
 }
 
-/// A configuration that holds, and what should be said about it.
+/// A valid configuration, and its warnings.
 package struct LoadedConfiguration: Sendable {
     package var configuration: Configuration
     package var warnings: [ConfigurationProblem]
 }
 
-/// The one place that reads the configuration: file, environment, flags, and the key files they name.
+/// Reads the configuration: file, environment, flags, and the key files they name. Nothing else reads it.
 package enum ConfigurationLoader {
     package static let defaultPath = "config.json"
     package static let systemPath = "/etc/bramley/config.json"
-    /// The environment variable that names the file. It is not a key.
+    /// The environment variable that names the file; not a key.
     package static let pathVariable = "BRAMLEY_CONFIG"
-    /// What `--help` says of the option.
+    /// For `--help`.
     package static let pathHelp =
         "The configuration file. (default: \(pathVariable), else \(defaultPath), else \(systemPath))"
 
-    /// Where the configuration is read.
+    /// The file that is read.
     private struct Place {
         var path: String
-        /// Nobody has named it, so that it may be missing.
+        /// Nobody named it, so it may be missing.
         var isDefault: Bool
 
         init(_ input: ConfigurationInput) {
-            // As for other variables, an empty one is as good as none.
+            // An empty variable counts as unset, like others.
             let named = input.environment[pathVariable].flatMap { $0.isEmpty ? nil : $0 }
             if let path = input.path ?? named {
                 self.path = path
@@ -69,7 +69,7 @@ package enum ConfigurationLoader {
         }
     }
 
-    /// What commands need that work on the database: nothing of it is a file but the sealing key.
+    /// What commands need that use the database; reads no files except the sealing key.
     /// - Throws: every problem found with that.
     package static func loadDatabase(_ input: ConfigurationInput) throws(ConfigurationFailure) -> DatabaseConfiguration
     {
@@ -83,7 +83,7 @@ package enum ConfigurationLoader {
     }
 
     /// - Throws: every problem found, errors and warnings, in the order of the reference.
-    /// - Parameter further: what else is wrong with a configuration that could be read, whatever was wrong with it.
+    /// - Parameter further: finds more problems in a configuration that could be read, even if it has errors.
     package static func load(
         _ input: ConfigurationInput, further: (Configuration) -> [ConfigurationProblem] = { _ in [] }
     ) throws(ConfigurationFailure) -> LoadedConfiguration {
@@ -94,7 +94,7 @@ package enum ConfigurationLoader {
         if let configuration, !problems.holdsErrors { builder.advise(on: configuration) }
         let ordered = order(problems.problems)
         guard var configuration, !problems.holdsErrors else { throw ConfigurationFailure(problems: ordered) }
-        // Without errors: looking at the values once more finds none either.
+        // There are no errors: reading the values again finds none either.
         configuration.snapshot = ConfigurationSnapshot(builder.values.given)
         return LoadedConfiguration(configuration: configuration, warnings: ordered)
     }
@@ -105,11 +105,11 @@ package enum ConfigurationLoader {
             environment: input.environment)
     }
 
-    /// What flags alone amount to, complete or not.
+    /// The result of flags alone, complete or not.
     struct Judgement {
-        /// Everything `bramley check` would say, missing keys included.
+        /// Everything `bramley check` would report, including missing keys.
         let problems: [ConfigurationProblem]
-        /// What could be read, by key, as a file holds it.
+        /// The readable values, by key, in the file's form.
         let values: [String: FileValue]
     }
 
@@ -120,12 +120,12 @@ package enum ConfigurationLoader {
             values: collect(input, problems), allowsSimulatedApple: false, now: input.clock.now(),
             environment: input.environment
         ).build()
-        // Read once more with a list of problems nobody looks at: they are all in the first.
+        // Read again with a list of problems that is ignored: they are all in the first.
         let values = collect(input, ProblemList())
         return Judgement(problems: order(problems.problems), values: values.given)
     }
 
-    /// The names of the keys a load asks for; a test holds them against the table.
+    /// The names of the keys that a load reads; a test compares them with the table.
     package static func askedKeys(_ input: ConfigurationInput) -> Set<String> {
         let values = collect(input, ProblemList())
         _ = ConfigurationBuilder(
@@ -162,7 +162,7 @@ package enum ConfigurationLoader {
                 problems.add(problem)
             }
         } catch {
-            // Everything may come from the environment; when it does not, the missing keys are reported as well.
+            // Everything may come from the environment; otherwise the missing keys are reported as well.
             if case .missing = error, place.isDefault, path == defaultPath {
                 problems.add(
                     ConfigurationProblem(
@@ -171,7 +171,7 @@ package enum ConfigurationLoader {
                             + "\(pathVariable)."))
             } else {
                 file.markUnreadable()
-                // A folder that this user may not enter hides what is in it.
+                // A folder that this user may not enter hides its content.
                 let fault = GuardedFile.isHidden(path) ? GuardedFile.Failure.unreadable.fault : error.fault
                 problems.add(
                     ConfigurationProblem(
@@ -181,7 +181,7 @@ package enum ConfigurationLoader {
         }
     }
 
-    /// Problems of the whole first, then by the order of the table, unknown names between.
+    /// Problems of the whole first, then in the order of the table, unknown names in between.
     private static func order(_ problems: [ConfigurationProblem]) -> [ConfigurationProblem] {
         var ranks: [String: Int] = [:]
         for (rank, key) in ConfigurationTable.keys.enumerated() { ranks[key.name] = rank }
@@ -191,9 +191,9 @@ package enum ConfigurationLoader {
     }
 }
 
-/// Who else may read a file that holds a secret.
+/// Who else may read a file with a secret.
 enum FileModeRule {
-    /// World-readable secrets and files others can write are refused; group-readable ones are a warning.
+    /// Refuses world-readable secrets and files that others can write; warns about group-readable ones.
     static func problems(
         of file: GuardedFile, at path: String, key: String, source: String?, holdsSecret: Bool
     ) -> [ConfigurationProblem] {

@@ -1,8 +1,8 @@
 internal import Crypto
 
-/// What every key was, so that it can be told which have changed. Digests: no secret is kept a second time.
+/// The values of all keys, to tell which have changed. Stored as digests: no secret is kept a second time.
 package struct ConfigurationSnapshot: Hashable, Sendable {
-    /// The digest of each key's value, given or by default.
+    /// The digest of each key's value, given or default.
     private var digests: [String: Digest256] = [:]
 
     package init() {}
@@ -14,7 +14,7 @@ package struct ConfigurationSnapshot: Hashable, Sendable {
         }
     }
 
-    /// The keys that are not as they were, in the order of the reference.
+    /// The keys that changed, in the order of the reference.
     func changes(since before: ConfigurationSnapshot) -> [String] {
         ConfigurationTable.keys.map(\.name).filter { digests[$0] != before.digests[$0] }
     }

@@ -1,8 +1,8 @@
-/// Where values come from, for messages and for precedence.
+/// The source of a value, for messages and precedence.
 enum ConfigurationSource: Hashable {
     case flag(String)
     case environment(String)
-    /// The name of the file as the operator gave it.
+    /// The file's name as the operator gave it.
     case file(String)
 
     var name: String {
@@ -11,13 +11,13 @@ enum ConfigurationSource: Hashable {
         }
     }
 
-    /// Flags and the environment hold text: a list is comma-separated there, and an empty text is an empty list.
+    /// Flags and the environment contain text: a list is comma-separated there, and an empty text is an empty list.
     var holdsText: Bool {
         if case .file = self { false } else { true }
     }
 }
 
-/// Names that may be used, checked one way for all three sources.
+/// Which keys may be set, checked in one place for all three sources.
 struct KeyAdmission {
     let problems: ProblemList
 

@@ -1,18 +1,18 @@
 import FoundationEssentials
 
-/// A file the operator named, read whole, with the question who else on this machine can read it.
+/// A file the operator named, completely read, and who else on this machine can read it.
 struct GuardedFile {
     let bytes: [UInt8]
-    /// The permission bits, symbolic links followed.
+    /// The permission bits, following symbolic links.
     let mode: Int
-    /// Owned by root, with another group than root's: root has chosen who may read it, as for a service's own user.
+    /// Owned by root with a group other than root's: root has chosen who may read it, such as a service's own user.
     var isGivenToGroup = false
 
     var isWorldReadable: Bool { mode & 0o004 != 0 }
     var isGroupReadable: Bool { mode & 0o040 != 0 }
     var isWritableByOthers: Bool { mode & 0o022 != 0 }
 
-    /// Why there is nothing to read, as the end of a sentence about the file.
+    /// Why it cannot be read, as the end of a sentence about the file.
     enum Failure: Error {
         case missing, notAFile, unreadable, tooLarge(Int)
 
@@ -40,13 +40,13 @@ struct GuardedFile {
         FileManager.default.fileExists(atPath: path)
     }
 
-    /// Whether the file lies in a folder that this user may not enter, so that nobody can say whether it exists.
+    /// Whether the file is in a folder that this user may not enter, so that its existence is unknown.
     static func isHidden(_ path: String) -> Bool {
         let folder = URL(filePath: path).deletingLastPathComponent().path
         return exists(folder) && !FileManager.default.isExecutableFile(atPath: folder)
     }
 
-    /// Whether the file exists, or cannot be known not to.
+    /// Whether the file exists, or may exist.
     static func mayExist(_ path: String) -> Bool {
         exists(path) || isHidden(path)
     }
@@ -65,7 +65,7 @@ struct GuardedFile {
         guard size <= maximumBytes else { throw .tooLarge(maximumBytes) }
         let isGivenToGroup =
             integer(attributes[.ownerAccountID]) == 0 && integer(attributes[.groupOwnerAccountID]) != 0
-        // Foundation leaks four KiB with every empty file it reads, and some files are looked at again and again while the
+        // Foundation leaks four KiB with every empty file it reads, and some files are read again and again while the
         // server runs.
         guard size > 0 else {
             guard manager.isReadableFile(atPath: resolved) else { throw .unreadable }
@@ -79,7 +79,7 @@ struct GuardedFile {
         }
     }
 
-    /// Attributes come as whatever integer type the platform has.
+    /// Attributes have whatever integer type the platform uses.
     private static func integer(_ value: Any?) -> Int? {
         if let value = value as? Int { return value }
         if let value = value as? UInt { return Int(exactly: value) }

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Web
 
-/// `pages.directory`: the operator's own page files, found and read at start.
+/// `pages.directory`: the operator's own page files, read at start.
 struct PageDirectory {
     private(set) var files: [String: [UInt8]] = [:]
     private(set) var problems: [PageProblem] = []
 
-    /// Why there is no directory to look into, as the end of a sentence about it.
+    /// Why the directory cannot be read, as the end of a sentence about it.
     enum Failure: Error {
         case missing, notADirectory, unreadable
 
@@ -19,8 +19,8 @@ struct PageDirectory {
         }
     }
 
-    /// Reads every file below `path` that a page can be made of. Names that begin with a dot are left alone: editors,
-    /// version control and Kubernetes keep their own things there.
+    /// Reads every page file below `path`. Ignores names that begin with a dot: editors, version control and Kubernetes
+    /// use them.
     init(_ path: String) throws(Failure) {
         let root = Self.resolved(path)
         for name in try Self.names(in: root) {
@@ -63,7 +63,7 @@ struct PageDirectory {
     /// The bytes of one file, or nil and a problem.
     private mutating func read(_ path: String, below root: String) -> [UInt8]? {
         let place = "\(root)/\(path)"
-        // A link may lead to a neighbour, as in a mounted volume, and never out: what is read here is published.
+        // A link may lead to a neighbour, as in a mounted volume, but not outside: what is read here is published.
         guard Self.resolved(place).hasPrefix(root == "/" ? "/" : root + "/") else {
             problems.append(
                 PageProblem(

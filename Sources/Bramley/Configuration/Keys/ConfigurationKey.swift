@@ -1,8 +1,8 @@
-/// One documented key: its name, what may stand there, what holds without it, and the property of `Configuration` that its
-/// value is stored in.
+/// One documented key: its name, its possible values, its default, and the property of `Configuration` that stores its
+/// value.
 ///
 /// `ConfigurationTable` lists them all. Loading, `bramley check`, the messages about unknown names, the schema and
-/// `docs/configuration.md` read the same entries.
+/// `docs/configuration.md` use the same entries.
 package struct ConfigurationKey: Sendable {
     /// The dotted name, such as `server.limits.body`.
     package let name: String
@@ -10,20 +10,21 @@ package struct ConfigurationKey: Sendable {
     package let presence: KeyPresence
     /// Values of a secret key appear in no message, log or page, and are refused on the command line.
     package var isSecret = false
-    /// The same setting in its other spelling (`apple.privateKey` and `apple.privateKeyFile`); both at once is an error.
+    /// The other spelling of the same setting (`apple.privateKey` and `apple.privateKeyFile`); both together are an
+    /// error.
     package var twin: String?
-    /// The text may have several lines, such as PEM.
+    /// Whether the text may have several lines, such as PEM.
     var holdsLines = false
-    /// In the file, a list of one may be written as a text.
+    /// Whether a list with one entry may be written as a text in the file.
     package var acceptsOneText = false
-    /// Entries of a list may be equal, because they belong to those of another list, in order.
+    /// Whether a list's entries may be equal, because they belong to those of another list, in order.
     var mayRepeat = false
-    /// What to write, as in the file. Every required key has one.
+    /// An example value, as in the file. Every required key has one.
     package var example: String?
-    /// A regular expression that every valid text matches, for the schema. It may be looser than the loader's rules, not
-    /// stricter: editors would complain about what works. Of a list with `entries`: what else an entry may be.
+    /// A regular expression that every valid text matches, for the schema. It may be looser than the loader's rules,
+    /// not stricter: editors would complain about valid files. For a list with `entries`: what else an entry may be.
     package var pattern: String?
-    /// The words a list may hold; nil when any text may stand there.
+    /// The possible entries of a list; nil when any text is allowed.
     package var entries: [String]?
     /// One or two sentences for the reference.
     package let meaning: String
@@ -41,7 +42,7 @@ package struct ConfigurationKey: Sendable {
         }
     }
 
-    /// A key that may be absent; then the property stays nil.
+    /// An optional key; without it the property stays nil.
     init<Value: Sendable>(
         _ name: String, _ kind: KeyKind<Value>,
         into property: any WritableKeyPath<Configuration, Value?> & Sendable, example: String? = nil, _ meaning: String
@@ -65,8 +66,8 @@ package struct ConfigurationKey: Sendable {
         self.meaning = meaning
     }
 
-    /// A key that names a file, and the one that holds the text itself: `apple.privateKeyFile` and `apple.privateKey`. A
-    /// step reads them.
+    /// A key that names a file, and its twin that contains the text itself: `apple.privateKeyFile` and
+    /// `apple.privateKey`. A step reads them.
     /// - Parameter isEachSeveral: one file, or one for each entry of another list.
     static func twins(
         _ name: String, type: KeyType = .text, presence: KeyPresence = .optional, isSecret: Bool = true,
@@ -87,7 +88,7 @@ package struct ConfigurationKey: Sendable {
     /// `server.limits.body` → `["server", "limits", "body"]`
     package var components: [String] { name.split(separator: ".").map(String.init) }
 
-    /// Whether it names files or a folder: a relative path in the file begins at the file's own folder.
+    /// Whether it names files or a folder: a relative path in the file is resolved against the file's own folder.
     package var isPath: Bool { ["File", "Files", "directory"].contains { name.hasSuffix($0) } }
 
     /// `apple.servicesID` → `BRAMLEY_APPLE_SERVICES_ID`
@@ -98,7 +99,7 @@ package struct ConfigurationKey: Sendable {
         "--" + shoutedName.lowercased().split(separator: "_").joined(separator: "-")
     }
 
-    /// `apple.servicesID` → `APPLE_SERVICES_ID`: the spelling swift-configuration's environment provider looks for.
+    /// `apple.servicesID` → `APPLE_SERVICES_ID`: the spelling that swift-configuration's environment provider uses.
     package var shoutedName: String {
         var result = ""
         var previous: Character?
@@ -115,37 +116,37 @@ package struct ConfigurationKey: Sendable {
     }
 }
 
-/// What may stand at a key.
+/// The possible values of a key.
 package enum KeyType: Hashable, Sendable {
     case text
-    /// A whole number within the range; `unit` is for people: "seconds", "bytes", or empty for a count.
+    /// A whole number in the range; `unit` is for people: "seconds", "bytes", or empty for a count.
     case integer(ClosedRange<Int>, unit: String)
     case boolean
     /// A list of texts; comma-separated in the environment and in flags.
     case list
     /// One of the words.
     case choice([String])
-    /// A whole number of pixels within the range, or the text `100%`.
+    /// A whole number of pixels in the range, or the text `100%`.
     case length(ClosedRange<Int>)
 }
 
-/// Whether a key must be given, and what holds when it is not.
+/// Whether a key is required, and its default.
 package enum KeyPresence: Hashable, Sendable {
     case required
     case optional
     /// Required unless its twin is given.
     case requiredUnlessTwin
     case `default`(FileValue)
-    /// A default that follows from other keys, in words.
+    /// A default that depends on other keys, described in words.
     case derived(String)
 
-    /// What holds when the key is not given, unless it follows from other keys.
+    /// The default, unless it depends on other keys.
     package var value: FileValue? {
         if case .default(let value) = self { value } else { nil }
     }
 }
 
-/// A value of the file, of the type its key has.
+/// A value of the file, of its key's type.
 package enum FileValue: Hashable, Sendable {
     case text(String)
     case integer(Int)

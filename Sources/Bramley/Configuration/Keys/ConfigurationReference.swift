@@ -1,4 +1,4 @@
-/// `docs/configuration.md`, written from the table: `bramley check --reference > docs/configuration.md`.
+/// `docs/configuration.md`, generated from the table: `bramley check --reference > docs/configuration.md`.
 package enum ConfigurationReference {
     package static var markdown: String {
         var text = preface

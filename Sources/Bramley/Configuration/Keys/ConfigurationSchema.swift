@@ -1,12 +1,12 @@
 import Coding
 
-/// The JSON Schema (2020-12) of the configuration file, made from the table: names, types, ranges, words, and which of
-/// two twins. It serves editors. What needs a second key or a look at the machine, `bramley check` alone can judge.
+/// The JSON Schema (2020-12) of the configuration file, generated from the table: names, types, ranges, words, and
+/// twins. For editors. Rules that involve a second key or the machine are checked only by `bramley check`.
 package enum ConfigurationSchema {
-    /// Written beside the configuration by `bramley init`.
+    /// Written next to the configuration by `bramley init`.
     package static let fileName = "config.schema.json"
 
-    /// As it stands in the file.
+    /// The file's text.
     package static var text: String { JSONLayout.text(.object(document)) }
 
     static var document: JSONObject {
@@ -23,7 +23,7 @@ package enum ConfigurationSchema {
     }
 
     /// The schema of one object of the file.
-    /// - Parameter path: empty for the whole, else the group's dotted name.
+    /// - Parameter path: empty for the whole, otherwise the group's dotted name.
     private static func group(_ path: String) -> JSONObject {
         let prefix = path.isEmpty ? "" : path + "."
         var properties = JSONObject()
@@ -56,12 +56,12 @@ package enum ConfigurationSchema {
         return schema
     }
 
-    /// Whether an object of this schema cannot be left out.
+    /// Whether an object with this schema is required.
     private static func isNeeded(_ schema: JSONObject) -> Bool {
         schema["required"] != nil || schema["allOf"]?.arrayValue?.contains { $0.objectValue?["oneOf"] != nil } == true
     }
 
-    /// Exactly one, or at most one, of two spellings: said once, at the one that is no secret itself.
+    /// Exactly one, or at most one, of two spellings: stated once, at the one that is not a secret itself.
     private static func condition(_ key: ConfigurationKey, named name: String, prefix: String) -> JSONValue? {
         guard let twin = key.twin, twin.hasPrefix(prefix), ConfigurationTable.byName[twin] != nil,
             key.name.contains("File")
@@ -104,13 +104,13 @@ package enum ConfigurationSchema {
             }
             var list: JSONObject = ["type": "array", "items": .object(entry)]
             if !key.mayRepeat { list["uniqueItems"] = true }
-            // What stands in for a list that is left out is needed.
+            // An empty list would lose the entries of its default.
             if case .list(let texts)? = key.presence.value, !texts.isEmpty { list["minItems"] = 1 }
             return key.acceptsOneText ? ["anyOf": [.object(entry), .object(list)]] : list
         }
     }
 
-    /// On one line, and not blank.
+    /// One line, not blank.
     private static let plainText =
         #"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F]"#
         + #"[^\u0000-\u001F\u007F-\u009F]*$"#

@@ -2,7 +2,7 @@ import RelyingParty
 import Web
 
 extension ConfigurationTable {
-    /// Names and ranges are Apple's, of the button its script renders.
+    /// Names and ranges are those of Apple's script for its button.
     @KeyList static var buttonKeys: [Key] {
         Key(
             "button.color", .choice, into: \.button.color,

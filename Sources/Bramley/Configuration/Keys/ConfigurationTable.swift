@@ -8,7 +8,7 @@ package enum ConfigurationTable {
     typealias Key = ConfigurationKey
 
     /// The member of the file that names its JSON Schema for editors. It is not a key: it sets nothing, and neither the
-    /// environment nor a flag can hold it.
+    /// environment nor a flag can contain it.
     package static let schemaMember = "$schema"
 
     /// The keys by name.
@@ -25,7 +25,7 @@ package enum ConfigurationTable {
         return groups
     }()
 
-    /// The documented key, or name, nearest to a misspelt one; nil when none is near.
+    /// The documented key or name closest to a misspelt one; nil when none is close.
     package static func nearest(to name: String, among candidates: [String]) -> String? {
         let wanted = Array(name.lowercased().utf8)
         var best: (name: String, distance: Int)?
@@ -37,7 +37,7 @@ package enum ConfigurationTable {
     }
 }
 
-/// Keys one after the other, without commas: each is an expression that the compiler checks by itself.
+/// Lists keys without commas: the compiler checks each expression separately.
 @resultBuilder enum KeyList {
     static func buildExpression(_ key: ConfigurationKey) -> [ConfigurationKey] { [key] }
     static func buildExpression(_ twins: [ConfigurationKey]) -> [ConfigurationKey] { twins }

@@ -4,14 +4,14 @@ import RelyingParty
 import Sockets
 import Web
 
-/// How the value of a key is written, and what it becomes in `Configuration`.
+/// How the value of a key is written, and its type in `Configuration`.
 struct KeyKind<Value: Sendable>: Sendable {
     let type: KeyType
     /// For the schema, as in `ConfigurationKey`.
     var pattern: String?
     var entries: [String]?
-    /// The value of the key with that name, or its default. Nil when there is neither, and after a problem, which has been
-    /// reported then.
+    /// The value of the key with that name, or its default. Nil when there is neither, and after a problem, which is
+    /// then reported.
     let read: @Sendable (ConfigurationBuilder, _ name: String) -> Value?
 
     init(
@@ -63,7 +63,7 @@ extension KeyKind where Value == Bool {
 }
 
 extension KeyKind where Value == Int {
-    /// - Parameter full: the pixels that `100%` stands for.
+    /// - Parameter full: the number of pixels for `100%`.
     static func length(_ range: ClosedRange<Int>, full: Int) -> Self {
         Self(.length(range)) { builder, name in builder.length(name, range).map { $0 ?? full } }
     }
@@ -78,13 +78,13 @@ extension KeyKind where Value == Int? {
 
 extension KeyKind where Value == String {
     static var text: Self { Self(.text) { $0.values.text($1) } }
-    /// An https address to link to, or a path of the site.
+    /// An https URL for a link, or a path of the site.
     static var link: Self { .parsed { $0.link($1, $2) } }
-    /// A link, or `mailto:` and an address.
+    /// A link, or `mailto:` with an address.
     static var supportLink: Self { .parsed { $0.supportLink($1, $2) } }
-    /// The origin of an address without path.
+    /// The origin of a URL without a path.
     static var origin: Self { .parsed { $0.origin($1, $2)?.origin } }
-    /// The address of Apple's script, which may hold `{locale}`.
+    /// The address of Apple's script, which may contain `{locale}`.
     static var scriptURL: Self { .parsed { $0.scriptAddress($1, $2) == nil ? nil : $2 } }
     static var directory: Self { .parsed { ConfigurationBuilder.withoutSlash($2) } }
     static var databaseDirectory: Self { .parsed { $0.databaseDirectory($1, $2) } }

@@ -3,7 +3,7 @@ import RelyingParty
 import Sockets
 import Web
 
-// Values of one key. Each gives nil after a problem.
+// Reads values of single keys. Each returns nil after a problem.
 extension ConfigurationBuilder {
     func publicURL(_ key: String, _ text: String) -> PublicURL? {
         guard let address = address(key, text) else { return nil }
@@ -42,7 +42,7 @@ extension ConfigurationBuilder {
         return PublicURL(text)
     }
 
-    /// The address taken apart, or nil and a problem.
+    /// The parsed address, or nil and a problem.
     func address(_ key: String, _ text: String, isEndpoint: Bool = false) -> WebAddress? {
         do throws(WebAddress.Flaw) {
             return try WebAddress.parse(text, isEndpoint: isEndpoint)
@@ -87,7 +87,7 @@ extension ConfigurationBuilder {
         return origins.count == texts.count ? origins : nil
     }
 
-    /// An https address to link to, or a path of the site.
+    /// An https URL for a link, or a path of the site.
     func link(_ key: String, _ text: String) -> String? {
         if isPath(text) { return text }
         let bare = String(text.prefix { $0 != "?" && $0 != "#" })
@@ -100,12 +100,12 @@ extension ConfigurationBuilder {
         return secureAddress(key, bare) == nil ? nil : text
     }
 
-    /// A path of a host, as it is sent.
+    /// A path of a host, in its encoded form.
     func isPath(_ text: String) -> Bool {
         text.hasPrefix("/") && !text.hasPrefix("//") && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x5C }
     }
 
-    /// A page, or an address to write to (RFC 6068).
+    /// A page, or a mail address (RFC 6068).
     func supportLink(_ key: String, _ text: String) -> String? {
         guard text.hasPrefix("mailto:") else { return link(key, text) }
         let address = text.dropFirst("mailto:".count).prefix { $0 != "?" }

@@ -1,13 +1,13 @@
 import Web
 
-// What a configuration without errors would not do as its operator expects.
+// Warns where a valid configuration would not do what its operator expects.
 extension ConfigurationBuilder {
     func advise(on configuration: Configuration) {
         adviseOnNotifications(configuration.apple)
         adviseOnProxies(configuration)
     }
 
-    /// Sign-ins work without, so that nobody notices until somebody withdraws their consent.
+    /// Sign-ins work without notifications, so nobody notices until somebody withdraws consent.
     private func adviseOnNotifications(_ apple: Configuration.Apple) {
         guard apple.bundleIDs.isEmpty else { return }
         values.warn(
@@ -19,7 +19,7 @@ extension ConfigurationBuilder {
                 + "Configure.")
     }
 
-    /// Visitors come by TLS, and Bramley speaks none: then a proxy does, whose address would be everybody's.
+    /// Visitors use TLS, and Bramley does not: then there is a proxy, whose address everybody would seem to have.
     private func adviseOnProxies(_ configuration: Configuration) {
         let server = configuration.server
         guard configuration.publicURL.isSecure, server.tls == nil, server.trustedProxies.isEmpty else { return }

@@ -3,7 +3,7 @@ import FoundationEssentials
 import RelyingParty
 import Web
 
-// What identifies us at Apple, and Apple's addresses.
+// Our identifiers at Apple, and Apple's addresses.
 extension ConfigurationBuilder {
     func checkApple(_ configuration: inout Configuration) {
         let apple = configuration.apple
@@ -58,7 +58,7 @@ extension ConfigurationBuilder {
 
     // MARK: Apple's addresses
 
-    /// Whether a simulator stands in for Apple, and whether it may.
+    /// Whether a simulator replaces Apple, and whether it may.
     private func checkAddresses(_ configuration: inout Configuration) {
         guard values.areGood("apple.issuers", "apple.endpoint", "apple.scriptURL") else { return }
         let apple = configuration.apple
@@ -101,7 +101,7 @@ extension ConfigurationBuilder {
         return addresses.count == texts.count ? addresses.map(\.text) : nil
     }
 
-    /// A slash at the end is a mistake with a simulator too; of Apple's names only some are issuers.
+    /// A trailing slash is a mistake with a simulator too; only some of Apple's hosts are issuers.
     private func isDoubtfulIssuer(_ address: WebAddress) -> Bool {
         if AppleHosts.serves(address) { return !AppleHosts.issuers.contains(where: address.text.isExactly) }
         return address.path.hasSuffix("/")
@@ -111,15 +111,15 @@ extension ConfigurationBuilder {
         secureAddress(key, Self.withoutPlaceholder(text))
     }
 
-    /// The placeholder is in the path only; a locale is letters and an underscore.
+    /// The placeholder is only in the path; a locale consists of letters and an underscore.
     private static func withoutPlaceholder(_ scriptURL: String) -> String {
         scriptURL.replacing("{locale}", with: "en_US")
     }
 }
 
-/// Which hosts are Apple's own.
+/// Apple's own hosts.
 enum AppleHosts {
-    /// What Apple has called itself in `iss`, or in its discovery document for a day in June 2025.
+    /// Apple's names in `iss`, or, for a day in June 2025, in its discovery document.
     static let issuers = ["https://appleid.apple.com", "https://account.apple.com"]
 
     static func serves(_ address: WebAddress) -> Bool {

@@ -1,7 +1,7 @@
 import Coding
 import Crypto
 
-// The keys Apple knows us by: `apple.keyID`, `apple.nextKeyID` and what belongs to them.
+// Our keys at Apple: `apple.keyID`, `apple.nextKeyID` and their files or texts.
 extension ConfigurationBuilder {
     func readAppleKeys(_ apple: inout Configuration.Apple) {
         if values.areGood("apple.keyID", "apple.teamID"), apple.keyID.isExactly(apple.teamID) {
@@ -21,7 +21,7 @@ extension ConfigurationBuilder {
         apple.nextKey = nextKey(apple)
     }
 
-    /// The second key; nil when there is none, or when something is wrong with it, which is reported then.
+    /// The second key; nil when there is none, or when it has a problem, which is then reported.
     private func nextKey(_ apple: Configuration.Apple) -> Configuration.NextKey? {
         let (name, file) = ("apple.nextKeyID", "apple.nextPrivateKeyFile")
         let keyID = KeyKind<String>.keyID.read(self, name)
@@ -59,7 +59,7 @@ extension ConfigurationBuilder {
         return nil
     }
 
-    /// Apple names the file after the key: another ID beside it is most likely that of another key.
+    /// Apple names the file after the key: a different ID probably belongs to another key.
     private func compareWithFileName(_ keyID: String, _ name: String, _ path: String?) {
         guard let path, let named = AppleKeyFile.keyID(inNameOf: path), !named.isExactly(keyID) else { return }
         values.warn(
@@ -75,19 +75,19 @@ extension ConfigurationBuilder {
     }
 }
 
-/// The file Apple lets a key be downloaded in, once.
+/// The key file, which Apple offers for download only once.
 enum AppleKeyFile {
-    /// The most that is read of it.
+    /// The most that is read of it, in bytes.
     static let maximumBytes = 65_536
 
-    /// The ten characters in a name such as `AuthKey_F6G7H8I9J0.p8`; nil when the file has another name.
+    /// The ten characters in a name such as `AuthKey_F6G7H8I9J0.p8`; nil for other names.
     static func keyID(inNameOf path: String) -> String? {
         let name = path.split(separator: "/").last ?? ""
         guard let match = name.wholeMatch(of: /AuthKey_([A-Z0-9]{10})\.p8/) else { return nil }
         return String(match.1)
     }
 
-    /// What a text is that is no such key, as the end of a sentence about it; nil when it is one.
+    /// Why a text is not such a key, as the end of a sentence about it; nil when it is one.
     static func flaw(in pem: String) -> String? {
         let error: KeyError
         do throws(KeyError) {
@@ -121,7 +121,7 @@ enum AppleKeyFile {
         case rsa, other
     }
 
-    /// The algorithm that PKCS#8 names (RFC 5208 §5): its object identifier is within the first bytes.
+    /// The algorithm that PKCS#8 names (RFC 5208 §5): its object identifier is in the first bytes.
     private static func algorithm(in pem: String) -> Algorithm? {
         let lines = pem.split(whereSeparator: \.isNewline)
         guard let begin = lines.firstIndex(of: "-----BEGIN PRIVATE KEY-----"),

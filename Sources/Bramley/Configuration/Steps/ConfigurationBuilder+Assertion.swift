@@ -2,11 +2,11 @@ import Crypto
 import RelyingParty
 
 extension ConfigurationBuilder {
-    /// The longest audience, in bytes: it is in every assertion, and those are in header fields.
+    /// The longest audience, in bytes: every assertion contains it, and assertions are in header fields.
     static let longestAudience = 256
-    /// The most audiences; assertions for all of them are kept for each session.
+    /// The most audiences; assertions for all of them are kept per session.
     static let mostAudiences = 16
-    /// What `?assertion=` means otherwise.
+    /// Other meanings of `?assertion=`.
     private static let flags = ["true", "false"]
 
     func readAudiences(_ assertion: inout Configuration.Assertion) {
@@ -41,7 +41,7 @@ extension ConfigurationBuilder {
         }
     }
 
-    /// RFC 8725 §3.12: an assertion has nothing in common with Apple's tokens, or with those we send to Apple.
+    /// RFC 8725 §3.12: an assertion must not be confused with Apple's tokens, or with those we send to Apple.
     func checkAudiences(_ configuration: Configuration) {
         let apple = configuration.apple
         let others = [apple.servicesID] + apple.bundleIDs + apple.issuers

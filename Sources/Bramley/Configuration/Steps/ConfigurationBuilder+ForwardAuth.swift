@@ -3,7 +3,7 @@ import Crypto
 import Web
 
 extension ConfigurationBuilder {
-    /// Whoever can write the file decides who comes in; whoever can read it learns little.
+    /// Whoever can write the file decides who is admitted; whoever can read it learns little.
     func readRules(_ configuration: inout Configuration) {
         let file = given("forwardAuth.rulesFile") { key, path in
             readFile(key, path, maximumBytes: AccessRulesFile.maximumBytes) { _ in false }

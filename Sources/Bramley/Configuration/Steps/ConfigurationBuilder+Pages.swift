@@ -9,7 +9,7 @@ extension ConfigurationBuilder {
         }
         let own = pages.files.keys.compactMap(PageOverrides.language(of:))
         guard values.areGood("pages.directory", "pages.locales"), areLanguages(pages.locales, own: own) else { return }
-        // A built-in one may be there unused, as it was exported.
+        // A built-in language may be there unused, as it was exported.
         for language in own.sorted()
         where areGood && !pages.locales.contains(language) && !PageLanguages.builtIn.contains(language) {
             values.warn(
@@ -18,7 +18,7 @@ extension ConfigurationBuilder {
         }
     }
 
-    /// Those that can be read, whatever is wrong with others: `bramley check` renders pages with them all the same.
+    /// The readable files, whatever is wrong with others: `bramley check` renders pages with them anyway.
     private func pageFiles(_ directory: String) -> (files: [String: [UInt8]], areGood: Bool)? {
         let found: PageDirectory
         do {

@@ -1,7 +1,7 @@
 import Crypto
 import RelyingParty
 
-// The keys that seal, and the secrets that sign as Standard Webhooks has them.
+// Sealing keys, and secrets that sign as in Standard Webhooks.
 extension ConfigurationBuilder {
     // MARK: Sealing keys
 
@@ -26,7 +26,7 @@ extension ConfigurationBuilder {
         if let inline { return sealingKey(inline, inlineKey, "holds").map { .inline($0) } }
         guard values.areGood(fileKey, inlineKey, "storage.directory") else { return nil }
         let file = path ?? directory + "/sealing.key"
-        // It may be missing: a new database comes with a new key. If it is there, it must be valid.
+        // It may be missing: a new database is created with a new key. If it exists, it must be valid.
         if GuardedFile.exists(file), let bytes = readSecret(fileKey, file) {
             _ = sealingKey(String(decoding: bytes, as: UTF8.self), fileKey, "\(file.quoted) holds")
         }
@@ -53,10 +53,10 @@ extension ConfigurationBuilder {
         return source(given, of: group)
     }
 
-    /// `webhooks.secretFile` or its twin, each one text or several: one for all addresses, or one for each in the same
+    /// `webhooks.secretFile` or its twin, with one text or several: one for all addresses, or one for each in the same
     /// order.
-    /// - Parameter count: the number of addresses; nil when that is not known.
-    /// - Returns: one or `count`; none when nothing is to be signed. Nil means a problem.
+    /// - Parameter count: the number of addresses; nil when unknown.
+    /// - Returns: one or `count`; none when nothing is signed. Nil means a problem.
     func signingSecrets(of group: String, count: Int?) -> [Configuration.WebhookSecretSource]? {
         let (fileKey, inlineKey) = ("\(group).secretFile", "\(group).secret")
         let files = values.list(fileKey)

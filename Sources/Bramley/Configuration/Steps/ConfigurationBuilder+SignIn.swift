@@ -1,11 +1,11 @@
 import RelyingParty
 import Web
 
-// `login` and `sessions`, as far as keys depend on each other.
+// `login` and `sessions`, where keys depend on each other.
 extension ConfigurationBuilder {
     func completeLogin(_ configuration: inout Configuration) {
         let key = "login.defaultReturnTo"
-        // What is given may lead anywhere on the host; the account page is below the path of publicURL.
+        // A given target may be anywhere on the host; the account page is below the path of publicURL.
         if !values.isGiven(key) {
             configuration.login.defaultReturnTo = configuration.publicURL.basePath + configuration.login.defaultReturnTo
         }
@@ -13,7 +13,7 @@ extension ConfigurationBuilder {
         if configuration.login.askExistingAccount { checkPasswordURL(configuration.login) }
     }
 
-    /// People who have an account are sent to where they sign in to it, with a ticket in the query.
+    /// People with an account are sent to its sign-in, with a ticket in the query.
     private func checkPasswordURL(_ login: WebConfiguration.Login) {
         guard values.areGood("login.passwordURL") else { return }
         guard let url = login.passwordURL else {
@@ -47,7 +47,7 @@ extension ConfigurationBuilder {
         let (lifetime, idle) = (configuration.sessions.limits.lifetime, configuration.sessions.limits.idleTimeout)
         if let domain = configuration.sessions.cookieDomain { checkCookieDomain(domain, configuration.publicURL) }
         guard values.areGood("sessions.lifetime", "sessions.idleTimeout"), idle > lifetime else { return }
-        // A shorter lifetime alone is not a mistake: the default idle time then simply never comes first.
+        // A shorter lifetime alone is not a mistake: then the default idle timeout never applies first.
         configuration.sessions.limits.idleTimeout = lifetime
         if values.isGiven("sessions.idleTimeout") {
             values.report(

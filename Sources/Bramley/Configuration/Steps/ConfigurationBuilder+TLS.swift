@@ -3,7 +3,7 @@ import Crypto
 import Sockets
 import Web
 
-// TLS here: `server.certificateFile`, `server.privateKeyFile` and their twins.
+// Bramley's own TLS: `server.certificateFile`, `server.privateKeyFile` and their twins.
 extension ConfigurationBuilder {
     func readTLS(_ configuration: inout Configuration) {
         let (certificateKey, privateKeyKey) = ("server.certificateFile", "server.privateKeyFile")
@@ -35,12 +35,13 @@ extension ConfigurationBuilder {
             privateKeyFile: key.path)
     }
 
-    /// Everybody may read a certificate. Who can write to it can take the site down; and the file may hold a key too.
+    /// Everybody may read a certificate. Whoever can write it can take the site down; and the file may contain a key
+    /// too.
     private func readCertificate(_ key: String, _ path: String) -> [UInt8]? {
         readFile(key, path, maximumBytes: CertificateFile.maximumBytes, holdsSecret: CertificateFile.holdsKey)
     }
 
-    /// False after an error, which is said then.
+    /// False after an error, which is then reported.
     private func judge(_ certificate: GivenText, _ key: GivenText?, host: String?, isDirect: Bool) -> Bool {
         let judgement = CertificateJudgement(
             certificate: certificate.bytes, privateKey: key.map { Secret($0.text) }, host: host,
@@ -53,7 +54,7 @@ extension ConfigurationBuilder {
                     fault: part.subject + finding.fault, remedy: finding.remedy))
         }
         guard judgement.errors.isEmpty, let key else { return false }
-        // Last of all whoever will serve them, which may be stricter still.
+        // Finally the module that will serve them, which may be stricter.
         do throws(TLSConfigurationError) {
             _ = try TLSAcceptor(certificate: certificate.bytes, privateKey: key.bytes)
             return true
@@ -66,9 +67,9 @@ extension ConfigurationBuilder {
     }
 }
 
-/// The file a certificate's chain stands in.
+/// The file with a certificate's chain.
 enum CertificateFile {
-    /// The most that is read of it, and of the key's.
+    /// The most that is read of it, and of the key's file, in bytes.
     static let maximumBytes = AppleKeyFile.maximumBytes
 
     static func read(_ path: String) throws(GuardedFile.Failure) -> GuardedFile {

@@ -3,7 +3,7 @@ import Web
 
 // `webhooks` and `upgrade`, which call the application.
 extension ConfigurationBuilder {
-    /// Nil when no address is named, and after a problem.
+    /// Nil when no address is configured, and after a problem.
     func webhooks() -> Configuration.Webhooks? {
         let urls = webhookAddresses()
         let events = webhookEvents(urls)
@@ -26,7 +26,7 @@ extension ConfigurationBuilder {
         return Configuration.Webhooks(endpoints: endpoints)
     }
 
-    /// Nil when no verifier is named, and after a problem.
+    /// Nil when no verifier is configured, and after a problem.
     func upgrade(_ linking: WebConfiguration.Linking) -> Configuration.Upgrade? {
         let urlKey = "upgrade.verifierURL"
         let url = values.text(urlKey).flatMap { secureAddress(urlKey, $0) }
@@ -50,7 +50,7 @@ extension ConfigurationBuilder {
         return nil
     }
 
-    /// What is sent to each address, whatever becomes of the secrets.
+    /// The events for each address, even if the secrets have problems.
     func webhookKinds() -> [String: Set<JournalEntry.Kind>]? {
         guard let urls = webhookAddresses(), let events = webhookEvents(urls) else { return nil }
         return Dictionary(uniqueKeysWithValues: urls.map { ($0, events.own[$0] ?? events.all) })
@@ -67,22 +67,22 @@ extension ConfigurationBuilder {
         return urls
     }
 
-    /// A path is always sent; the address with and without it would be two endpoints.
+    /// A path is always sent: the address with and without it would be two endpoints.
     private func webhookAddress(_ key: String, _ text: String) -> String? {
         secureAddress(key, text, isEndpoint: true).map {
             $0.origin + ($0.path.isEmpty ? "/" : $0.path) + $0.query
         }
     }
 
-    /// What goes where.
+    /// Which events go where.
     private struct WebhookEvents {
-        /// To every address that has no entry of its own.
+        /// For every address without its own entry.
         var all: Set<JournalEntry.Kind>
         /// By address.
         var own: [String: Set<JournalEntry.Kind>]
     }
 
-    /// An entry is a type of events, or an address and behind it, with blanks between them, the types for it alone.
+    /// An entry is an event type, or an address followed by its own types, separated by blanks.
     private func webhookEvents(_ urls: [String]?) -> WebhookEvents? {
         let key = "webhooks.events"
         guard let entries = values.list(key) else { return nil }

@@ -4,17 +4,17 @@ import RelyingParty
 import Sockets
 import Web
 
-/// Turns what the sources give into a `Configuration`: first each key by itself, as its entry in the table says, then what
-/// depends on several keys or on files. A problem stops neither, so that one run finds everything.
+/// Turns the sources' values into a `Configuration`: first each key by its entry in the table, then whatever depends on
+/// several keys or on files. It continues after problems, so that one run finds all.
 struct ConfigurationBuilder {
     let values: ConfigurationValues
     let allowsSimulatedApple: Bool
-    /// What certificates are judged by.
+    /// Determines the validity of certificates.
     let now: Timestamp
-    /// The whole of it.
+    /// The complete environment.
     let environment: [String: String]
 
-    /// - Returns: nil when a value is missing or unusable. When values contradict each other, that is only reported.
+    /// - Returns: nil when a value is missing or unusable. Contradictions between values are only reported.
     func build() -> Configuration? {
         var configuration = Configuration()
         store(ConfigurationTable.keys, in: &configuration)
@@ -37,7 +37,7 @@ struct ConfigurationBuilder {
         return values.failed.isEmpty ? configuration : nil
     }
 
-    /// The rules are those of the whole; what is wrong elsewhere, `bramley check` says.
+    /// By the same rules as the whole; `bramley check` reports other problems.
     func database() -> DatabaseConfiguration? {
         var configuration = Configuration()
         store(ConfigurationTable.keys.filter(DatabaseConfiguration.isRead), in: &configuration)
@@ -112,19 +112,19 @@ struct ConfigurationBuilder {
 
     /// The text of a key or of its twin.
     struct GivenText {
-        /// The one that gives it.
+        /// The key that was given.
         var key: String
-        /// Nil when the configuration holds it.
+        /// Nil when the configuration contains it.
         var path: String?
         var bytes: [UInt8]
 
         var text: String { String(decoding: bytes, as: UTF8.self) }
-        /// How a sentence about it begins.
+        /// The beginning of a sentence about it.
         var subject: String { path.map { "\($0.quoted) " } ?? "" }
     }
 
     /// Nil when nothing is given (`isMissing`), and after a problem.
-    /// - Parameter read: the file's bytes.
+    /// - Parameter read: returns the file's bytes.
     func given(_ fileKey: String, _ read: (_ key: String, _ path: String) -> [UInt8]?) -> GivenText? {
         guard let twin = ConfigurationTable.byName[fileKey]?.twin.flatMap({ ConfigurationTable.byName[$0] }) else {
             return nil
@@ -134,7 +134,7 @@ struct ConfigurationBuilder {
         guard !refuseTwins(fileKey, twin.name) else { return nil }
         if let path { return read(fileKey, path).map { GivenText(key: fileKey, path: path, bytes: $0) } }
         return inline.map { text in
-            // The environment cannot always carry line ends: \n stands for one.
+            // Environments cannot always contain line ends: \n represents one.
             let text = twin.isSecret || twin.holdsLines ? text.replacing("\\n", with: "\n") : text
             return GivenText(key: twin.name, path: nil, bytes: Array(text.utf8))
         }
@@ -152,7 +152,7 @@ struct ConfigurationBuilder {
         return true
     }
 
-    /// A file with a secret: its text, or nil and a problem. Its mode is checked as well.
+    /// The text of a file with a secret, or nil and a problem. Checks its mode as well.
     func readSecret(_ key: String, _ path: String) -> [UInt8]? {
         readFile(key, path, maximumBytes: AppleKeyFile.maximumBytes) { _ in true }
     }

@@ -1,10 +1,10 @@
 import Coding
 import Crypto
 
-/// What is to be said of a certificate and its key before visitors are shown it: by `bramley check`, and by a running
-/// server whose files have changed. Nothing of the key is in any of it.
+/// Judges a certificate and its key before they are served: for `bramley check`, and for a running server whose files
+/// have changed. Contains nothing of the key.
 struct CertificateJudgement {
-    /// What is wrong. The words are the log's reason codes.
+    /// What is wrong; the values are the log's reason codes.
     enum Reason: String, Hashable, Sendable {
         case noCertificate = "no_certificate"
         case unreadableCertificate = "unreadable_certificate"
@@ -41,21 +41,21 @@ struct CertificateJudgement {
 
     var errors: [Finding] { findings.filter { $0.severity == .error } }
 
-    /// A certificate is about to expire when less than a fifth of its life is left, and in no case earlier than this:
-    /// what renews by itself should have done so long before. Seconds.
+    /// A certificate is about to expire when less than a fifth of its life is left, but never earlier than this:
+    /// automatic renewal should have happened long before. Seconds.
     private static let longestWarning: Int64 = 21 * 86_400
 
     /// - Parameters:
-    ///   - privateKey: nil judges the certificate alone.
-    ///   - host: of publicURL; nil when that is not known.
-    ///   - isDirect: whether visitors' browsers themselves see the certificate. A trusted proxy may stand between, which
-    ///     takes what a browser would not.
+    ///   - privateKey: nil judges only the certificate.
+    ///   - host: of publicURL; nil when unknown.
+    ///   - isDirect: whether visitors' browsers see the certificate themselves. A trusted proxy in between may accept
+    ///     what a browser would not.
     init(certificate: [UInt8], privateKey: Secret?, host: String?, isDirect: Bool, now: Timestamp) {
         let key = privateKey.flatMap { readKey($0) }
         guard let chain = readChain(certificate) else { return }
         self.chain = chain
         if let key, let place = Self.place(of: key, in: chain) {
-            // What stands first is not what is to be judged.
+            // The first certificate is not the one to judge.
             fail(
                 .wrongOrder, .certificate, "holds the certificate of the key as number \(place).",
                 "Put it first, and what vouches for it behind it (fullchain.pem).")
@@ -129,7 +129,7 @@ struct CertificateJudgement {
         }
     }
 
-    /// Where the key's certificate stands, from 1, when it is not the first but another; else nil.
+    /// The position of the key's certificate, from 1, if it is not the first; otherwise nil.
     private static func place(of key: CertificateKey, in chain: CertificateChain) -> Int? {
         guard !key.belongs(to: chain.leaf) else { return nil }
         return chain.certificates.firstIndex { key.belongs(to: $0) }.map { $0 + 1 }

@@ -1,17 +1,17 @@
-/// The environment and the flags, held against the table: which keys they set, and to what text.
+/// The keys that the environment and the flags set, and their texts, checked against the table.
 struct ConfigurationTexts {
     let problems: ProblemList
-    /// By the spelling swift-configuration's environment provider looks for (`APPLE_SERVICES_ID`).
+    /// By the spelling that swift-configuration's environment provider uses (`APPLE_SERVICES_ID`).
     private(set) var values: [String: String] = [:]
     private(set) var sources: [String: ConfigurationSource] = [:]
-    /// Keys that were given and refused, or meant by a name that was: they are not missing.
+    /// Keys that were given and refused, or meant by a refused name: they are not missing.
     private(set) var refused: Set<String> = []
 
     init(problems: ProblemList) {
         self.problems = problems
     }
 
-    /// Takes what begins with `BRAMLEY_`; any such name that is not a key is a problem.
+    /// Reads variables that begin with `BRAMLEY_`; a name that is not a key is a problem.
     mutating func read(environment: [String: String]) {
         let byName = Dictionary(
             ConfigurationTable.keys.map { ($0.environmentName, $0) }, uniquingKeysWith: { first, _ in first })

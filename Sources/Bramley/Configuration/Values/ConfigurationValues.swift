@@ -1,22 +1,22 @@
 import Configuration
 
-/// The values of all sources behind typed look-ups, in the precedence flags, environment, file.
+/// Typed look-ups of the values of all sources, in the order flags, environment, file.
 ///
-/// Only the throwing accessors of swift-configuration are used: the others give nil, and so a default, for a value they
-/// cannot read (measured). What is wrong is collected, and every look-up answers with something, so that one load finds
-/// all problems.
+/// Only uses the throwing accessors of swift-configuration: the others return nil, and so a default, for a value they
+/// cannot read (measured). Problems are collected, and every look-up returns something, so that one load finds all
+/// problems.
 final class ConfigurationValues {
     let problems: ProblemList
     private let reader: ConfigReader
     private let sources: [String: ConfigurationSource]
-    /// Given, but refused already: neither missing nor readable.
+    /// Given, but already refused: neither missing nor readable.
     private let refused: Set<String>
-    /// Whether "it is missing" can be said.
+    /// Whether a key can be reported missing.
     private let isComplete: Bool
-    /// Where relative paths of the file begin, and of what holds when a key is not given. Those of flags and of the
-    /// environment begin at the working directory: that is where they were written.
+    /// The folder against which relative paths in the file, and in defaults, are resolved. Those in flags and the
+    /// environment are relative to the working directory, where they were written.
     private let folder: ConfigurationFolder
-    /// Paths as the file has them.
+    /// Paths as written in the file.
     private let written: [String: String]
     /// The keys that were read; a test compares them with the table.
     private(set) var asked: Set<String> = []
@@ -64,14 +64,14 @@ final class ConfigurationValues {
     /// Whether all of these have a usable value, or may be absent.
     func areGood(_ names: String...) -> Bool { failed.isDisjoint(with: names) }
 
-    /// Reports that a key is missing, unless it is there with a refused value or the file could not be read.
+    /// Reports a missing key, unless it has a refused value or the file could not be read.
     func failMissing(_ name: String, _ remedy: String) {
         failed.insert(name)
         guard isComplete, !refused.contains(name) else { return }
         fail(name, "is required.", remedy)
     }
 
-    /// The path as earlier versions read it, from the working directory; nil where that is no other than now, or nothing.
+    /// The path as earlier versions read it, from the working directory; nil where that is the same, or nothing.
     func fromWorkingDirectory(_ name: String) -> String? {
         guard let key = ConfigurationTable.byName[name], key.isPath, sources[name]?.holdsText != true else {
             return nil
@@ -81,18 +81,18 @@ final class ConfigurationValues {
         return value
     }
 
-    /// The name of the variable, flag or file that gives the key.
+    /// The variable, flag or file that sets the key.
     func source(of name: String) -> String? {
         sources[name]?.name
     }
 
-    /// Reports an error about a key, which has no usable value then.
+    /// Reports an error about a key, which then has no usable value.
     func fail(_ name: String, _ fault: String, _ remedy: String) {
         failed.insert(name)
         report(name, fault, remedy)
     }
 
-    /// Reports an error about a key, naming where its value came from.
+    /// Reports an error about a key, with the source of its value.
     func report(_ name: String, _ fault: String, _ remedy: String) {
         problems.add(ConfigurationProblem(key: name, source: sources[name]?.name, fault: fault, remedy: remedy))
     }
@@ -115,7 +115,7 @@ final class ConfigurationValues {
             fail(name, "is empty.", key.example.map { "Write \($0)." } ?? "Write a value, or remove the key.")
             return nil
         }
-        // Quoted here only when the key is no secret.
+        // Only quoted when the key is not a secret.
         if value.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }), !key.isSecret,
             !key.holdsLines
         {
@@ -168,7 +168,7 @@ final class ConfigurationValues {
         return value
     }
 
-    /// Everything that was given and can be read, with its type.
+    /// All given and readable values, with their types.
     var given: [String: FileValue] {
         var found: [String: FileValue] = [:]
         for name in sources.keys {
@@ -184,7 +184,7 @@ final class ConfigurationValues {
         return found
     }
 
-    /// The table's entry; a required key that is missing is a problem.
+    /// The table's entry; a missing required key is a problem.
     private func key(_ name: String) -> ConfigurationKey? {
         asked.insert(name)
         guard let key = ConfigurationTable.byName[name] else {

@@ -1,6 +1,6 @@
-/// How many single-byte edits turn one name into another, for "did you mean".
+/// The number of single-byte edits between two names, for "did you mean".
 package enum EditDistance {
-    /// Levenshtein's distance. Names longer than 128 bytes are not compared: nobody misspells that.
+    /// Levenshtein's distance. Names longer than 128 bytes are not compared.
     package static func between(_ left: [UInt8], _ right: [UInt8]) -> Int {
         guard left.count <= 128, right.count <= 128 else { return .max }
         var row = Array(0...right.count)

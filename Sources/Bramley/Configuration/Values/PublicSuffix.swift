@@ -1,7 +1,7 @@
 /// Whether a cookie domain would be shared with strangers.
 ///
-/// The whole Public Suffix List changes weekly and is 15,000 lines; browsers enforce it. This is the part an operator is
-/// likely to run into, so that the mistake shows at start and not as a cookie that never arrives.
+/// The whole Public Suffix List changes weekly and has 15,000 lines; browsers enforce it. This is the part an operator
+/// is likely to meet, so that the mistake shows at start and not as a cookie that never arrives.
 enum PublicSuffix {
     static func contains(_ domain: String) -> Bool {
         let labels = domain.split(separator: ".").map(String.init)

@@ -3,7 +3,7 @@ package import Crypto
 
 /// The text form of a sealing key: 64 hexadecimal digits, as `openssl rand -hex 32` prints them.
 package enum SealingKeyText {
-    /// - Returns: the 32 bytes, or nil when the text is anything else. Blanks and line ends around it are ignored.
+    /// - Returns: the 32 bytes, or nil for anything else. Ignores surrounding blanks and line ends.
     package static func parse(_ text: String) -> SecretBytes? {
         let digits = text.drop { $0.isWhitespace }.prefix { !$0.isWhitespace }
         guard digits.utf8.count == 64, text.allSatisfy({ $0.isWhitespace || $0.isHexDigit }),

@@ -1,25 +1,25 @@
 import Sockets
 package import Web
 
-/// An http or https address an operator wrote, taken apart strictly. Nothing is corrected: what browsers and Apple compare
-/// byte by byte has to be written as they will see it.
+/// An http or https address from an operator, parsed strictly. Nothing is corrected: what browsers and Apple compare
+/// byte by byte must be written as they will see it.
 struct WebAddress: Hashable {
     /// `http` or `https`.
     let scheme: String
-    /// Lower case; a name, a dotted IPv4 address, or of an endpoint an IPv6 address in brackets.
+    /// Lower case; a name, a dotted IPv4 address, or, for an endpoint, an IPv6 address in brackets.
     let host: String
-    /// Absent when the scheme's own.
+    /// Absent for the scheme's default.
     let port: Int?
     /// Empty or beginning with `/`.
     let path: String
-    /// Empty, or of an endpoint beginning with `?`. May hold a secret.
+    /// Empty, or, for an endpoint, beginning with `?`. May contain a secret.
     var query = ""
 
-    /// `https://id.example.com:8443`, as the `Origin` field says it.
+    /// `https://id.example.com:8443`, as in `Origin`.
     var origin: String { "\(scheme)://\(host)\(port.map { ":\($0)" } ?? "")" }
     var text: String { origin + path + query }
 
-    /// Whether only this machine answers there: what http is allowed for.
+    /// Whether it reaches only this machine, so that http is allowed.
     var isLocal: Bool { Self.isLocal(host) }
 
     /// This machine (RFC 6761 §6.3).
@@ -38,7 +38,7 @@ struct WebAddress: Hashable {
         let remedy: String
     }
 
-    /// - Parameter isEndpoint: it is only ever asked by us: it may have a query, and an IPv6 address as its host.
+    /// - Parameter isEndpoint: only we send requests to it: it may have a query, and an IPv6 address as its host.
     /// - Throws: the first flaw.
     static func parse(_ text: String, isEndpoint: Bool = false) throws(Flaw) -> WebAddress {
         guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x5C && $0 != 0x22 && $0 != 0x3C && $0 != 0x3E })
@@ -53,7 +53,7 @@ struct WebAddress: Hashable {
         } else if text.hasPrefix("http://") {
             scheme = "http"
         } else {
-            // A host alone, as it is said and as other programs take it.
+            // A host alone, as people say it and other programs accept it.
             let whole = "https://" + text
             if !text.contains("://"), !text.hasPrefix("/"), (try? parse(whole)) != nil {
                 throw Flaw(fault: "is without https://.", remedy: "Write \(whole.quoted).")
@@ -88,8 +88,8 @@ struct WebAddress: Hashable {
         return WebAddress(scheme: scheme, host: String(host), port: port, path: path, query: query)
     }
 
-    /// An IPv6 address in brackets (RFC 3986 §3.2.2), written in the one way of RFC 5952: each spelling would be an endpoint
-    /// of its own.
+    /// An IPv6 address in brackets (RFC 3986 §3.2.2), in the form of RFC 5952: each other spelling would be a separate
+    /// endpoint.
     private static func checkLiteral(_ host: Substring) throws(Flaw) {
         let text = String(host.dropFirst().dropLast())
         guard host.hasSuffix("]"), text.contains(":"), let address = IPAddress(text) else {
@@ -134,12 +134,12 @@ struct WebAddress: Hashable {
 }
 
 extension PublicURL {
-    /// Whether it can be nobody's real site: this machine, or below `.test`.
+    /// Whether it cannot be a real site: this machine, or below `.test`.
     package var isForTests: Bool { WebAddress.isForTests(host) }
     var isIPAddress: Bool { IPAddress(host) != nil }
 
-    /// What is registered with Apple as the return URL.
+    /// The return URL to register with Apple.
     package var callbackURL: String { absolute + "/apple/callback" }
-    /// What is registered with Apple for server-to-server notifications.
+    /// The URL to register with Apple for server-to-server notifications.
     package var notificationURL: String { absolute + "/apple/notifications" }
 }
