@@ -94,7 +94,7 @@ package final class AppleIdentityProvider: IdentityProvider {
             ? try await redeemAndRenew(code: authorizationCode, for: clientID)
             : try await tokenExchange.redeem(code: authorizationCode, for: clientID)
         let expectation = IdentityTokenExpectation(
-            clientID: clientID, nonce: nonce, channel: .back(accessToken: response.accessToken))
+            clientIDs: [clientID], nonce: nonce, channel: .back(accessToken: response.accessToken))
         let claims = try await verify(response.identityToken, expectation)
         return VerifiedIdentity(claims: claims, refreshToken: response.refreshToken)
     }

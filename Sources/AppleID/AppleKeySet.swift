@@ -184,35 +184,21 @@ package typealias KeySetPause = @Sendable (_ milliseconds: Int64) async -> Bool
 /// one a minute. While none is held nobody can sign in; then a waiting caller causes at most one fetch in five seconds.
 package struct KeySetPolicy: Hashable, Sendable {
     /// The age at which a set is renewed alongside other work, in seconds.
-    package var renewalAge: Int64
+    package var renewalAge: Int64 = 3_600
     /// The age from which a set is no longer trusted, in seconds.
-    package var maximumAge: Int64
+    package var maximumAge: Int64 = 7 * 86_400
     /// Unknown kids cause at most one answered fetch in this time, in seconds; also the longest pause when nobody
     /// waits.
-    package var unknownKeyCoolDown: Int64
+    package var unknownKeyCoolDown: Int64 = 60
     /// The first pause after a failure, doubled with each further one, in milliseconds.
-    package var firstPause: Int64
+    package var firstPause: Int64 = 100
     /// The longest pause while no set is held and a caller waits, in milliseconds.
-    package var longestPause: Int64
+    package var longestPause: Int64 = 5_000
     /// How long a caller waits in pauses, in milliseconds: at least `longestPause`, so that every caller that needs a
     /// key causes one more fetch.
-    package var patience: Int64
+    package var patience: Int64 = 6_000
     /// How long a fetch may take before the client gives it up, in milliseconds.
-    package var longestFetch: Int64
-
-    package init(
-        renewalAge: Int64 = 3600, maximumAge: Int64 = 7 * 86_400, unknownKeyCoolDown: Int64 = 60,
-        firstPause: Int64 = 100, longestPause: Int64 = 5_000, patience: Int64 = 6_000,
-        longestFetch: Int64 = 10_000
-    ) {
-        self.renewalAge = renewalAge
-        self.maximumAge = maximumAge
-        self.unknownKeyCoolDown = unknownKeyCoolDown
-        self.firstPause = firstPause
-        self.longestPause = longestPause
-        self.patience = patience
-        self.longestFetch = longestFetch
-    }
+    package var longestFetch: Int64 = 10_000
 }
 
 /// Why there is no key to verify with.

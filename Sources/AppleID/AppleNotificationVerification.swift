@@ -17,13 +17,6 @@ struct AppleNotificationVerifier: Sendable {
     let signatures: AppleTokenVerifier
     private let unlistedChecks = UnlistedAudienceChecks()
 
-    init(issuers: [String], clientIDs: [ClientID], clock: any WallClock, signatures: AppleTokenVerifier) {
-        self.issuers = issuers
-        self.clientIDs = clientIDs
-        self.clock = clock
-        self.signatures = signatures
-    }
-
     func verify(_ body: [UInt8]) async throws(TokenRefusal) -> AppleNotification {
         let token = try UnverifiedAppleToken.parse(try Self.payload(of: body))
         let claims = token.claims

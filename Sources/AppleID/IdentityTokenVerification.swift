@@ -18,16 +18,6 @@ struct IdentityTokenExpectation: Sendable {
     /// As Apple must repeat it. Nil for an app's code redeemed without a token: then the nonce is not compared.
     var nonce: String?
     var channel: Channel
-
-    init(clientIDs: [ClientID], nonce: String?, channel: Channel) {
-        self.clientIDs = clientIDs
-        self.nonce = nonce
-        self.channel = channel
-    }
-
-    init(clientID: ClientID, nonce: String?, channel: Channel) {
-        self.init(clientIDs: [clientID], nonce: nonce, channel: channel)
-    }
 }
 
 /// Verifies Apple's identity tokens (OpenID Connect Core §3.1.3.7 and §3.3.2.11).

@@ -75,7 +75,7 @@ struct TokenCheck: Sendable {
         _ answer: TokenResponse, subject: AppleSubject, clientID: ClientID
     ) async throws(TokenCheckFailure) {
         let expectation = IdentityTokenExpectation(
-            clientID: clientID, nonce: "", channel: .refreshed(accessToken: answer.accessToken))
+            clientIDs: [clientID], nonce: "", channel: .refreshed(accessToken: answer.accessToken))
         do throws(TokenRefusal) {
             let claims = try await identityTokens.verify(answer.identityToken, expectation)
             guard claims.subject.rawValue.isExactly(subject.rawValue) else {

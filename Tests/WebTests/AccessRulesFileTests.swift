@@ -1,6 +1,7 @@
 import Coding
 import Testing
-import Web
+
+@testable import Web
 
 /// The access rules as an operator writes them.
 @Suite struct AccessRulesFileTests {

@@ -9,13 +9,6 @@ package struct BackupReport: Hashable, Sendable {
     package var takenAt: Timestamp
     package var milliseconds: Int64
 
-    package init(file: String, contents: DatabaseExamination, takenAt: Timestamp, milliseconds: Int64) {
-        self.file = file
-        self.contents = contents
-        self.takenAt = takenAt
-        self.milliseconds = milliseconds
-    }
-
     /// For a person.
     package var text: String {
         """

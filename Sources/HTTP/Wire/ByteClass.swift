@@ -9,11 +9,6 @@ package struct ByteClass: Sendable {
         return byte < 128 && (word &>> UInt64(byte & 63)) & 1 == 1
     }
 
-    package init(low: UInt64, high: UInt64) {
-        self.low = low
-        self.high = high
-    }
-
     /// `tchar` of RFC 9110 §5.6.2: letters, digits and !#$%&'*+-.^_`|~
     package static var token: ByteClass { ByteClass(low: 0x03ff_6cfa_0000_0000, high: 0x57ff_ffff_c7ff_fffe) }
 

@@ -146,10 +146,6 @@ package struct ResealReport: Hashable, Sendable {
     /// Keep the previous keys listed until then; nil when none is listed.
     package var previousKeysUntil: Timestamp?
 
-    package init(keyID: String) {
-        self.keyID = keyID
-    }
-
     fileprivate mutating func countUnreadable(_ sealed: [UInt8]) {
         unreadable[SealingKeyring.keyID(of: sealed) ?? "", default: 0] += 1
     }

@@ -17,13 +17,6 @@ struct BackendGate: Sendable {
     let stopwatch: Stopwatch
     private let uses = KeyUses()
 
-    init(apiKeys: any APIKeyStore, clock: any WallClock, failures: RateLimiter, stopwatch: Stopwatch) {
-        self.apiKeys = apiKeys
-        self.clock = clock
-        self.failures = failures
-        self.stopwatch = stopwatch
-    }
-
     /// A route that needs to know its caller's key.
     typealias KeyHandler =
         @Sendable (ServerRequest, PathParameters, APIKey) async throws(WebFailure) -> ServerResponse

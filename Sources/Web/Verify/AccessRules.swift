@@ -19,22 +19,13 @@ package struct AccessRules: Hashable, Sendable {
 
     /// Listed people: any one match is enough.
     package struct Listed: Hashable, Sendable {
-        package var groups: [String]
+        package var groups: [String] = []
         /// Bramley's ids.
-        package var users: [String]
+        package var users: [String] = []
         /// Verified addresses, in lower case.
-        package var addresses: [String]
+        package var addresses: [String] = []
         /// The domain of a verified address of the person's own, in lower case.
-        package var domains: [String]
-
-        package init(
-            groups: [String] = [], users: [String] = [], addresses: [String] = [], domains: [String] = []
-        ) {
-            self.groups = groups
-            self.users = users
-            self.addresses = addresses
-            self.domains = domains
-        }
+        package var domains: [String] = []
 
         /// An address counts only when Apple verified it, and its domain only when it is not a relay address: that
         /// domain is shared by everybody who hides theirs.
@@ -105,13 +96,6 @@ package struct AccessRules: Hashable, Sendable {
         /// Empty means every method. GET includes HEAD.
         package var methods: [[UInt8]]
         package var access: Access
-
-        package init(host: HostPattern, path: PathPattern, methods: [[UInt8]], access: Access) {
-            self.host = host
-            self.path = path
-            self.methods = methods
-            self.access = access
-        }
 
         func covers(_ other: Rule) -> Bool {
             host.covers(other.host) && path.covers(other.path)
