@@ -43,7 +43,7 @@ struct AppleSimulatorCommand: AsyncParsableCommand {
             logger: logger)
         let name = host.contains(":") ? "[\(host)]" : host
         print("The simulated Apple is at http://\(name):\(server.address.port)")
-        // Whoever started us through a pipe waits for this line.
+        // A program that started us through a pipe waits for this line.
         _ = fflush(nil)
         try await server.run()
     }

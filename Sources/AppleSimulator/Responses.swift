@@ -15,7 +15,7 @@ extension ServerResponse {
         return .json(json, status: .badRequest)
     }
 
-    /// A page. No policy on forms: the form_post goes to whatever site asked, which may redirect on.
+    /// A page. It does not restrict forms: the form_post goes to whatever site asked, which may redirect.
     static func html(_ html: String, status: HTTPResponse.Status = .ok) -> ServerResponse {
         var fields = HTTPFields()
         fields[.contentType] = "text/html;charset=UTF-8"

@@ -1,4 +1,4 @@
-/// Which path is which endpoint.
+/// Maps paths to endpoints.
 enum Route {
     static func endpoint(of path: String) -> Endpoint? {
         switch path {

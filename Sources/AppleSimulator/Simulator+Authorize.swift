@@ -1,7 +1,7 @@
 import HTTP
 import HTTPTypes
 
-/// The pages a person sees.
+/// The pages that people see.
 extension Simulator {
     func authorize(_ request: ServerRequest) -> ServerResponse {
         let fields = FormFields(parsing: request.query ?? "", plusIsSpace: false)

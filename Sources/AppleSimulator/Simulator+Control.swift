@@ -26,7 +26,7 @@ extension Simulator {
         }
     }
 
-    /// A page of another site could otherwise work the controls of a developer's machine.
+    /// Otherwise a page of another site could use the controls on a developer's machine.
     private func isOwn(_ request: ServerRequest) -> Bool {
         let site = HTTPField.Name("Sec-Fetch-Site").flatMap { request.fields[$0] }
         return site == nil || site == "same-origin" || site == "none"
@@ -138,7 +138,7 @@ extension Simulator {
         }
     }
 
-    /// As after a start, except that the keys stay: a relying party may have them cached.
+    /// The state after a start, except that the keys stay: a relying party may have cached them.
     private func reset() -> JSON {
         change { world, _ in
             var keys = world.keys

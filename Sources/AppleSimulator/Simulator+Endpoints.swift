@@ -1,7 +1,7 @@
 import HTTP
 import HTTPTypes
 
-/// What a relying party's server asks for.
+/// Requests of a relying party's server.
 extension Simulator {
     func endpointAnswer(_ request: ServerRequest, endpoint: Endpoint) async -> ServerResponse {
         switch endpoint {
@@ -20,7 +20,7 @@ extension Simulator {
         request.method == .get || request.method == .head ? answer() : .methodNotAllowed("GET, HEAD")
     }
 
-    /// Form bodies only. Apple finds no client in anything else.
+    /// Only form bodies. Apple finds no client in anything else.
     private func post(
         _ request: ServerRequest, _ endpoint: Endpoint, _ answer: () -> ServerResponse
     ) -> ServerResponse {
@@ -78,7 +78,7 @@ extension Simulator {
                 return (ended, world.behaviour.notifiesOnRevoke)
             }
             if let ended, notifies {
-                // Apple's answer does not depend on what becomes of the notification.
+                // Apple's answer does not depend on the notification.
                 _ = try? await notify(["type": "consent-revoked", "person": .string(ended.person)])
             }
             return ServerResponse(status: .ok, body: .bytes([]))
@@ -124,7 +124,7 @@ extension Simulator {
         ])
     }
 
-    /// Where the caller found us: the simulator may have been given any free port.
+    /// The address at which the caller reached us: the simulator may have been given any free port.
     func origin(of request: ServerRequest) -> String {
         "http://" + (request.head.authority ?? "127.0.0.1")
     }

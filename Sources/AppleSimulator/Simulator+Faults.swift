@@ -5,7 +5,7 @@ import HTTPTypes
 struct ConnectionDropped: Error {}
 
 extension Simulator {
-    /// The endpoint's answer, with what the fault does to it.
+    /// The endpoint's answer, changed by the fault.
     func answer(_ request: ServerRequest, endpoint: Endpoint, fault: Fault?) async -> ServerResponse {
         guard let fault else { return await endpointAnswer(request, endpoint: endpoint) }
         if fault.delay > 0 { await pause(fault.delay) }
@@ -23,7 +23,7 @@ extension Simulator {
         return broken(response, by: fault)
     }
 
-    /// What is answered instead; the request then has no effect. nil: the endpoint answers itself.
+    /// The answer that replaces the endpoint's; the request then has no effect. Nil: the endpoint answers itself.
     private func replacement(for fault: Fault) -> ServerResponse? {
         if let error = fault.error {
             return .oauthError(
@@ -52,7 +52,7 @@ extension Simulator {
         }
     }
 
-    /// `{"filler":"aaaa…"}` of `count` bytes: sound JSON, only far too much of it.
+    /// `{"filler":"aaaa…"}` of `count` bytes: valid JSON, only far too much of it.
     private static func fill(_ writer: any BodyWriter, _ count: Int) async throws {
         let start = Array("{\"filler\":\"".utf8)
         let end = Array("\"}".utf8)
@@ -66,7 +66,7 @@ extension Simulator {
         try await writer.write(end)
     }
 
-    /// A response that stops on its way.
+    /// A response that stops in the middle.
     private func broken(_ response: ServerResponse, by fault: Fault) -> ServerResponse {
         guard fault.close != nil || fault.stalls, case .bytes(let bytes) = response.body else { return response }
         let sent = fault.close == .start ? [] : Array(bytes.prefix(bytes.count / 2))

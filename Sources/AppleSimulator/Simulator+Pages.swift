@@ -1,7 +1,7 @@
 import HTTP
 import HTTPTypes
 
-/// Everything that is no endpoint of Apple's: the steps of the sign-in page, the control page and its interface.
+/// Everything that is not an endpoint of Apple's: the steps of the sign-in page, the control page and its interface.
 extension Simulator {
     func page(_ request: ServerRequest) async -> ServerResponse {
         switch request.path {

@@ -3,23 +3,23 @@ import HTTPTypes
 package import Logging
 import Synchronization
 
-/// A stand-in for Apple's Sign in with Apple servers: pages, endpoints, and the control interface that makes them fail.
+/// Simulates Apple's Sign in with Apple servers: pages, endpoints, and the control interface that makes them fail.
 ///
 /// All of it is a function from request to response, so that tests need no socket. It shares no code with the server it
-/// stands beside: what one signs, the other must accept.
+/// tests: what one signs, the other must accept.
 package final class Simulator: RequestHandler {
     let configuration: SimulatorConfiguration
     let clock: any SimulatorClock
     let randomness: any Randomness
-    /// Delivers notifications; nil: none can be delivered.
+    /// Delivers notifications; with nil, none can be delivered.
     let transport: (any HTTPTransport)?
     let logger: Logger
     let world: Mutex<World>
     let gate = Gate()
-    /// Waits that many milliseconds; tests do not.
+    /// Waits this many milliseconds; tests do not.
     let pause: @Sendable (Int64) async -> Void
 
-    /// nil when OpenSSL cannot make RSA keys.
+    /// Nil when OpenSSL cannot make RSA keys.
     package init?(
         configuration: SimulatorConfiguration, transport: (any HTTPTransport)? = nil,
         clock: any SimulatorClock = SystemSimulatorClock(), randomness: any Randomness = SystemRandomness(),
@@ -52,10 +52,10 @@ package final class Simulator: RequestHandler {
         return response
     }
 
-    /// The time as this Apple has it, in milliseconds since 1970.
+    /// The time of this simulated Apple, in milliseconds since 1970.
     var milliseconds: Int64 { clock.milliseconds() + world.withLock(\.clockOffset) }
 
-    /// One operation on the world at one moment.
+    /// One operation on the world at one time.
     func change<Result: Sendable, Failure: Error>(
         _ body: (inout World, Moment) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -1,4 +1,4 @@
-/// What the simulated Apple knows of the relying parties: the part of Apple's developer portal that matters here.
+/// What the simulated Apple knows about the relying parties: the relevant part of Apple's developer portal.
 package struct SimulatorConfiguration: Sendable {
     /// One developer team and its Sign in with Apple keys by key ID.
     package struct Team: Sendable {
@@ -29,7 +29,7 @@ package struct SimulatorConfiguration: Sendable {
 
     package var teams: [Team]
     package var clients: [Client]
-    /// Where server-to-server notifications go; nil: nowhere until the control interface names one.
+    /// The address for server-to-server notifications; with nil, none until the control interface sets one.
     package var notificationURL: String?
     /// `iss` of every token, and `aud` of a client secret.
     package var issuer: String
@@ -47,7 +47,7 @@ package struct SimulatorConfiguration: Sendable {
         self.keyCount = keyCount
     }
 
-    /// The usual case: one team with one key, one website, and the apps beside it.
+    /// The usual case: one team with one key, one website, and its apps.
     package init(
         serverURL: String, servicesID: String, bundleIDs: [String] = [], teamID: String, keyID: String, key: ClientKey
     ) {

@@ -2,10 +2,10 @@ package import HTTP
 package import Logging
 package import Sockets
 
-/// A simulator on a socket, with the client that delivers its notifications.
+/// A simulator on a socket, with a client that delivers its notifications.
 package struct SimulatorServer: Sendable {
     package enum StartError: Error {
-        /// OpenSSL makes no RSA keys.
+        /// OpenSSL cannot make RSA keys.
         case noKeys
     }
 
@@ -14,12 +14,12 @@ package struct SimulatorServer: Sendable {
     private let sockets: BoundSockets
     private let logger: Logger
 
-    /// Binds at once, so that `address` is known; answers from `run` on.
+    /// Binds at once, so that `address` is known; answers once `run` is called.
     ///
     /// - Parameters:
-    ///   - address: port 0 takes a free one.
+    ///   - address: with port 0, the system chooses a free port.
     ///   - threads: event loops; 0 makes one per core.
-    ///   - keys: made beforehand; fewer than `configuration.keyCount` are made up for.
+    ///   - keys: made beforehand; missing ones are generated, up to `configuration.keyCount`.
     package init(
         configuration: SimulatorConfiguration, address: SocketAddress, threads: Int = 1,
         clock: any SimulatorClock = SystemSimulatorClock(), keys: [RSASigningKey] = [],
@@ -33,7 +33,7 @@ package struct SimulatorServer: Sendable {
         else { throw StartError.noKeys }
         self.simulator = simulator
         self.logger = logger
-        // Last: making keys takes a while, and whoever is let in before would wait for them in vain.
+        // Last: making keys takes a while, and earlier clients would wait in vain.
         sockets = try BoundSockets(address: address, count: group.loops.count)
     }
 
@@ -57,7 +57,7 @@ package struct SimulatorServer: Sendable {
         }
     }
 
-    /// Ends `run`, hanging requests included.
+    /// Ends `run`, including hanging requests.
     package func stop() {
         simulator.gate.open()
         group.beginDrain()

@@ -2,7 +2,7 @@ internal import Coding
 package import HTTP
 internal import HTTPTypes
 
-/// Answers every request with 200 and what was understood of it, as JSON: docs/conformance.md lists the members.
+/// Answers every request with 200 and what it understood, as JSON: docs/conformance.md lists the members.
 package struct EchoHandler: RequestHandler {
     package init() {}
 
@@ -26,7 +26,7 @@ package struct EchoHandler: RequestHandler {
         writer.name("trailers")
         write(request.trailers, to: &writer)
         writer.member("bodyLength", Int64(request.body.count))
-        // Text where it is text, for people; the other is always there and always exact.
+        // Text if it is text, for people; the other member is always present and exact.
         writer.member("body", String(validating: request.body, as: UTF8.self))
         writer.member("bodyBase64", Base64.encode(request.body))
         writer.member("client", "\(request.client)")
@@ -34,7 +34,7 @@ package struct EchoHandler: RequestHandler {
         return writer.bytes
     }
 
-    /// An array of pairs: fields have an order, and names come more than once.
+    /// An array of pairs: fields have an order, and names may be repeated.
     private static func write(_ fields: HTTPFields, to writer: inout JSONWriter) {
         writer.beginArray()
         for field in fields {

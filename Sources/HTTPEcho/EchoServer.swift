@@ -4,7 +4,7 @@ package import Sockets
 internal import Synchronization
 internal import UnixSignals
 
-/// The server on a socket with `EchoHandler` behind it.
+/// The server on a socket, with `EchoHandler`.
 package struct EchoServer: Sendable {
     private let group: EventLoopGroup
     private let sockets: BoundSockets
@@ -12,9 +12,9 @@ package struct EchoServer: Sendable {
     private let admission: AdmissionControl
     private let logger: Logger
 
-    /// Binds at once, so that `address` is known; answers from `run` on.
+    /// Binds at once, so that `address` is known; answers once `run` is called.
     /// - Parameters:
-    ///   - address: port 0 takes a free one.
+    ///   - address: with port 0, the system chooses a free port.
     ///   - threads: event loops; 0 makes one per core.
     package init(
         configuration: HTTPServerConfiguration, address: SocketAddress, threads: Int = 1,
@@ -46,7 +46,7 @@ package struct EchoServer: Sendable {
     }
 
     /// Serves until the group drains.
-    /// - Throws: when a loop could not listen, for which the others went down as well.
+    /// - Throws: when a loop could not listen, which also stops the others.
     private func serve() async throws {
         let failure = Mutex<SystemError?>(nil)
         try await group.run { loop in

@@ -37,7 +37,7 @@ struct HTTPEchoCommand: AsyncParsableCommand {
                 maximum: limits.maxConnections, maximumPerAddress: limits.maxConnectionsPerAddress),
             logger: logger)
         let name = (certificate == nil ? "http://" : "https://") + (host.contains(":") ? "[\(host)]" : host)
-        // Unbuffered: whoever started us through a pipe waits for this line.
+        // Unbuffered: a program that started us through a pipe waits for this line.
         try StandardStream.output.write(Array("\(name):\(server.address.port)\n".utf8))
         try await server.runUntilSignalled(drainTimeout: timeouts.drainTimeout)
     }

@@ -1,4 +1,4 @@
-/// Draws a button: our own lettering and our own fruit, for Apple's artwork is Apple's.
+/// Draws a button with our own lettering and our own fruit, because Apple's artwork belongs to Apple.
 struct ButtonImage {
     private let style: ButtonStyle
     private let background: Canvas

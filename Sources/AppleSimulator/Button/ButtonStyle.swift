@@ -1,4 +1,4 @@
-/// What a request for a button image asks for. Values out of range make it a 404, as at Apple.
+/// The parameters of a button image. Values out of range make it a 404, as at Apple.
 struct ButtonStyle: Sendable, Hashable {
     enum Shape: Sendable { case centered, left, logo }
     enum Label: String, Sendable {

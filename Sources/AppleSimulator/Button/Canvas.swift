@@ -1,4 +1,4 @@
-/// Coverage of a drawing, 0 to 1 for each pixel, with soft edges. Draws nothing but thick lines and rounded boxes.
+/// The coverage of each pixel of a drawing, 0 to 1, with soft edges. Draws only thick lines and rounded boxes.
 struct Canvas {
     struct Point {
         var x: Double
@@ -15,7 +15,7 @@ struct Canvas {
         coverage = [Float](repeating: 0, count: width * height)
     }
 
-    /// A line with round ends, `radius` to each side. Only the pixels around it are visited.
+    /// A line with round ends, `radius` to each side. Visits only the pixels around it.
     mutating func line(from start: Point, to end: Point, radius: Double) {
         let reach = radius + 1
         let columns = clamped(min(start.x, end.x) - reach, max(start.x, end.x) + reach, width)
@@ -51,7 +51,7 @@ struct Canvas {
         }
     }
 
-    /// - Parameter depth: how far inside the shape the middle of the pixel lies.
+    /// - Parameter depth: how far inside the shape the pixel's centre is.
     private mutating func cover(_ column: Int, _ row: Int, _ depth: Double) {
         let value = Float(min(1, max(0, depth + 0.5)))
         let index = row * width + column

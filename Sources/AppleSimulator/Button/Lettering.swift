@@ -15,7 +15,7 @@ struct Lettering {
         text.reduce(-gap) { $0 + glyph($1).advance + gap }
     }
 
-    /// Every stroke of `text`, starting at x 0.
+    /// The strokes of `text`, starting at x 0.
     static func strokes(of text: String) -> [[Point]] {
         var x = 0.0
         var strokes: [[Point]] = []
@@ -78,7 +78,7 @@ struct Lettering {
         }
     }
 
-    /// Taylor's series around a quarter of the angle, doubled twice: exact to far below a pixel, without a C library.
+    /// Taylor's series at a quarter of the angle, doubled twice: exact to far below a pixel, without a C library.
     private static func sineAndCosine(_ angle: Double) -> (Double, Double) {
         let part = angle / 16
         let square = part * part

@@ -1,6 +1,6 @@
-/// The smallest PNG there is (ISO/IEC 15948): grey and alpha, no filter, deflate blocks that are merely stored.
+/// The smallest possible PNG (ISO/IEC 15948): grey and alpha, no filter, stored deflate blocks.
 enum PNG {
-    /// - Parameter rows: for each row a filter byte 0, then two bytes for each pixel.
+    /// - Parameter rows: for each row a filter byte 0, then two bytes per pixel.
     static func encode(rows: [UInt8], width: Int, height: Int) -> [UInt8] {
         let header = bigEndian(UInt32(width)) + bigEndian(UInt32(height)) + [8, 4, 0, 0, 0]
         return [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]

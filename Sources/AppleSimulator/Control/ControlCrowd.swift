@@ -1,8 +1,8 @@
-/// Many people at once, for who moves in with people from elsewhere, or wants to see how it is with many.
+/// Many people at once, for testing an import or a large number of users.
 extension Simulator {
     private static let largestCrowd: Int64 = 10_000
 
-    /// `POST /simulator/api/crowd`: people who signed in to a client before, each with a refresh token of it.
+    /// `POST /simulator/api/crowd`: people who signed in to a client earlier, each with one of its refresh tokens.
     func addCrowd(_ body: JSON) throws(ControlError) -> JSON {
         guard let member = body.members?.first(where: { $0.name == "count" }) else {
             throw .invalid("count is missing.")

@@ -1,7 +1,7 @@
-/// Sign-ins of apps through the control interface: what the system gives an app, in the words of
+/// Sign-ins of apps through the control interface: what the system gives an app, in the terms of
 /// `ASAuthorizationAppleIDCredential`.
 extension Simulator {
-    /// `POST /simulator/api/native`: the person taps the button in an app and says yes.
+    /// `POST /simulator/api/native`: the person taps the button in an app and agrees.
     func authorizeNative(_ body: JSON) throws(ControlError) -> JSON {
         for member in body.members ?? [] where !Self.nativeMembers.contains(member.name) {
             throw .invalid("A native sign-in has no member \"\(member.name)\".")

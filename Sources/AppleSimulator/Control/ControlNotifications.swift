@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// Server-to-server notifications through the control interface.
 extension Simulator {
-    /// `POST /simulator/api/notifications`: makes one, and delivers it as often as asked.
+    /// `POST /simulator/api/notifications`: creates one, and delivers it as often as requested.
     func notify(_ body: JSON) async throws(ControlError) -> JSON {
         let copies = body["copies"]?.integer ?? 1
         guard (0...100).contains(copies) else { throw .invalid("copies is a whole number from 0 to 100.") }
@@ -21,7 +21,7 @@ extension Simulator {
         return notification(sent.id)?.json ?? sent.json
     }
 
-    /// Delivers a notification again, or for the first time: in any order, as often as one likes.
+    /// Delivers a notification again, or for the first time: in any order, any number of times.
     func deliver(_ id: String) async throws(ControlError) -> JSON {
         guard let sent = notification(id) else { throw .unknown("There is no notification \(id).") }
         guard let transport else { throw .invalid("This simulator has no HTTP client to deliver with.") }

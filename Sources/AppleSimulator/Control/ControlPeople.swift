@@ -11,7 +11,7 @@ extension Simulator {
         }
     }
 
-    /// Registers a Services ID or an App ID, and its team with a key where it is new.
+    /// Registers a Services ID or an App ID, and its team with a key if the team is new.
     func addClient(_ body: JSON) throws(ControlError) -> JSON {
         guard let id = body["id"]?.string, let team = body["team"]?.string else {
             throw .invalid("id and team are missing.")
@@ -38,7 +38,7 @@ extension Simulator {
         }
     }
 
-    /// What a team does in Apple's developer portal: what this key signed is refused from now on.
+    /// The team revokes a key in Apple's developer portal: what it signed is refused from now on.
     func revokeClientKey(_ id: String) throws(ControlError) -> JSON {
         try change { world, _ throws(ControlError) in
             guard let index = world.teams.firstIndex(where: { $0.keys[id] != nil }) else {
@@ -49,7 +49,7 @@ extension Simulator {
         }
     }
 
-    /// What a person does in the settings of their Apple Account: stop using Sign in with Apple there.
+    /// The person stops using Sign in with Apple for an app in the settings of their Apple Account.
     func revokeConsent(_ body: JSON) async throws(ControlError) -> JSON {
         let key = try consentKey(body)
         let existed = change { world, moment in
@@ -64,7 +64,7 @@ extension Simulator {
         return answer
     }
 
-    /// What a person does when they suspect something: a new password, after which no refresh token works any more.
+    /// The person sets a new password, after which no refresh token works any more.
     func changePassword(_ body: JSON) throws(ControlError) -> JSON {
         for member in body.members ?? [] where member.name != "person" {
             throw .invalid("A new password has no member \"\(member.name)\".")

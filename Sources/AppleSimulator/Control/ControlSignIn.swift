@@ -1,6 +1,6 @@
 /// Sign-ins, tokens and keys through the control interface.
 extension Simulator {
-    /// `POST /simulator/api/authorize`: a whole sign-in without a browser.
+    /// `POST /simulator/api/authorize`: a complete sign-in without a browser.
     func authorize(_ body: JSON) throws(ControlError) -> JSON {
         let fields = try authorizeFields(body)
         let plan = try change { world, moment throws(ControlError) in
@@ -17,7 +17,7 @@ extension Simulator {
 
     private struct Plan: Sendable {
         var request: AuthorizeRequest
-        /// nil: cancelled.
+        /// Nil: cancelled.
         var signIn: SignIn?
     }
 
@@ -44,7 +44,7 @@ extension Simulator {
         return Plan(request: request, signIn: signIn)
     }
 
-    /// From `authorize_url`, the address the relying party sent the browser to, or from single members.
+    /// From `authorize_url`, the address to which the relying party sent the browser, or from single members.
     private func authorizeFields(_ body: JSON) throws(ControlError) -> FormFields {
         if let url = body["authorize_url"]?.string {
             let query = url.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""

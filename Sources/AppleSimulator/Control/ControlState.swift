@@ -1,4 +1,4 @@
-/// What the control interface shows.
+/// The state that the control interface shows.
 extension Simulator {
     func state() -> JSON {
         let hanging = Int64(gate.count)
@@ -28,7 +28,7 @@ extension Simulator {
 }
 
 extension World {
-    /// A person, and what every team knows of them.
+    /// A person, and what every team knows about them.
     func json(of person: Person) -> JSON {
         let teams: [JSON] = teams.map { team in
             let consent = consents[Consent.Key(person: person.id, team: team.id)]

@@ -1,4 +1,4 @@
-/// Base64url without padding (RFC 4648 §5), written here so that the simulator shares no code with what it tests.
+/// Base64url without padding (RFC 4648 §5), implemented here so that the simulator shares no code with what it tests.
 enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
@@ -21,7 +21,7 @@ enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Strict: no padding, no white space, no bits left over in the last character; nil otherwise.
+    /// Strict: no padding, no white space, no leftover bits in the last character; otherwise nil.
     static func decode(_ text: some StringProtocol) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count * 3 / 4)

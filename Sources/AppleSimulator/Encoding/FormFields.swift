@@ -7,7 +7,7 @@ struct FormFields: Sendable {
     }
 
     /// - Parameter plusIsSpace: true for `application/x-www-form-urlencoded` bodies. False for the query of
-    ///   `/auth/authorize`, where Apple wants a space as `%20`.
+    ///   `/auth/authorize`, where Apple requires a space as `%20`.
     init(parsing text: some StringProtocol, plusIsSpace: Bool) {
         for part in text.utf8.split(separator: UInt8(ascii: "&")) {
             let halves = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
@@ -17,18 +17,18 @@ struct FormFields: Sendable {
         }
     }
 
-    /// The first value of that name.
+    /// The first value with that name.
     subscript(name: String) -> String? {
         pairs.first { $0.name == name }?.value
     }
 
-    /// A value that says something: absent and empty are the same.
+    /// A non-empty value: absent and empty are the same.
     func text(_ name: String) -> String? {
         guard let value = self[name], !value.isEmpty else { return nil }
         return value
     }
 
-    /// The first name that stands there twice.
+    /// The first repeated name.
     var duplicate: String? {
         var seen: Set<String> = []
         return pairs.first { !seen.insert($0.name).inserted }?.name
@@ -38,7 +38,7 @@ struct FormFields: Sendable {
         pairs.map { Self.encode($0.name) + "=" + Self.encode($0.value) }.joined(separator: "&")
     }
 
-    /// RFC 3986 unreserved characters stay, everything else becomes `%XX`: good in a query and in a form.
+    /// Keeps RFC 3986 unreserved characters and encodes everything else as `%XX`, for queries and forms.
     static func encode(_ text: String) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var bytes: [UInt8] = []

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// JSON as the simulator speaks it: members keep their order when written.
+/// The simulator's JSON: members keep their order when written.
 ///
-/// Reading goes through Foundation's decoder, on purpose another one than the server's own strict reader.
+/// Reading uses Foundation's decoder, deliberately different from the server's own strict parser.
 package enum JSON: Sendable, Equatable {
     package struct Member: Sendable, Equatable {
         package var name: String
@@ -32,7 +32,7 @@ package enum JSON: Sendable, Equatable {
         }
     }
 
-    /// nil when `bytes` are no JSON text.
+    /// Nil when `bytes` are not JSON.
     package init?(parsing bytes: [UInt8]) {
         guard let value = try? JSONDecoder().decode(JSON.self, from: Data(bytes)) else { return nil }
         self = value
@@ -126,7 +126,7 @@ extension JSON {
         }
     }
 
-    /// `<`, `>` and `&` are escaped too, so that the text may stand inside HTML.
+    /// Also escapes `<`, `>` and `&`, so that the text may be inside HTML.
     private static func write(_ text: String, to output: inout [UInt8]) {
         output.append(UInt8(ascii: "\""))
         for byte in text.utf8 {

@@ -1,8 +1,8 @@
-/// What one endpoint does wrong, until it is told to stop.
+/// How one endpoint fails, until it is reset.
 struct Fault: Sendable {
     enum Body: Sendable {
         case html, garbage, empty
-        /// That many bytes of filler.
+        /// This many bytes of filler.
         case huge(Int)
         case text(String)
     }
@@ -16,7 +16,7 @@ struct Fault: Sendable {
 
     /// Milliseconds before anything happens.
     var delay: Int64 = 0
-    /// Says nothing at all until the fault is reset.
+    /// Does not answer until the fault is reset.
     var hangs = false
     /// Sends the head and half of the content, then nothing more until the fault is reset.
     var stalls = false
@@ -28,14 +28,14 @@ struct Fault: Sendable {
     var requiresUserAgent = false
     /// An OAuth error, in JSON with status 400.
     var error: String?
-    /// How many more requests it hits; nil: all.
+    /// How many more requests are affected; nil: all.
     var remaining: Int?
 }
 
 struct Faults: Sendable {
     private(set) var active: [Endpoint: Fault] = [:]
 
-    /// What hits the request that just came in; counts it down.
+    /// The fault for a request that just arrived; counts it down.
     mutating func consume(_ endpoint: Endpoint) -> Fault? {
         guard let fault = active[endpoint] else { return nil }
         if let remaining = fault.remaining {
@@ -59,7 +59,7 @@ struct Faults: Sendable {
 extension Fault {
     static let hugeSize = 64 * 1024 * 1024
 
-    /// Unknown members and wrong types are refused: a fault that silently does nothing hides what a test wanted.
+    /// Refuses unknown members and wrong types: a fault that silently does nothing hides what a test wanted.
     init(json: JSON) throws(ControlError) {
         guard let members = json.members else { throw .invalid("A fault is a JSON object.") }
         for member in members {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Holds requests that hang, until somebody lets them go or their connection's task is cancelled.
+/// Holds hanging requests until they are released or their connection's task is cancelled.
 final class Gate: Sendable {
     private struct State {
         var next: UInt64 = 0
@@ -10,7 +10,7 @@ final class Gate: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many requests hang right now.
+    /// The number of requests that hang now.
     var count: Int { state.withLock { $0.waiting.count } }
 
     func wait() async {
@@ -20,7 +20,7 @@ final class Gate: Sendable {
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                // Cancellation may come before the continuation is here: then it does not wait at all.
+                // If cancellation comes before the continuation exists, it does not wait at all.
                 let goesOn = state.withLock { state in
                     if state.cancelled.remove(ticket) != nil { return true }
                     state.waiting[ticket] = continuation

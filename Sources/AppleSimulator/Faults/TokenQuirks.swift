@@ -1,15 +1,15 @@
-/// How identity tokens differ from sound ones, and which of Apple's variants they show.
+/// How identity tokens differ from valid ones, and which of Apple's variants they show.
 struct TokenQuirks: Sendable {
     enum Channel: String, Sendable { case authorize, token, both }
     enum Flags: String, Sendable { case boolean, string }
     enum PrivateFlag: String, Sendable { case whenTrue, always, never }
     enum Address: String, Sendable { case present, absent, empty }
-    /// One thing wrong with an otherwise sound token.
+    /// A defect of an otherwise valid token.
     enum Flaw: String, Sendable, CaseIterable {
         case iss, aud, sub, exp, iat, nonce, noNonce, cHash, noCHash, atHash, noATHash, signature, kid, noKid, algNone
     }
 
-    /// Which tokens `flaws`, `claims` and `header` apply to: the one beside the code, the token endpoint's, or both.
+    /// Which tokens `flaws`, `claims` and `header` apply to: the one with the code, the token endpoint's, or both.
     var channel = Channel.both
     /// `email_verified` and `is_private_email`: booleans today, strings until about February 2024.
     var flags = Flags.boolean
@@ -21,7 +21,7 @@ struct TokenQuirks: Sendable {
     /// Claims and header members set last; null removes one.
     var claims: [JSON.Member] = []
     var header: [JSON.Member] = []
-    /// How many more tokens carry flaws, claims and header; nil: all.
+    /// How many more tokens have flaws, claims and header; nil: all.
     var remaining: Int?
 
     func applies(to channel: Channel) -> Bool {
@@ -30,7 +30,7 @@ struct TokenQuirks: Sendable {
 
     private var isFlawed: Bool { !flaws.isEmpty || !claims.isEmpty || !header.isEmpty }
 
-    /// The quirks of the token about to be made; counts it down.
+    /// The quirks of the next token; counts it down.
     mutating func consume(_ channel: Channel) -> TokenQuirks {
         var taken = self
         if !applies(to: channel) {
@@ -51,7 +51,7 @@ struct TokenQuirks: Sendable {
 }
 
 extension TokenQuirks {
-    /// Only what is named changes.
+    /// Changes only what is named.
     mutating func update(_ json: JSON) throws(ControlError) {
         guard let members = json.members else { throw .invalid("Token settings are a JSON object.") }
         for member in members {

@@ -10,11 +10,11 @@ import COpenSSL
 package final class ClientKey: @unchecked Sendable {
     private let key: OpaquePointer
 
-    /// - Parameter pem: a public key (`BEGIN PUBLIC KEY`), or a `.p8` (`BEGIN PRIVATE KEY`) of which only the public
-    ///   half is used. nil for anything that is no P-256 key.
+    /// - Parameter pem: a public key (`BEGIN PUBLIC KEY`), or a `.p8` (`BEGIN PRIVATE KEY`), of which only the public
+    ///   half is used. Nil for anything but a P-256 key.
     package init?(pem: String) {
         let bytes = Array(pem.utf8)
-        // Not BIO_new_mem_buf: that keeps the pointer it was given, which is good for the one call only.
+        // Not BIO_new_mem_buf: that keeps the pointer, which is valid only for this call.
         guard let copy = unsafe BIO_new(BIO_s_mem()) else { return nil }
         defer { unsafe BIO_free(copy) }
         guard unsafe BIO_write(copy, bytes, Int32(bytes.count)) == Int32(bytes.count) else { return nil }
@@ -51,7 +51,7 @@ package final class ClientKey: @unchecked Sendable {
             && EVP_DigestVerify(context, der, der.count, message, message.count) == 1
     }
 
-    /// `SEQUENCE { INTEGER r, INTEGER s }`, the form OpenSSL takes.
+    /// `SEQUENCE { INTEGER r, INTEGER s }`, OpenSSL's form.
     private static func der(_ signature: [UInt8]) -> [UInt8]? {
         func integer(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
             var digits = Array(bytes.drop { $0 == 0 })

@@ -17,7 +17,7 @@ enum OpenSSLHash {
     }
 }
 
-/// Where codes, tokens and ids come from; tests bring their own.
+/// The source of codes, tokens and ids; tests inject their own.
 package protocol Randomness: Sendable {
     func bytes(_ count: Int) -> [UInt8]
 }
@@ -27,7 +27,7 @@ package struct SystemRandomness: Randomness {
 
     package func bytes(_ count: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        // `bytes` holds exactly `count` bytes. Without a random generator nothing that follows means anything.
+        // `bytes` has exactly `count` bytes. Without random bytes nothing that follows is meaningful.
         precondition(unsafe RAND_bytes(&bytes, Int32(count)) == 1, "OpenSSL has no random bytes")
         return bytes
     }

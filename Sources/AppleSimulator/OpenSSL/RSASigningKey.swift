@@ -10,11 +10,10 @@ import COpenSSL
 package final class RSASigningKey: @unchecked Sendable {
     private let key: OpaquePointer
 
-    /// Of three primes (RFC 8017 §3.2), which are found in a third of the time that two take; who verifies sees the product
-    /// alone.
+    /// With three primes (RFC 8017 §3.2), which take a third of the time to find; a verifier only sees the product.
     /// - Parameter bits: 1024 or more; less has no room for three.
     ///
-    /// nil when OpenSSL cannot make one.
+    /// Nil when OpenSSL cannot make one.
     package init?(bits: Int = 2048) {
         guard let context = unsafe EVP_PKEY_CTX_new_id(EVP_PKEY_RSA, nil) else { return nil }
         defer { unsafe EVP_PKEY_CTX_free(context) }
@@ -37,7 +36,7 @@ package final class RSASigningKey: @unchecked Sendable {
     package func sign(_ message: [UInt8]) -> [UInt8] {
         guard let context = unsafe EVP_MD_CTX_new() else { return [] }
         defer { unsafe EVP_MD_CTX_free(context) }
-        // The first call asks for the size, the second fills a buffer of that size.
+        // The first call returns the size, the second fills a buffer of that size.
         var count = 0
         guard unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key) == 1,
             unsafe EVP_DigestSign(context, nil, &count, message, message.count) == 1

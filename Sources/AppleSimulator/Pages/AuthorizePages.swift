@@ -5,7 +5,7 @@ struct AuthorizePage: Sendable {
 }
 
 extension AuthorizePage {
-    /// Everybody with an account, to choose from.
+    /// All people with an account, to choose from.
     func choice(of people: [Person], knownBy team: Set<String>) -> String {
         let items = people.map { person in
             let known = team.contains(person.id) ? "<span class=\"tag\">signed in before</span>" : ""
@@ -36,7 +36,7 @@ extension AuthorizePage {
                 """)
     }
 
-    /// What this person lets the relying party know.
+    /// What this person shares with the relying party.
     func consent(of person: Person, existing: Consent?) -> String {
         let scopes = existing == nil ? request.scopes : []
         var parts: [String] = []
@@ -98,7 +98,7 @@ extension AuthorizePage {
     }
 }
 
-/// The pages that carry a result back.
+/// The pages that return a result.
 enum DeliveryPage {
     /// form_post: posts itself, or waits for the button where scripts do not run.
     static func form(_ fields: FormFields, to redirectURI: String) -> String {
@@ -114,7 +114,7 @@ enum DeliveryPage {
                 """, script: "deliver.js")
     }
 
-    /// web_message: tells the window that opened this popup, as one JSON text.
+    /// web_message: sends one JSON text to the window that opened this popup.
     static func message(_ data: JSON, to origin: String) -> String {
         let message: JSON = ["method": "oauthDone", "data": data]
         return Page.shell(

@@ -1,4 +1,4 @@
-/// The page for people; everything on it goes through the JSON interface.
+/// The page for people; all its actions use the JSON interface.
 enum ControlPage {
     static func html() -> String {
         Page.shell(

@@ -1,4 +1,4 @@
-/// The frame every page of the simulator has: unmistakably not Apple.
+/// The frame of every page of the simulator: unmistakably not Apple.
 enum Page {
     static func escape(_ text: String) -> String {
         var output = ""
@@ -19,7 +19,7 @@ enum Page {
         "<input type=\"hidden\" name=\"\(escape(name))\" value=\"\(escape(value))\">"
     }
 
-    /// - Parameter body: HTML, every value in it escaped already.
+    /// - Parameter body: HTML with all values already escaped.
     static func shell(title: String, body: String, script: String? = nil, isWide: Bool = false) -> String {
         """
         <!doctype html>

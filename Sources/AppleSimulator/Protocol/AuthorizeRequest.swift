@@ -1,4 +1,4 @@
-/// A sound `GET /auth/authorize`: every parameter checked as Apple checks it.
+/// A valid `GET /auth/authorize`: every parameter checked as Apple does.
 struct AuthorizeRequest: Sendable {
     enum ResponseMode: String, Sendable {
         case query, fragment
@@ -8,7 +8,7 @@ struct AuthorizeRequest: Sendable {
     }
 
     var client: SimulatorConfiguration.Client
-    /// nil only for an app.
+    /// Nil only for an app.
     var redirectURI: String?
     var wantsIdentityToken: Bool
     var responseMode: ResponseMode
@@ -18,16 +18,16 @@ struct AuthorizeRequest: Sendable {
     var challenge: CodeChallenge?
 }
 
-/// A mistake in the relying party's request. Apple shows it on a page of its own and never sends it back.
+/// A mistake in the relying party's request. Apple shows it on a page of its own and never returns it.
 struct AuthorizeError: Error, Sendable {
-    /// As Apple's page names it.
+    /// As on Apple's page.
     var code: String
     /// What to do about it, which Apple does not say.
     var explanation: String
 }
 
 extension AuthorizeRequest {
-    /// - Parameter allowsNative: whether an App ID without a redirect URI may ask, as an app does through the system.
+    /// - Parameter allowsNative: whether an App ID may ask without a redirect URI, as an app does through the system.
     init(
         _ fields: FormFields, clients: [SimulatorConfiguration.Client], allowsNative: Bool = false
     ) throws(AuthorizeError) {
@@ -104,7 +104,7 @@ extension AuthorizeRequest {
         return scopes
     }
 
-    /// Apple's authorize endpoint wants `%20`; a plus sign stays a plus sign.
+    /// Apple's authorize endpoint requires `%20`; a plus sign stays a plus sign.
     private static func plusHint(_ text: String) -> String {
         text.contains("+") ? " Write the space as %20: a plus sign is no space here." : ""
     }

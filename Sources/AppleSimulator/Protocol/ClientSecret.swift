@@ -1,11 +1,11 @@
 /// Checks a client secret as Apple does (Creating a client secret; TN3107).
 enum ClientSecret {
-    /// The furthest `exp` may lie ahead, in seconds: six months.
+    /// The longest allowed lifetime, in seconds: six months.
     static let maximumLifetime: Int64 = 15_777_000
     /// How far ahead of ours a relying party's clock may be, in seconds.
     static let clockSkew: Int64 = 60
 
-    /// - Returns: why it is refused, for the journal; nil when it is good.
+    /// - Returns: why it is refused, for the journal; nil when it is valid.
     static func refusal(
         of secret: String, clientID: String, team: SimulatorConfiguration.Team, audiences: [String], now: Int64
     ) -> String? {

@@ -1,4 +1,4 @@
-/// Makes identity tokens, sound ones and others.
+/// Makes identity tokens, valid or not.
 struct IdentityToken: Sendable {
     var grant: Grant
     var person: Person
@@ -9,7 +9,7 @@ struct IdentityToken: Sendable {
     /// Seconds since 1970, by the simulator's clock.
     var now: Int64
     var channel: TokenQuirks.Channel
-    /// The code it stands beside, or the access token it came with.
+    /// The code it comes with, or the access token.
     var companion: String
 
     /// Left-most half of the SHA-256 (OpenID Connect Core §3.3.2.11).

@@ -1,4 +1,4 @@
-/// The keys behind `GET /auth/keys`, and how the set is shown.
+/// The keys of `GET /auth/keys`, and how the set is published.
 struct KeySet: Sendable {
     /// Shapes of the published set, good and bad.
     enum Mode: String, Sendable, CaseIterable {
@@ -22,24 +22,24 @@ struct KeySet: Sendable {
 
     /// The newest first; the first one signs.
     private(set) var entries: [Entry]
-    /// Public keys somebody else holds the private half of, published beside ours.
+    /// Public keys of somebody else, published with ours.
     var foreign: [JSON] = []
     var mode = Mode.normal
-    /// How often the set was rotated; turns the order of the published array.
+    /// How often the set was rotated; changes the order of the published array.
     private(set) var rotations = 0
 
     init(_ entries: [Entry]) { self.entries = entries }
 
     var signing: Entry? { entries.first }
 
-    /// A new key signs from now on; at most five are kept, so old ones linger.
+    /// Rotates to a new key; at most five are kept, so old ones stay for a while.
     mutating func rotate(to entry: Entry) {
         entries.insert(entry, at: 0)
         if entries.count > 5 { entries.removeLast() }
         rotations += 1
     }
 
-    /// Every key but the signing one leaves the set.
+    /// Drops every key except the signing one.
     mutating func dropOld() { entries = Array(entries.prefix(1)) }
 
     /// The kid is 10 characters of Apple's alphabet.
@@ -62,7 +62,7 @@ struct KeySet: Sendable {
         }
     }
 
-    /// The order of the array carries no meaning, and Apple's changes: ours does too.
+    /// The order of the array has no meaning, and Apple's changes, so ours does too.
     private func turned(_ keys: [JSON]) -> [JSON] {
         guard !keys.isEmpty else { return [] }
         let start = rotations % keys.count
@@ -76,8 +76,8 @@ struct KeySet: Sendable {
         ]
     }
 
-    /// Well-formed keys that no verifier of RS256 may choose. The points are the examples of RFC 7517 A.1 and
-    /// RFC 8037 A.2.
+    /// Well-formed keys that no RS256 verifier may choose. The points are the examples of RFC 7517 A.1 and RFC 8037
+    /// A.2.
     private static let strangers: [JSON] = [
         [
             "kty": "EC", "kid": "ECSTRANGER", "use": "sig", "alg": "ES256", "crv": "P-256",

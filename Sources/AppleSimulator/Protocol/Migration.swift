@@ -1,4 +1,4 @@
-/// Moving people from one team to another (TN3159).
+/// Moves people from one team to another (TN3159).
 extension World {
     /// `POST /auth/usermigrationinfo`: `sub` and `target` from the sender, `transfer_sub` from the recipient.
     mutating func migrate(
@@ -16,7 +16,7 @@ extension World {
             throw .request("sub and target, or transfer_sub, are missing")
         }
         guard team(target) != nil, target != client.team else { throw .request("target \(target) is no other team") }
-        // Whoever revoked the consent cannot be transferred.
+        // People who revoked consent cannot be transferred.
         guard let person = people.first(where: { $0.subject(team: client.team) == subject }),
             consents[Consent.Key(person: person.id, team: client.team)] != nil
         else { throw .request("sub \(subject) is unknown, or revoked the consent") }
@@ -25,7 +25,7 @@ extension World {
         return ["transfer_sub": .string(begin(transfer))]
     }
 
-    /// The same person, sender and recipient have the same `transfer_sub` however often it is asked for.
+    /// The same person, sender and recipient always get the same `transfer_sub`.
     mutating func begin(_ transfer: Transfer) -> String {
         let digest = OpenSSLHash.sha256("transfer|\(transfer.person)|\(transfer.sender)|\(transfer.recipient)")
         let subject = "000999." + OpenSSLHash.hexadecimal(digest.prefix(16)) + ".0999"

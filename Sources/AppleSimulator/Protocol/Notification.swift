@@ -1,4 +1,4 @@
-/// One server-to-server notification, as it was or will be delivered.
+/// One server-to-server notification, delivered or pending.
 struct SentNotification: Sendable {
     var id: String
     var type: String
@@ -16,7 +16,7 @@ struct SentNotification: Sendable {
     }
 }
 
-/// How a notification is to be written; Apple's documentation and Apple's servers differ.
+/// How a notification is written; Apple's documentation and servers differ.
 struct NotificationOrder: Sendable {
     enum Form: String, Sendable { case string, object }
     enum Unit: String, Sendable { case milliseconds, seconds }
@@ -27,7 +27,7 @@ struct NotificationOrder: Sendable {
     var audience: String
     /// Milliseconds since 1970.
     var eventTime: Int64
-    /// `email` and `is_private_email`, for the two e-mail events.
+    /// `email` and `is_private_email`, for the two email events.
     var address: String?
     var isPrivate = false
     var form = Form.string
@@ -66,7 +66,7 @@ struct NotificationOrder: Sendable {
 }
 
 extension World {
-    /// What the event means for Apple itself.
+    /// Applies the event's meaning to the simulated Apple.
     mutating func apply(_ order: NotificationOrder, team: String) {
         guard let person = order.person else { return }
         let key = Consent.Key(person: person, team: team)

@@ -1,5 +1,5 @@
 extension World {
-    /// `POST /auth/revoke`. An invalid token is no error.
+    /// `POST /auth/revoke`. An invalid token is not an error.
     ///
     /// - Returns: the consent that ended, if one did.
     mutating func revoke(_ fields: FormFields, at moment: Moment) throws(OAuthError) -> Consent.Key? {

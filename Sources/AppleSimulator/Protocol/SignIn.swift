@@ -4,7 +4,7 @@ struct Decision: Sendable {
     var familyName: String
     var sharesAddress: Bool
 
-    /// What this person does when nobody says otherwise.
+    /// What this person does by default.
     init(person: Person) {
         givenName = person.givenName
         familyName = person.familyName
@@ -12,7 +12,7 @@ struct Decision: Sendable {
     }
 }
 
-/// A sign-in on its way back to the relying party; the identity token is signed outside the lock.
+/// A sign-in on the way back to the relying party; the identity token is signed outside the lock.
 struct SignIn: Sendable {
     var code: String
     var identityToken: IdentityToken?
@@ -22,7 +22,7 @@ struct SignIn: Sendable {
     /// The `user` field: a JSON text, on the first consent only.
     var user: JSON?
 
-    /// The fields as they travel, in Apple's order.
+    /// The fields to return, in Apple's order.
     func fields() -> FormFields {
         var pairs: [(name: String, value: String)] = []
         if let state { pairs.append(("state", state)) }
@@ -32,14 +32,14 @@ struct SignIn: Sendable {
         return FormFields(pairs)
     }
 
-    /// The one error that travels back: the person said no.
+    /// The only error that is returned: the person declined.
     static func cancelled(state: String?) -> FormFields {
         FormFields((state.map { [("state", $0)] } ?? []) + [("error", "user_cancelled_authorize")])
     }
 }
 
 extension World {
-    /// The person said yes: a consent if there is none, a code, and the identity token beside it.
+    /// The person agreed: creates a consent if there is none, a code, and its identity token.
     mutating func signIn(_ request: AuthorizeRequest, person: Person, decision: Decision, at moment: Moment) -> SignIn?
     {
         guard let key = keys.signing else { return nil }
@@ -83,7 +83,7 @@ extension World {
             now: moment.seconds, channel: channel, companion: companion)
     }
 
-    /// Holds only what was asked for; nil when nothing was.
+    /// Contains only the requested scopes; nil without any.
     private static func user(_ scopes: Set<String>, consent: Consent, address: String?) -> JSON? {
         var members: [JSON.Member] = []
         if scopes.contains("name") {
@@ -99,7 +99,7 @@ extension World {
 
 extension Consent {
     init(person: Person, decision: Decision, at moment: Moment) {
-        // Work & School accounts have nothing to hide behind.
+        // Work & School accounts cannot hide their address.
         let shares = decision.sharesAddress || person.organizationID != nil
         self.init(
             address: person.email == nil ? .none : shares ? .real : .relay, givenName: decision.givenName,

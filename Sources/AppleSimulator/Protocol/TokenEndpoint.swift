@@ -1,7 +1,7 @@
-/// RFC 6749 §5.2, and what the journal of the control page says about it.
+/// An error of RFC 6749 §5.2, and what the journal of the control page says about it.
 struct OAuthError: Error, Sendable {
     var code: String
-    /// `error_description`, where Apple has been seen to send one.
+    /// `error_description`, where Apple is known to send one.
     var description: String?
     /// For the developer; never sent.
     var reason: String
@@ -13,7 +13,7 @@ struct OAuthError: Error, Sendable {
     }
 }
 
-/// What `POST /auth/token` answers; the identity token is signed outside the lock.
+/// The answer of `POST /auth/token`; the identity token is signed outside the lock.
 struct TokenAnswer: Sendable {
     var accessToken: String
     var refreshToken: String?
@@ -45,7 +45,8 @@ extension World {
         }
     }
 
-    /// The code is looked up before the client is checked, as at Apple: nonsense everywhere is `invalid_grant`.
+    /// The code is looked up before the client is checked, as at Apple: with nonsense everywhere the answer is
+    /// `invalid_grant`.
     private mutating func redeem(_ fields: FormFields, at moment: Moment) throws(OAuthError) -> TokenAnswer {
         guard let text = fields.text("code") else { throw .request("code is missing") }
         guard let code = codes[text], !code.isRevoked,
@@ -56,7 +57,7 @@ extension World {
         guard client.id == code.grant.client else {
             throw .grant("client_id mismatch. The code was not issued to \(client.id).")
         }
-        // Only a request that named a redirect URI names it again (RFC 6749 §4.1.3).
+        // A request names a redirect URI only if the first one did (RFC 6749 §4.1.3).
         guard fields.text("redirect_uri") == code.grant.redirectURI else {
             throw .grant("redirect_uri mismatch. The code was not issued to \(fields["redirect_uri"] ?? "").")
         }
@@ -123,7 +124,7 @@ extension World {
         return TokenAnswer(accessToken: access, signingKey: key, quirks: quirks)
     }
 
-    /// The client behind `client_id` and `client_secret`; the secret is checked for real.
+    /// The client of `client_id` and `client_secret`; the secret is really verified.
     func authenticate(
         _ fields: FormFields, at moment: Moment
     ) throws(OAuthError) -> SimulatorConfiguration.Client {

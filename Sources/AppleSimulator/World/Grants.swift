@@ -1,4 +1,4 @@
-/// What a person allowed a team, from the first consent until it is revoked.
+/// A person's consent for a team, from the first one until it is revoked.
 struct Consent: Sendable {
     enum Address: String, Sendable { case real, relay, none }
 
@@ -8,7 +8,7 @@ struct Consent: Sendable {
     }
 
     var address: Address
-    /// As typed on the consent page; sent once, never again.
+    /// As typed on the consent page; sent only once.
     var givenName: String
     var familyName: String
     /// Milliseconds since 1970.
@@ -16,7 +16,7 @@ struct Consent: Sendable {
     var isForwarding = true
 }
 
-/// One sign-in: everything its code, its tokens and their renewals have in common.
+/// One sign-in: what its code, its tokens and their renewals have in common.
 struct Grant: Sendable {
     var person: String
     var client: String
@@ -32,7 +32,7 @@ struct Grant: Sendable {
     var isFirst: Bool
 }
 
-/// RFC 7636, which Apple's own script sends though Apple does not document it.
+/// RFC 7636, which Apple's own script uses though Apple does not document it.
 struct CodeChallenge: Sendable {
     enum Method: String, Sendable {
         case plain
@@ -51,7 +51,7 @@ struct CodeChallenge: Sendable {
 }
 
 struct AuthorizationCode: Sendable {
-    /// Five minutes, as Apple has it; in milliseconds.
+    /// Five minutes, as at Apple; in milliseconds.
     static let lifetime: Int64 = 300_000
 
     var grant: Grant
@@ -68,13 +68,13 @@ struct StoredToken: Sendable {
 
     var kind: Kind
     var team: String
-    /// nil for a migration token, which belongs to the team.
+    /// Nil for a migration token, which belongs to the team.
     var grant: Grant?
     var issuedAt: Int64
     var isRevoked = false
 }
 
-/// A person whom one team hands to another (60 days).
+/// A person whom one team transfers to another (60 days).
 struct Transfer: Sendable {
     static let lifetime: Int64 = 60 * 86_400_000
 

@@ -1,16 +1,16 @@
-/// What an operation needs from outside: the time by the simulator's own clock, and randomness.
+/// An operation's external input: the time by the simulator's own clock, and randomness.
 struct Moment: Sendable {
-    /// Milliseconds since 1970, offset included.
+    /// Milliseconds since 1970, including the offset.
     var milliseconds: Int64
     var randomness: any Randomness
     /// `iss` of tokens made now.
     var issuer: String
-    /// What `aud` of a client secret may be.
+    /// Accepted `aud` of a client secret.
     var audiences: [String]
 
     var seconds: Int64 { milliseconds / 1000 }
 
-    /// Opaque, and shaped like Apple's: a letter for the kind, then enough randomness.
+    /// Opaque, and shaped like Apple's: a letter for the kind, followed by enough randomness.
     func makeToken(_ letter: String) -> String {
         letter + OpenSSLHash.hexadecimal(randomness.bytes(16)) + ".0.sim." + Base64URL.encode(randomness.bytes(16))
     }

@@ -3,21 +3,21 @@ package struct Person: Sendable, Hashable {
     package var id: String
     package var givenName: String
     package var familyName: String
-    /// nil: an account without an address.
+    /// Nil: an account without an address.
     package var email: String?
     package var isEmailVerified = true
-    /// Whether "hide my e-mail" is what this person picks unless told otherwise.
+    /// Whether this person picks "hide my email" by default.
     package var hidesEmail = false
     /// Work & School accounts belong to an organisation; they cannot hide their address.
     package var organizationID: String?
     /// Apple's guess for native sign-ins: 0 unsupported, 1 unknown, 2 likely real.
     package var realUserStatus: Int64 = 2
-    /// One line for the page that lets one choose.
+    /// One line for the page on which to choose.
     package var note: String
 
     package var fullName: String { givenName + " " + familyName }
 
-    /// The people every simulator starts with: each stands for a case a relying party must handle.
+    /// The people in every new simulator: each is a case that a relying party must handle.
     package static let cast: [Person] = [
         Person(
             id: "ada", givenName: "Ada", familyName: "Byron", email: "ada@example.com", note: "Shares a real address"),
@@ -47,7 +47,7 @@ extension Person {
             + digits(digest[18], digest[19], 4)
     }
 
-    /// The relay address of this person towards one team.
+    /// This person's relay address for one team.
     func relayAddress(team: String) -> String {
         let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789".utf8)
         let digest = OpenSSLHash.sha256("relay|\(id)|\(team)")
@@ -55,7 +55,7 @@ extension Person {
             + "@privaterelay.appleid.com"
     }
 
-    /// What that team sees as this person's address.
+    /// This person's address, as that team sees it.
     func address(_ consent: Consent, team: String) -> String? {
         switch consent.address {
         case .real: email

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The wall clock, in milliseconds since 1970; tests bring their own.
+/// The wall clock, in milliseconds since 1970; tests inject their own.
 package protocol SimulatorClock: Sendable {
     func milliseconds() -> Int64
 }

@@ -1,10 +1,10 @@
-/// Everything that changes while the simulator runs; `Simulator` keeps it behind one lock.
+/// All mutable state of the simulator; `Simulator` keeps it behind one lock.
 struct World: Sendable {
     var teams: [SimulatorConfiguration.Team]
     var clients: [SimulatorConfiguration.Client]
     var notificationURL: String?
     private(set) var people = Person.cast
-    /// Where in `people` somebody is.
+    /// The position of each person in `people`.
     private var places = Dictionary(uniqueKeysWithValues: Person.cast.enumerated().map { ($1.id, $0) })
     var consents: [Consent.Key: Consent] = [:]
     var pages: [String: AuthorizePage] = [:]
@@ -45,7 +45,7 @@ struct World: Sendable {
     func client(_ id: String) -> SimulatorConfiguration.Client? { clients.first { $0.id == id } }
     func team(_ id: String) -> SimulatorConfiguration.Team? { teams.first { $0.id == id } }
 
-    /// Ends what `person` allowed `team`: the consent, its codes and its tokens. The next sign-in is a first one again.
+    /// Ends the consent of `person` for `team`, its codes and its tokens. The next sign-in is a first one again.
     mutating func revokeConsent(_ key: Consent.Key) {
         consents[key] = nil
         for (code, entry) in codes where entry.grant.person == key.person && entry.grant.team == key.team {
@@ -56,7 +56,7 @@ struct World: Sendable {
         }
     }
 
-    /// The person changed their password: their refresh tokens of every team are dead, what they allowed stands.
+    /// The person changed their password: their refresh tokens of every team are dead, their consents stay.
     ///
     /// - Returns: how many died.
     mutating func changePassword(of person: String) -> Int {
@@ -67,9 +67,9 @@ struct World: Sendable {
         return dying.count
     }
 
-    /// Keeps what a long run leaves behind from growing without end.
+    /// Keeps data of a long run from growing without limit.
     ///
-    /// A sweep that frees little doubles the size at which the next one comes: under load each costs its share.
+    /// A sweep that frees little doubles the size at which the next one runs, so that sweeps stay cheap under load.
     mutating func forgetOld(now: Int64) {
         if codes.count > codeSweep {
             codes = codes.filter { now - $0.value.issuedAt < 2 * AuthorizationCode.lifetime }
@@ -91,20 +91,20 @@ struct World: Sendable {
     }
 }
 
-/// Where Apple's behaviour is unknown, or has been seen to differ.
+/// Where Apple's behaviour is unknown, or varies.
 struct Behaviour: Sendable {
-    /// What a revoked refresh token is answered with: `invalid_grant`, or `invalid_request`, which was reported too.
+    /// The answer for a revoked refresh token: `invalid_grant`, or `invalid_request`, which was reported too.
     var errorAfterRevocation = "invalid_grant"
     /// Whether `POST /auth/revoke` also sends `consent-revoked`.
     var notifiesOnRevoke = false
     /// Whether errors carry `error_description`.
     var describesErrors = true
-    /// `iss` of every token from now on; nil: the one the simulator began with, which stays good as `aud` of a client
-    /// secret in either case.
+    /// `iss` of every token from now on; nil: the initial one, which stays valid as `aud` of a client secret in either
+    /// case.
     var issuer: String?
 }
 
-/// How often each endpoint was asked, and what it answered.
+/// How often each endpoint was called, and its answers.
 struct Counters: Sendable {
     private(set) var requests: [Endpoint: Int] = [:]
     private(set) var statuses: [Endpoint: [Int: Int]] = [:]
@@ -127,7 +127,7 @@ struct Counters: Sendable {
     }
 }
 
-/// The last things that happened, with the reasons Apple never tells.
+/// Recent events, with the reasons that Apple never gives.
 struct Journal: Sendable {
     struct Entry: Sendable {
         var number: Int64
