@@ -71,6 +71,7 @@ def test_more_visitors_than_descriptors(make_place, make_crowd, begin):
 
     # One address cannot have them all.
     flood, mark, size = Flood(place), crowd.mark(), place.log.stat().st_size
+    flooded = time.monotonic()
     for _ in range(100):
         flood.add("127.0.0.2")
     within(RECOVERY, lambda: crowd.statuses(mark, "sign-in")[303] >= 20, "sign-ins that go on", place.text)
@@ -101,7 +102,9 @@ def test_more_visitors_than_descriptors(make_place, make_crowd, begin):
     # A spin would take all the time there is; health takes some.
     assert place.processor_time() - time_before < 0.7 * (time.monotonic() - begun)
     lines = place.lines(after=size)
-    assert len([line for line in lines if line["level"] in ("warning", "error", "critical")]) <= 2, lines
+    # One line a minute, however many were closed.
+    minutes = 1 + (time.monotonic() - flooded) // 60
+    assert len([line for line in lines if line["level"] in ("warning", "error", "critical")]) <= 1 + minutes, lines
     assert place.lives
 
     flood.end()
