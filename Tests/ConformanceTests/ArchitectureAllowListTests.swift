@@ -14,24 +14,24 @@ enum SourceRules {
     }
 
     static func unsafeCode(_ repository: Repository) -> [(place: String, path: String)] {
-        repository.occurrences(of: /\bunsafe\b|@safe\b/, inCodeOf: repository.sources)
+        repository.occurrences(of: #"\bunsafe\b|@safe\b"#, inCodeOf: repository.sources)
     }
 
     static func traps(_ repository: Repository) -> [(place: String, path: String)] {
-        let words =
-            /\bfatalError\b|\bpreconditionFailure\b|\bprecondition\b|\bassertionFailure\b|\btry!|\bas!|[\w)\]}]!(?![=\w])/
+        let words: Pattern =
+            #"\bfatalError\b|\bpreconditionFailure\b|\bprecondition\b|\bassertionFailure\b|\btry!|\bas!|[\w)\]}]!(?![=\w])"#
         return repository.occurrences(of: words, inCodeOf: repository.sources)
     }
 
     static func unstructuredTasks(_ repository: Repository) -> [(place: String, path: String)] {
-        let pattern =
-            /\bTask\s*(?:<[^>]*>)?\s*[({]|\bTask\s*(?:<[^>]*>)?\s*\.\s*(?:detached|immediate|immediateDetached|init|startOnMainActor)\b/
+        let pattern: Pattern =
+            #"\bTask\s*(?:<[^>]*>)?\s*[({]|\bTask\s*(?:<[^>]*>)?\s*\.\s*(?:detached|immediate|immediateDetached|init|startOnMainActor)\b"#
         return repository.occurrences(of: pattern, inCodeOf: repository.sources)
     }
 
     static func threads(_ repository: Repository) -> [(place: String, path: String)] {
         repository.occurrences(
-            of: /\bpthread_create\s*\(|\bThread\s*[({]|\bDispatchQueue\b|\bdetachNewThread\b/,
+            of: #"\bpthread_create\s*\(|\bThread\s*[({]|\bDispatchQueue\b|\bdetachNewThread\b"#,
             inCodeOf: repository.sources)
     }
 
@@ -39,8 +39,8 @@ enum SourceRules {
     static func foundationProcesses(_ repository: Repository) -> [String] {
         let files = repository.files.filter { $0.key.hasSuffix(".swift") && $0.value.contains("Process") }
         // Written so that it does not find itself.
-        let pattern = /\b[P]rocess\b/.wordBoundaryKind(.simple)
-        return files.keys.sorted().filter { SwiftCode.of(files[$0] ?? "").contains(pattern) }
+        let pattern: Pattern = #"\b[P]rocess\b"#
+        return files.keys.sorted().filter { pattern.isIn(SwiftCode.of(files[$0] ?? "")) }
     }
 
     /// Marks of unfinished work, in any file.

@@ -188,10 +188,8 @@ enum DocumentRules {
     static func machinePaths(_ repository: Repository) -> [String] {
         // Put together here, so that this file does not hold what it looks for.
         let folders = ["wo" + "rk", "ho" + "me", "ro" + "ot", "Us" + "ers"].joined(separator: "|")
-        guard let pattern = try? Regex("(?:^|[^\\w.*-])/(?:\(folders))/[\\w.-]+", as: Substring.self) else {
-            return ["no pattern"]
-        }
-        return repository.paths.filter { (repository.files[$0] ?? "").contains(pattern) }
+        let pattern = Pattern("(?:^|[^\\w.*-])/(?:\(folders))/[\\w.-]+")
+        return repository.paths.filter { pattern.isIn(repository.files[$0] ?? "") }
     }
 
     // MARK: Markdown

