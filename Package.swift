@@ -141,9 +141,8 @@ let package = Package(
         tests(
             "StorageTests",
             [
-                "Storage", "MemoryStores", "Strangers", "Gates", "LogRecording", "RelyingParty", "Instruments",
-                "Crypto",
-                "Coding", "CSQLite",
+                "Storage", "MemoryStores", "Strangers", "Gates", "ChildProcesses", "LogRecording", "RelyingParty",
+                "Instruments", "Crypto", "Coding", "CSQLite", logging,
             ]),
         tests(
             "WebTests",

@@ -18,6 +18,9 @@ enum AllowLists {
         "Sources/HTTP/HTTP2/HTTP2Responding.swift HTTP2Answer": "made and taken apart on the loop of its connection",
         "Sources/HTTP/Client/ConnectionPool.swift ConnectionPool": "one per loop, touched on its thread, asserted",
         "Sources/Storage/SQLite/SQLiteConnection.swift SQLiteConnection": "used by one thread at a time: see its proof",
+        "Sources/Storage/PostgreSQL/PostgresConnection.swift PostgresConnection":
+            "used by one thread at a time: see its proof",
+        "Sources/Storage/PostgreSQL/PostgresSession.swift PostgresSession": "owned by one PostgresConnection",
         "Sources/Crypto/SecretBytes.swift Storage": "written by init alone",
         "Sources/Crypto/FetchedAlgorithms.swift FetchedAlgorithms": "OpenSSL algorithms are immutable once fetched",
         "Sources/Crypto/EVPVerifier.swift EVPVerifier": "a context that is only copied from",
@@ -33,6 +36,7 @@ enum AllowLists {
         "Sources/HTTP/HTTP2/HTTP2Callbacks.swift": "what nghttp2 calls is given pointers",
         "Sources/Crypto/": "OpenSSL's digests, ciphers and keys take pointers; wrapped once, here",
         "Sources/Storage/SQLite/": "SQLite's interface takes and gives pointers; wrapped once, here",
+        "Sources/Storage/PostgreSQL/": "libpq's interface takes and gives pointers; wrapped once, here",
         "Sources/AppleSimulator/OpenSSL/": "the simulator's own wrapper, which shares nothing with the server's",
     ]
 
@@ -56,8 +60,8 @@ enum AllowLists {
     /// Threads beside the event loops, by file.
     static let threads: [String: String] = [
         "Sources/Sockets/EventLoop/EventLoopGroup.swift": "the loops themselves",
-        "Sources/Storage/SQLite/SQLiteQueue.swift":
-            "SQLite blocks on disks and locks; a queue for each such connection",
+        "Sources/Storage/Engine/ConnectionQueue.swift":
+            "databases block on disks, locks and networks; a queue for each connection",
         "Sources/Sockets/Addresses/Resolver.swift": "getaddrinfo(3) blocks; one thread for each look-up in flight",
         "Sources/Sockets/EventLoop/WakeableThread.swift":
             "writing the log blocks when nobody reads it; one thread of the process",

@@ -25,7 +25,9 @@ enum ImportRules {
         "Sources/Storage": [
             "RelyingParty", "Crypto", "Coding", "Instruments", "Logging", "FoundationEssentials", "Synchronization",
         ],
-        "Sources/Storage/SQLite": ["RelyingParty", "Crypto", "CSQLite", "Dispatch", "Synchronization"],
+        "Sources/Storage/SQLite": ["RelyingParty", "Crypto", "Coding", "CSQLite", "Logging", "Synchronization"],
+        "Sources/Storage/PostgreSQL": ["RelyingParty", "Crypto", "Coding", "Logging", "Glibc", "Synchronization"],
+        "Sources/Storage/Engine": ["RelyingParty", "Coding", "Crypto", "Dispatch"],
         "Sources/Web": [
             "RelyingParty", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Logging", "Instruments",
             "Synchronization",

@@ -9,6 +9,8 @@ shift
 modes=("$@")
 [ ${#modes[@]} -gt 0 ] || modes=(eintr short eintr,short)
 suites=${SUITES:-.}
+# As in scripts/test.sh.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 TEST_PATIENCE=4
 
 library=.build/faults.so
 mkdir -p .build

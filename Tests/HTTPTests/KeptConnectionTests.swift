@@ -69,7 +69,11 @@ import Testing
 
     private static func serve(_ stream: SocketStream, _ extra: Extra) async {
         var buffer = [UInt8](repeating: 0, count: 8192)
+        var request: [UInt8] = []
         while let count = try? await stream.read(into: &buffer, at: 0), count > 0 {
+            request += buffer[..<count]
+            guard request.suffix(4) == [13, 10, 13, 10] else { continue }
+            request = []
             let first = extra == .answerAlong ? answer + unasked : answer
             guard (try? await stream.write(Array(first.utf8))) != nil else { return }
             switch extra {

@@ -12,13 +12,13 @@ import Testing
         case .memory:
             let store = MemoryStore(limits: Bench.limits)
             return (store, store)
-        case .sqlite: return (try bench.open(), try bench.open())
+        case .sqlite, .postgres: return (try bench.open(), try bench.open())
         }
     }
 
     @Test("a key is found by its hash until it is revoked, by another process too", arguments: StoreKind.allCases)
     func findsUntilRevoked(kind: StoreKind) async throws {
-        let bench = try Bench()
+        let bench = try Bench(kind)
         let (ours, theirs) = try stores(kind, bench)
         let token = APIKeyToken.make(random: SystemRandom())
         let key = APIKey(

@@ -4,9 +4,11 @@ import Foundation
 import Logging
 import MemoryStores
 import RelyingParty
-import Storage
 import Strangers
 import Synchronization
+import Testing
+
+@testable import Storage
 
 /// A temporary folder, gone when the test is.
 final class TemporaryFolder: Sendable {
@@ -30,7 +32,7 @@ final class TemporaryFolder: Sendable {
     }
 }
 
-/// A real database in a temporary folder.
+/// A real database: SQLite in a temporary folder, or PostgreSQL in a schema of its own.
 struct Bench {
     static let limits = SessionLimits(lifetime: 86_400, idleTimeout: 3_600)
     static let team = TeamID("TEAM123456")
@@ -38,17 +40,21 @@ struct Bench {
     static let key = SealingKey.generate()
 
     let folder: TemporaryFolder
+    let postgres: PostgresOptions?
     let clock = ManualClock()
     var keyring = SealingKeyring(current: Bench.key, previous: [])
 
-    init() throws { folder = try TemporaryFolder() }
+    init(isPostgres: Bool = TestEngine.isPostgres) throws {
+        folder = try TemporaryFolder()
+        postgres = isPostgres ? try #require(PostgresCluster.shared).makeSchema() : nil
+    }
 
     func options(
         directory: String? = nil, origin: DatabaseOrigin = .real, onAccountDeleted: AccountDeletionPolicy = .erase,
         busyTimeout: Int = 20_000, retention: RetentionPolicy = RetentionPolicy()
     ) -> DatabaseOptions {
         DatabaseOptions(
-            directory: directory ?? folder.path, origin: origin, sessionLimits: Self.limits,
+            directory: directory ?? folder.path, postgres: postgres, origin: origin, sessionLimits: Self.limits,
             retention: retention, onAccountDeleted: onAccountDeleted, busyTimeout: busyTimeout)
     }
 
@@ -65,9 +71,10 @@ struct Bench {
             random: SystemRandom(), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
-    /// Another program's connection to the same file.
-    func stranger() throws -> Stranger {
-        try Stranger(folder.path + "/bramley.db")
+    /// Another program's connection to the same database.
+    func stranger() throws -> any StoreStranger {
+        guard let postgres else { return try Stranger(folder.path + "/bramley.db") }
+        return PostgresStranger(try #require(PostgresCluster.shared).connect(to: postgres))
     }
 }
 

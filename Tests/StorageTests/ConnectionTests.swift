@@ -35,7 +35,7 @@ import Testing
     func readsOneSnapshot() throws {
         let writer = try open()
         let reader = try open(isReadOnly: true)
-        try reader.inTransaction("BEGIN DEFERRED") {
+        try reader.inTransaction(.read) {
             #expect(try reader.integer(Self.count) == 0)
             try writer.inTransaction { try writer.run("INSERT INTO parent VALUES (1)") }
             #expect(try writer.integer(Self.count) == 1)
@@ -78,7 +78,7 @@ import Testing
     @Test("a transaction that was left open is rolled back by the next")
     func beginsAnew() throws {
         let connection = try open()
-        try connection.begin()
+        try connection.begin(.write)
         try connection.run("INSERT INTO parent VALUES (1)")
         try connection.inTransaction { try connection.run("INSERT INTO parent VALUES (2)") }
         #expect(try connection.rows("SELECT id FROM parent").map { Int64($0.values[0]) } == [2])
@@ -90,7 +90,7 @@ import Testing
         let stranger = try Stranger(path)
         try stranger.execute("BEGIN IMMEDIATE")
         let start = ContinuousClock.now
-        let error = #expect(throws: SQLiteError.self) { try connection.begin() }
+        let error = #expect(throws: SQLiteError.self) { try connection.begin(.write) }
         #expect(error?.code == 5)
         #expect(start.duration(to: .now) >= .milliseconds(milliseconds))
         #expect(start.duration(to: .now) < .seconds(60))
@@ -101,7 +101,7 @@ import Testing
 
     @Test("a lock that is given back within the time is no failure")
     func waitsUntilALockIsGone() async throws {
-        let queue = SQLiteQueue(try open(busyTimeout: 600_000), label: "test")
+        let queue = ConnectionQueue(try open(busyTimeout: 600_000), label: "test")
         let stranger = try Stranger(path)
         try stranger.execute("BEGIN IMMEDIATE")
         let begins = Gate()
@@ -124,7 +124,7 @@ import Testing
 
     @Test("what was accepted is done before a queue closes; what comes later fails, and harms nothing")
     func closesBehindWhatWaits() throws {
-        let queue = SQLiteQueue(try open(), label: "test")
+        let queue = ConnectionQueue(try open(), label: "test")
         let done = Mutex(0)
         for number in 1...50 {
             queue.async { connection in
@@ -155,7 +155,7 @@ import Testing
     @Test("a statement is interrupted from another thread, and the connection works on")
     func isInterrupted() async throws {
         let connection = try open(isReadOnly: true)
-        let queue = SQLiteQueue(connection, label: "test")
+        let queue = ConnectionQueue(connection, label: "test")
         let code = Mutex<Int32?>(nil)
         queue.async { connection in
             do {
@@ -198,7 +198,7 @@ import Testing
     @Test("references are enforced, and a name in double quotes is never a text")
     func isStrict() throws {
         let connection = try open()
-        #expect(try connection.pragma("foreign_keys") == "1")
+        #expect(try connection.first("PRAGMA foreign_keys") == 1)
         #expect(throws: SQLiteError.self) { try connection.run("SELECT \"nothing\"") }
     }
 

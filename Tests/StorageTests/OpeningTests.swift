@@ -20,9 +20,9 @@ import Testing
         for name in ["bramley.db", "bramley.db-wal", "bramley.db-shm"] {
             #expect(bench.folder.mode("data/" + name) == 0o600)
         }
-        let pragmas = try database.pragmas()
+        let settings = try database.settings()
         #expect(
-            pragmas == [
+            settings == [
                 "synchronous": "2", "journal_mode": "wal", "secure_delete": "1", "foreign_keys": "1",
                 "cache_spill": "0",
             ])

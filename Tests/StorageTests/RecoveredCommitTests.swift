@@ -8,7 +8,7 @@ import Testing
 /// it was taken back after that. The server's connection does not let them spill.
 @Suite struct RecoveredCommitTests {
     /// The server's writing connection, but with so small a cache that a few rows are more than it holds.
-    private static func writer(_ folder: TemporaryFolder) throws -> SQLiteQueue {
+    private static func writer(_ folder: TemporaryFolder) throws -> ConnectionQueue {
         let connections = Connections(path: folder.path + "/bramley.db", busyTimeout: 1000, use: .server)
         let writer = try connections.openWriter()
         try connections.makeDurable(writer)
@@ -35,7 +35,7 @@ import Testing
     }
 
     /// Some rows changed, at random, and as often thirty at once, which are taken back.
-    private static func change(_ connection: Storage.SQLiteConnection, _ rows: inout [Int: String]) throws {
+    private static func change(_ connection: any EngineConnection, _ rows: inout [Int: String]) throws {
         for _ in 0..<Int.random(in: 1...40) {
             let key = Int.random(in: 0..<200)
             let text = String(repeating: "\(key)-", count: Int.random(in: 1...900))

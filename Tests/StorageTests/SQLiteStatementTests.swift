@@ -70,8 +70,7 @@ import Testing
         let connection = try open()
         try connection.execute(sql: "CREATE TABLE t (a INTEGER PRIMARY KEY, b UNIQUE)")
         let insert = "INSERT INTO t (b) VALUES (?)"
-        try connection.run(insert, ["x"])
-        #expect(connection.changesCount == 1)
+        #expect(try connection.run(insert, ["x"]) == 1)
         let error = #expect(throws: SQLiteError.self) { try connection.run(insert, ["x"]) }
         #expect(error?.extendedCode == 2067 && error?.message == "UNIQUE constraint failed: t.b")
         try connection.run(insert, ["y"])
@@ -114,7 +113,7 @@ import Testing
     }
 }
 
-extension SQLiteConnection {
+extension EngineConnection {
     /// The first column of the first row.
     func integer(_ sql: String) throws -> Int64? { try first(sql) }
 }

@@ -12,7 +12,7 @@ import Testing
     private func store(_ kind: StoreKind, _ bench: Bench) throws -> any SigningKeyStore {
         switch kind {
         case .memory: MemorySigningKeys()
-        case .sqlite: try bench.open()
+        case .sqlite, .postgres: try bench.open()
         }
     }
 
@@ -25,7 +25,7 @@ import Testing
 
     @Test("keys come back as they were stored, in order; changed and dropped as told", arguments: StoreKind.allCases)
     func keeps(kind: StoreKind) async throws {
-        let bench = try Bench()
+        let bench = try Bench(kind)
         let store = try store(kind, bench)
         #expect(try await store.signingKeys() == [])
         let (old, new) = (key("b", signsFrom: .init(milliseconds: 1)), key("a", signsFrom: .init(milliseconds: 2)))
@@ -43,7 +43,7 @@ import Testing
 
     @Test("RSA keys are kept beside them, and each goes without the other", arguments: StoreKind.allCases)
     func keepsBothKinds(kind: StoreKind) async throws {
-        let bench = try Bench()
+        let bench = try Bench(kind)
         let store = try store(kind, bench)
         let elliptic = key("a", signsFrom: .init(milliseconds: 2))
         var rsa = key("b", signsFrom: .init(milliseconds: 1))

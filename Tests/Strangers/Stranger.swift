@@ -154,6 +154,11 @@ package struct StrangerRow: Hashable, Sendable {
     package let names: [String]
     package let values: [Value]
 
+    package init(names: [String], values: [Value]) {
+        self.names = names
+        self.values = values
+    }
+
     package subscript(column: Int) -> Value { values[column] }
 
     /// NULL when there is no such column.

@@ -121,17 +121,43 @@ package final class SessionCache<Value> {
     /// Keeps a fill unless something was invalidated since before its read; returns whether a touch is due.
     @usableFromInline
     func store(_ value: Value, of found: SignedIn, now: Timestamp) -> SessionID? {
+        let isTouchDue = isTouchDue(lastSeenAt: found.session.lastSeenAt.milliseconds, now: now)
+        keep(value, of: found, readAt: seen, lastSeenAt: isTouchDue ? now : found.session.lastSeenAt)
+        return isTouchDue ? found.session.id : nil
+    }
+
+    private func isTouchDue(lastSeenAt: Int64, now: Timestamp) -> Bool {
+        now.milliseconds - lastSeenAt >= touchAfter
+    }
+}
+
+// For what is read elsewhere, by callers that write no touches.
+extension SessionCache {
+    /// What is kept of a live session, while it is trusted and no touch is due.
+    package func kept(_ token: Digest256, at now: Timestamp) -> Value? {
+        if invalidations.generation != seen { applyInvalidations() }
+        guard let slot = index[token], invalidations.isTrusted(at: now), let entry = slots[slot],
+            now.milliseconds < entry.expiresAt, !isTouchDue(lastSeenAt: entry.lastSeenAt, now: now)
+        else { return nil }
+        slots[slot]?.wasUsed = true
+        return entry.value
+    }
+
+    /// Keeps what was read, unless something was invalidated since before the read.
+    /// - Parameter generation: of the invalidations, taken before the read.
+    package func keep(_ value: Value, of found: SignedIn, readAt generation: UInt64) {
+        keep(value, of: found, readAt: generation, lastSeenAt: found.session.lastSeenAt)
+    }
+
+    private func keep(_ value: Value, of found: SignedIn, readAt generation: UInt64, lastSeenAt: Timestamp) {
+        if invalidations.generation != seen { applyInvalidations() }
+        guard seen == generation else { return }
         let session = found.session
-        let isTouchDue = now.milliseconds - session.lastSeenAt.milliseconds >= touchAfter
-        if invalidations.generation == seen {
-            insert(
-                Entry(
-                    token: session.tokenHash, user: session.user, session: session.id,
-                    expiresAt: session.expiresAt.milliseconds,
-                    lastSeenAt: isTouchDue ? now.milliseconds : session.lastSeenAt.milliseconds,
-                    wasUsed: false, value: value))
-        }
-        return isTouchDue ? session.id : nil
+        insert(
+            Entry(
+                token: session.tokenHash, user: session.user, session: session.id,
+                expiresAt: session.expiresAt.milliseconds, lastSeenAt: lastSeenAt.milliseconds, wasUsed: false,
+                value: value))
     }
 }
 

@@ -21,8 +21,8 @@ package final class SessionInvalidations: Sendable {
         var entries: [Entry] = []
     }
 
-    /// How long one poll of other processes' writes is trusted, in milliseconds.
-    package static let trustLifetime: Int64 = 1_000
+    /// How long one poll of other processes' writes is trusted unless the store says otherwise, in milliseconds.
+    package static let defaultTrust: Int64 = 1_000
 
     /// The value of `lastLook` when there are no other processes.
     private static let always = Int64.max
@@ -30,10 +30,14 @@ package final class SessionInvalidations: Sendable {
     private let counter = Atomic<UInt64>(0)
     private let lastLook = Atomic<Int64>(SessionInvalidations.always)
     private let journal = Mutex(Journal())
+    private let trust: Int64
     private let capacity: Int
 
-    /// - Parameter capacity: entries kept; a loop that is further behind drops its whole cache.
-    package init(capacity: Int = 4096) {
+    /// - Parameters:
+    ///   - trust: how long one poll of other processes' writes is trusted, in milliseconds.
+    ///   - capacity: entries kept; a loop that is further behind drops its whole cache.
+    package init(trust: Int64 = SessionInvalidations.defaultTrust, capacity: Int = 4096) {
+        self.trust = trust
         self.capacity = capacity
     }
 
@@ -43,13 +47,18 @@ package final class SessionInvalidations: Sendable {
         lastLook.store(now.milliseconds, ordering: .releasing)
     }
 
-    /// Whether a cache may answer at `now`: a poll of other processes' writes succeeded within a second. A clock that
+    /// Ends the trust until the next call of `trust`.
+    package func distrust() {
+        lastLook.store(Int64.min, ordering: .releasing)
+    }
+
+    /// Whether a cache may answer at `now`: a poll of other processes' writes succeeded recently. A clock that
     /// was set, in either direction, ends the trust until the next poll.
     package func isTrusted(at now: Timestamp) -> Bool {
         let look = lastLook.load(ordering: .acquiring)
         if look == Self.always { return true }
         let age = now.milliseconds &- look
-        return age <= Self.trustLifetime && age >= -Self.trustLifetime
+        return age <= trust && age >= -trust
     }
 
     /// The number of entries ever appended.

@@ -32,14 +32,14 @@ package enum DatabaseCopy {
             try to.execute(sql: "PRAGMA journal_mode = MEMORY")
             // One snapshot for all steps. Otherwise any write between two steps restarts the copy, and on a busy server
             // it might never end.
-            try from.inTransaction("BEGIN DEFERRED") {
+            try from.inTransaction(.read) {
                 _ = try from.firstRow("SELECT count(*) FROM sqlite_schema")
                 try from.copy(to: to, pagesPerStep: pagesPerStep) { pages, total in
                     try progress(Progress(pages: pages, total: total))
                 }
             }
         } catch let error as SQLiteError {
-            throw StorageOpenError(error, path: error.isOfDestination ? destination : source)
+            throw StorageOpenError(error, place: error.isOfDestination ? destination : source)
         }
     }
 
@@ -49,11 +49,11 @@ package enum DatabaseCopy {
         do {
             let connection = try open(path)
             defer { connection.close() }
-            guard try connection.pragma("journal_mode = DELETE") == "delete" else {
+            guard try connection.first("PRAGMA journal_mode = DELETE") == "delete" else {
                 throw StorageOpenError.locked(path)
             }
         } catch {
-            throw StorageOpenError(error, path: path)
+            throw StorageOpenError(error, place: path)
         }
     }
 

@@ -27,7 +27,7 @@ package struct DatabaseExamination: Hashable, Sendable {
             defer { connection.close() }
             return try examine(connection, path, keyring: keyring, origin: origin, at: now)
         } catch {
-            throw StorageOpenError(error, path: path)
+            throw StorageOpenError(error, place: path)
         }
     }
 
@@ -49,7 +49,7 @@ package struct DatabaseExamination: Hashable, Sendable {
         } catch {
             // The error of the current statement would only say that it was interrupted.
             try Task.checkCancellation()
-            throw StorageOpenError(error, path: path)
+            throw StorageOpenError(error, place: path)
         }
     }
 
@@ -57,10 +57,10 @@ package struct DatabaseExamination: Hashable, Sendable {
         _ connection: SQLiteConnection, _ path: String, keyring: SealingKeyring?, origin: DatabaseOrigin?,
         at now: Timestamp
     ) throws -> DatabaseExamination {
-        let schema = SchemaCheck(path: path, steps: Schema.steps)
-        guard try schema.isOurs(connection) else { throw StorageOpenError.foreign(path) }
+        let schema = SchemaCheck(place: path, steps: Schema.steps)
+        guard try connection.isOurs() else { throw StorageOpenError.foreign(path) }
         if let keyring, let origin {
-            try Migrations(path: path, steps: Schema.steps, origin: origin, keyring: keyring).inspect(connection)
+            try Migrations(place: path, steps: Schema.steps, origin: origin, keyring: keyring).inspect(connection)
         }
         let pending = try schema.pendingSteps(connection)
         try checkWhole(connection, path)
@@ -99,13 +99,13 @@ extension Database {
             // Opened for writing, though nothing is written: a read-only connection would leave an empty log behind.
             let connection = try DatabaseCopy.open(path)
             defer { connection.close() }
-            let migrations = Migrations(path: path, steps: Schema.steps, origin: options.origin, keyring: keyring)
+            let migrations = Migrations(place: path, steps: Schema.steps, origin: options.origin, keyring: keyring)
             // Nothing but a header: the server was killed while creating it.
             guard try migrations.inspect(connection), let step = try migrations.schema.pendingSteps(connection).first
             else { return nil }
             return (step.name, try connection.size())
         } catch {
-            throw StorageOpenError(error, path: path)
+            throw StorageOpenError(error, place: path)
         }
     }
 }
@@ -126,6 +126,6 @@ extension DatabaseExamination {
     package static func isDatabase(_ path: String) -> Bool {
         guard let connection = try? DatabaseCopy.open(path, isReadOnly: true) else { return false }
         defer { connection.close() }
-        return (try? connection.first("PRAGMA application_id")) == Schema.applicationID
+        return (try? connection.isOurs()) == true
     }
 }

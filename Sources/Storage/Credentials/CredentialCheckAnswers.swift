@@ -100,7 +100,8 @@ extension Transaction {
         try run(
             """
             INSERT INTO credential_check (minute, alive, dead) VALUES (?, ?, ?)
-            ON CONFLICT (minute) DO UPDATE SET alive = alive + excluded.alive, dead = dead + excluded.dead
+            ON CONFLICT (minute) DO UPDATE SET alive = credential_check.alive + excluded.alive,
+            dead = credential_check.dead + excluded.dead
             """, [minute, isDead ? 0 : 1, isDead ? 1 : 0])
     }
 

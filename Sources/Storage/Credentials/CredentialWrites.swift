@@ -9,7 +9,7 @@ extension CredentialStatus {
     /// on to another one are not counted.
     static let others = """
         (SELECT group_concat(o.credential_state || ' ' || o.credential_cause || ' ' || \
-        coalesce(o.credential_changed_at, ''), ',') FROM apple_identity o \
+        coalesce(CAST(o.credential_changed_at AS TEXT), ''), ',') FROM apple_identity o \
         WHERE o.user = i.user AND o.id <> i.id AND o.moved_to IS NULL)
         """
 

@@ -13,7 +13,7 @@ extension Database {
                 """
                 SELECT id, client_id, queued_at, next_attempt_at, attempts, failure,
                 sealed_refresh_token IS NOT NULL AS holds_token
-                FROM revocation WHERE id > ? AND failure IS NOT ? ORDER BY id LIMIT ?
+                FROM revocation WHERE id > ? AND failure IS DISTINCT FROM ? ORDER BY id LIMIT ?
                 """, [id ?? 0, RevocationMark.done, limit]
             ).map { try RevocationReport($0, at: now) }
         }
@@ -27,7 +27,7 @@ extension Database {
             let count = try transaction.run(
                 """
                 UPDATE revocation SET next_attempt_at = min(next_attempt_at, ?1) WHERE sealed_refresh_token IS NOT NULL
-                AND next_attempt_at IS NOT NULL AND (failure IS NOT ?2 OR next_attempt_at <= ?1)
+                AND next_attempt_at IS NOT NULL AND (failure IS DISTINCT FROM ?2 OR next_attempt_at <= ?1)
                 """, [now, RevocationMark.inFlight])
             try transaction.audit(.command, object: "credentials revocations --retry")
             return count

@@ -211,7 +211,7 @@ extension Database: RevocationQueue {
             try transaction.run(
                 """
                 UPDATE revocation SET attempts = attempts + 1, next_attempt_at = ?1, failure = ?2,
-                sealed_refresh_token = CASE WHEN ?1 IS NULL THEN NULL ELSE sealed_refresh_token END
+                sealed_refresh_token = CASE WHEN CAST(?1 AS BIGINT) IS NULL THEN NULL ELSE sealed_refresh_token END
                 WHERE id = ?3 AND sealed_refresh_token IS NOT NULL
                 """, [next, failure, id])
         }

@@ -59,8 +59,7 @@ extension Database: SealedTokenStore {
     }
 
     package func forgetReplacedSeals() async throws(StoreError) {
-        erasures.store(true, ordering: .releasing)
-        try await emptyLogAfterErasures()
+        try await engine.eraseRemains(isCertain: true)
     }
 }
 

@@ -9,6 +9,8 @@ package enum DatabaseOrigin: String, Sendable, CaseIterable {
 package struct DatabaseOptions: Sendable {
     /// `storage.directory`: contains `bramley.db` and its companions. Created when only its parent exists.
     package var directory: String
+    /// Where the database is instead; nil for SQLite in `directory`.
+    package var postgres: PostgresOptions?
     package var origin: DatabaseOrigin
     package var sessionLimits: SessionLimits
     package var retention: RetentionPolicy
@@ -33,11 +35,12 @@ package struct DatabaseOptions: Sendable {
     }
 
     package init(
-        directory: String, origin: DatabaseOrigin, sessionLimits: SessionLimits,
+        directory: String, postgres: PostgresOptions? = nil, origin: DatabaseOrigin, sessionLimits: SessionLimits,
         retention: RetentionPolicy = RetentionPolicy(), onAccountDeleted: AccountDeletionPolicy,
         busyTimeout: Int = 5_000, maximumBatch: Int = 128, use: Use = .server
     ) {
         self.directory = directory
+        self.postgres = postgres
         self.origin = origin
         self.sessionLimits = sessionLimits
         self.retention = retention

@@ -12,7 +12,8 @@ extension Database: LeaseStore {
                 """
                 INSERT INTO lease (job, holder, expires_at) VALUES (?1, ?2, ?3)
                 ON CONFLICT (job) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-                WHERE holder = excluded.holder OR expires_at <= ?4 OR expires_at > 2 * ?3 - ?4
+                WHERE lease.holder = excluded.holder OR lease.expires_at <= ?4
+                OR lease.expires_at > 2 * CAST(?3 AS BIGINT) - ?4
                 """, [job, holder, now.adding(seconds: seconds), now]) > 0
         }
     }

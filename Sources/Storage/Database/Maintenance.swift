@@ -75,7 +75,7 @@ extension Database {
             SELECT sequence FROM oldest
             WHERE sequence < (SELECT coalesce(min(sequence), \(Int64.max)) FROM oldest WHERE time > ?1))
             """, until: cutoffs.audit)
-        try await emptyLogAfterErasures()
+        try await engine.eraseRemains(isCertain: false)
         return report
     }
 

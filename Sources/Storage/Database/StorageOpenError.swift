@@ -24,6 +24,12 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     case wrongSealingKey(String)
     /// `PRAGMA synchronous` does not read back FULL, so acknowledged writes could be lost.
     case notDurable(String, synchronous: Int)
+    /// PostgreSQL does not answer, or does not let us in.
+    case unreachable(String, detail: String)
+    /// A PostgreSQL that cannot hold our data.
+    case unsuitable(String, detail: String)
+    /// libpq is not installed, or too old; `detail` is the loader's text.
+    case noLibrary(String)
     case failed(String, detail: String)
 
     package var description: String {
@@ -61,6 +67,13 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
                 + " secrets.previousSealingKeyFiles."
         case .notDurable(let path, let synchronous):
             "The database \(path) would not be durable (synchronous is \(synchronous), not 2): refusing to start."
+        case .unreachable(let place, let detail):
+            "The database \(place) cannot be used: \(detail)."
+        case .unsuitable(let place, let detail):
+            "The database \(place) cannot be used: \(detail)."
+        case .noLibrary(let detail):
+            "storage.postgres.url needs PostgreSQL's client library, version 14 or later: install the package libpq5 or"
+                + " your system's equivalent (\(detail))."
         case .failed(let path, let detail):
             "The database \(path) could not be opened: \(detail)."
         }

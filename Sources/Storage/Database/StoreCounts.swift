@@ -1,6 +1,5 @@
 package import Coding
 package import RelyingParty
-import Synchronization
 
 /// Counts of what the database holds, for monitoring.
 package struct StoreCounts: Hashable, Sendable {
@@ -29,51 +28,13 @@ package struct StoreCounts: Hashable, Sendable {
     package init() {}
 }
 
-/// The dedicated connection for counting, opened on first use, so that no other read waits for it.
-final class CountingConnection: Sendable {
-    private enum State {
-        case unopened
-        case open(SQLiteQueue)
-        case closed
-    }
-
-    private let state = Mutex(State.unopened)
-    private let connections: Connections
-
-    init(_ connections: Connections) {
-        self.connections = connections
-    }
-
-    /// - Throws: when the database was closed, or cannot be opened.
-    func queue() throws -> SQLiteQueue {
-        try state.withLock { state in
-            switch state {
-            case .open(let queue): return queue
-            case .closed: throw StoreError.unavailable("the database is closed")
-            case .unopened:
-                let queue = SQLiteQueue(try connections.openReader(), label: "counts")
-                state = .open(queue)
-                return queue
-            }
-        }
-    }
-
-    func close() {
-        let open = state.withLock { state in
-            defer { state = .closed }
-            return state
-        }
-        if case .open(let queue) = open { queue.close() }
-    }
-}
-
 extension Database {
     /// Counts, concurrent with any other access. A million sessions take tens of milliseconds of one processor; a
     /// million identities, which are all read, take hundreds: call it only now and then.
     /// - Parameter scope: whose credentials are checked daily.
     package func counts(_ scope: CheckScope, at now: Timestamp) async throws(StoreError) -> StoreCounts {
         do {
-            return try await read(by: counting.queue(), at: now) { snapshot in try snapshot.counts(scope) }
+            return try await read(by: engine.counting(), at: now) { snapshot in try snapshot.counts(scope) }
         } catch {
             throw StoreError(error)
         }
@@ -96,7 +57,7 @@ extension Snapshot {
         try countRevocations(&counts)
         try countChecks(scope, &counts)
         // These pages are not read again soon.
-        try forgetPages()
+        try releaseMemory()
         return counts
     }
 
@@ -110,7 +71,7 @@ extension Snapshot {
                 (SELECT time FROM event WHERE sequence = coalesce(
                     (SELECT min(sequence) FROM webhook_delivery d WHERE d.endpoint = w.id AND d.dead_at IS NULL),
                     (SELECT min(sequence) FROM event WHERE sequence > w.cursor))) AS oldest
-                FROM webhook_endpoint w)
+                FROM webhook_endpoint w) AS lines
             """)
         guard let row else { return }
         counts.webhooksWaiting = try row["waiting"]

@@ -97,7 +97,7 @@ extension Database {
             let count = try transaction.run(
                 """
                 UPDATE account_link SET next_attempt_at = min(next_attempt_at, ?1) WHERE state = 'converting'
-                AND (is_asking = 0 OR next_attempt_at <= ?1) AND (?2 IS NULL OR id = ?2)
+                AND (is_asking = 0 OR next_attempt_at <= ?1) AND (CAST(?2 AS TEXT) IS NULL OR id = ?2)
                 """, [now, key])
             try transaction.audit(.command, object: "links retry")
             return count

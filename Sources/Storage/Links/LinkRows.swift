@@ -119,7 +119,7 @@ extension Transaction {
         try run(
             """
             DELETE FROM account_link WHERE team = ?1 AND subject = ?2 AND user IS NULL
-            AND (?3 IS NULL OR created_at < ?3)
+            AND (CAST(?3 AS BIGINT) IS NULL OR created_at < ?3)
             """, [team, subject, end])
         guard end == nil else { return }
         try run("DELETE FROM waiting_identity WHERE team = ? AND subject = ?", [team, subject])

@@ -10,16 +10,16 @@ struct Connections: Sendable {
     private var cacheSize: Int { use != .command ? 8192 : 2000 }
 
     /// The only connection that writes. WAL and `synchronous=FULL`, both read back.
-    func openWriter() throws -> SQLiteQueue {
+    func openWriter() throws -> ConnectionQueue {
         let connection = try SQLiteConnection(path: path, busyTimeout: busyTimeout)
         // Deleted names and tokens are overwritten, not only unlinked.
         try connection.execute(sql: "PRAGMA secure_delete = ON")
-        return SQLiteQueue(connection, label: "writer")
+        return ConnectionQueue(connection, label: "writer")
     }
 
     /// Enables the write-ahead log and full synchronisation, without which power loss loses acknowledged commits.
     /// Separate from opening: first the file must be known to be ours.
-    func makeDurable(_ writer: SQLiteQueue) throws {
+    func makeDurable(_ writer: ConnectionQueue) throws {
         try writer.sync { connection in
             let mode = try connection.first("PRAGMA journal_mode = WAL", as: String.self)
             guard mode == "wal" else {
@@ -39,8 +39,8 @@ struct Connections: Sendable {
     /// Once the schema is current every transaction is small, and its pages stay in memory until the commit. When
     /// SQLite 3.40 recovers the log, it loses a commit whose pages had been spilled to the log before part of it was
     /// rolled back (`ROLLBACK TO`), as happens to a batch in which one write fails.
-    func keepUncommittedInMemory(_ writer: SQLiteQueue) throws {
-        try writer.sync { connection in try connection.run("PRAGMA cache_spill = OFF") }
+    func keepUncommittedInMemory(_ writer: ConnectionQueue) throws {
+        try writer.sync { connection in try connection.execute(sql: "PRAGMA cache_spill = OFF") }
     }
 
     /// Milliseconds. A reader waits only for a program that locks the whole file, and a loop has other requests to

@@ -17,7 +17,7 @@ final class ReadConnections: Sendable {
     }
 
     /// Runs `body` on this thread. For look-ups by key, one statement each: there is no transaction around them.
-    func read<Value>(_ body: (SQLiteConnection) throws -> Value) throws(StoreError) -> Value {
+    func read<Value>(_ body: (any EngineConnection) throws -> Value) throws(StoreError) -> Value {
         do {
             let reader = try acquire()
             defer { release(reader) }

@@ -2,10 +2,10 @@ import CSQLite
 
 /// One connection and its prepared statements.
 ///
-/// Proof for `@unchecked Sendable`: one thread at a time uses a connection. `SQLiteQueue` lends its own only on its
+/// Proof for `@unchecked Sendable`: one thread at a time uses a connection. `ConnectionQueue` lends its own only on its
 /// serial queue; a reader of `ReadConnections` is removed from the list by its user, and a loop's `SessionLookUpReader`
 /// is not Sendable.
-@safe final class SQLiteConnection: @unchecked Sendable {
+@safe final class SQLiteConnection: EngineConnection, @unchecked Sendable {
     // Safe: open from `init` until `close`, and nil afterwards.
     private var database: OpaquePointer?
     private var statements: [StatementText: SQLiteStatement] = [:]
@@ -62,23 +62,24 @@ import CSQLite
 
     // MARK: Statements
 
-    /// Runs one statement to completion.
-    func run(_ sql: String, _ arguments: StatementArguments = []) throws {
+    @discardableResult
+    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int {
         let statement = try prepared(sql)
         defer { statement.reset() }
         try statement.bind(arguments)
         while try statement.step() {}
+        return Int(unsafe sqlite3_changes(database))
     }
 
-    /// The first row. The statement is reset before this returns: no read transaction outlives the call.
-    func firstRow(_ sql: String, _ arguments: StatementArguments = []) throws -> Row? {
+    /// The statement is reset before this returns: no read transaction outlives the call.
+    func firstRow(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
         let statement = try prepared(sql)
         defer { statement.reset() }
         try statement.bind(arguments)
         return try statement.step() ? statement.row : nil
     }
 
-    func rows(_ sql: String, _ arguments: StatementArguments = []) throws -> [Row] {
+    func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
         let statement = try prepared(sql)
         defer { statement.reset() }
         try statement.bind(arguments)
@@ -87,23 +88,16 @@ import CSQLite
         return rows
     }
 
-    /// The first column of the first row; nil when there is no row, or when it has another type.
-    func first<Value: ColumnReadable>(
-        _ sql: String, _ arguments: StatementArguments = [], as type: Value.Type = Value.self
-    ) throws -> Value? {
-        try firstRow(sql, arguments)?.values.first.flatMap { Value($0) }
-    }
-
     /// The value of a pragma, as text.
-    func pragma(_ name: String) throws -> String? {
-        switch try firstRow("PRAGMA \(name)")?.values.first {
+    static func text(of row: Row?) -> String? {
+        switch row?.values.first {
         case .integer(let number): String(number)
         case .text(let text): text
         case .null, .real, .blob, nil: nil
         }
     }
 
-    /// Runs any number of statements without caching them.
+    /// Without caching them.
     func execute(sql: String) throws {
         let database = unsafe try opened()
         let code = unsafe sqlite3_exec(database, sql, nil, nil, nil)
@@ -120,30 +114,41 @@ import CSQLite
 
     // MARK: Transactions
 
-    /// Also false after SQLite has ended the transaction by itself.
     var isInsideTransaction: Bool { unsafe database.map { unsafe sqlite3_get_autocommit($0) == 0 } ?? false }
 
-    /// Rows changed by the last INSERT, UPDATE or DELETE.
-    var changesCount: Int { Int(unsafe sqlite3_changes(database)) }
-
-    /// Begins a transaction. Another can only be open if its ROLLBACK failed; it is then rolled back first.
-    func begin(_ statement: String = "BEGIN IMMEDIATE") throws {
+    func begin(_ access: Access) throws {
         if isInsideTransaction { try run("ROLLBACK") }
-        try run(statement)
+        try run(access == .write ? "BEGIN IMMEDIATE" : "BEGIN DEFERRED")
     }
 
-    /// Runs `body` in a transaction of its own, committed unless it throws.
-    /// - Parameter statement: begins the transaction.
-    func inTransaction<Value>(_ statement: String = "BEGIN IMMEDIATE", _ body: () throws -> Value) throws -> Value {
-        try begin(statement)
-        do {
-            let value = try body()
-            try run("COMMIT")
-            return value
-        } catch {
-            if isInsideTransaction { try? run("ROLLBACK") }
-            throw error
-        }
+    func rollBack() {
+        if isInsideTransaction { _ = try? run("ROLLBACK") }
+    }
+
+    func commit() throws {
+        try run("COMMIT")
+    }
+
+    // MARK: The schema
+
+    func isOurs() throws -> Bool {
+        try first("PRAGMA application_id") == Schema.applicationID
+    }
+
+    func markOurs() throws {
+        try execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
+    }
+
+    func tables() throws -> Set<String> {
+        Set(try rows("SELECT name FROM sqlite_schema WHERE type = 'table'").map { row -> String in try row["name"] })
+    }
+
+    func define(_ schema: String) throws {
+        try execute(sql: schema)
+    }
+
+    func releaseMemory() throws {
+        try execute(sql: "PRAGMA shrink_memory")
     }
 }
 

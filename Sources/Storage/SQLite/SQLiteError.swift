@@ -40,47 +40,25 @@ struct SQLiteError: Error, Hashable {
     }
 }
 
-extension StoreError {
-    /// What a failed statement means to the domain.
-    init(_ error: any Error) {
-        if let error = error as? StoreError {
-            self = error
-            return
-        }
-        guard let error = error as? SQLiteError else {
-            self = .inconsistent("\(type(of: error))")
-            return
-        }
-        guard error != .closed else {
-            self = .unavailable("the database is closed")
-            return
-        }
-        switch error.code {
-        case SQLITE_BUSY, SQLITE_LOCKED: self = .busy(error.detail)
-        case SQLITE_CORRUPT, SQLITE_NOTADB: self = .corrupt(error.detail)
+extension SQLiteError: EngineError {
+    var storeError: StoreError {
+        guard self != .closed else { return .unavailable("the database is closed") }
+        switch code {
+        case SQLITE_BUSY, SQLITE_LOCKED: return .busy(detail)
+        case SQLITE_CORRUPT, SQLITE_NOTADB: return .corrupt(detail)
         case SQLITE_FULL, SQLITE_IOERR, SQLITE_NOMEM, SQLITE_READONLY, SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_INTERRUPT,
             SQLITE_ABORT, SQLITE_PROTOCOL, SQLITE_AUTH:
-            self = .unavailable(error.detail)
-        default: self = .inconsistent(error.detail)
+            return .unavailable(detail)
+        default: return .inconsistent(detail)
         }
     }
-}
 
-extension StorageOpenError {
-    init(_ error: any Error, path: String) {
-        if let error = error as? StorageOpenError {
-            self = error
-            return
-        }
-        guard let error = error as? SQLiteError else {
-            self = .failed(path, detail: "\(error)")
-            return
-        }
-        switch error.code {
-        case SQLITE_BUSY, SQLITE_LOCKED: self = .locked(path)
-        case SQLITE_CORRUPT, SQLITE_NOTADB: self = .corrupt(path, detail: error.detail)
-        case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY, SQLITE_AUTH: self = .unreadable(path, detail: error.detail)
-        default: self = .failed(path, detail: error.detail)
+    func openError(_ place: String) -> StorageOpenError {
+        switch code {
+        case SQLITE_BUSY, SQLITE_LOCKED: .locked(place)
+        case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt(place, detail: detail)
+        case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_READONLY, SQLITE_AUTH: .unreadable(place, detail: detail)
+        default: .failed(place, detail: detail)
         }
     }
 }

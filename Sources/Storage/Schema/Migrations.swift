@@ -4,19 +4,15 @@ import RelyingParty
 
 /// The steps of a database's schema, compared with those this version knows.
 struct SchemaCheck {
-    let path: String
+    let place: String
     let steps: [SchemaStep]
-
-    func isOurs(_ connection: SQLiteConnection) throws -> Bool {
-        try connection.first("PRAGMA application_id") == Schema.applicationID
-    }
 
     /// The missing steps, in order.
     /// - Throws: `StorageOpenError.newerSchema` when it has a step this version does not know.
-    func pendingSteps(_ connection: SQLiteConnection) throws -> [SchemaStep] {
+    func pendingSteps(_ connection: any EngineConnection) throws -> [SchemaStep] {
         let applied = Set(try connection.rows("SELECT name FROM migration").map { row -> String in try row["name"] })
         if let unknown = applied.subtracting(steps.map(\.name)).sorted().last {
-            throw StorageOpenError.newerSchema(path, migration: unknown, known: steps.last?.name ?? "none")
+            throw StorageOpenError.newerSchema(place, migration: unknown, known: steps.last?.name ?? "none")
         }
         return steps.filter { !applied.contains($0.name) }
     }
@@ -34,68 +30,67 @@ struct Migrations {
     private static let checkPurpose = SealingPurpose.other("database-check")
     private static let checkText = Array("bramley".utf8)
 
-    let path: String
+    let place: String
     let origin: DatabaseOrigin
     let keyring: SealingKeyring
     let schema: SchemaCheck
 
-    init(path: String, steps: [SchemaStep], origin: DatabaseOrigin, keyring: SealingKeyring) {
-        self.path = path
+    init(place: String, steps: [SchemaStep], origin: DatabaseOrigin, keyring: SealingKeyring) {
+        self.place = place
         self.origin = origin
         self.keyring = keyring
-        schema = SchemaCheck(path: path, steps: steps)
+        schema = SchemaCheck(place: place, steps: steps)
     }
 
     /// Refuses another program's file, before anything is changed.
     /// - Returns: false when the file is empty.
     @discardableResult
-    func inspect(_ connection: SQLiteConnection) throws -> Bool {
-        guard try connection.firstRow("SELECT 1 FROM sqlite_schema LIMIT 1") != nil else { return false }
-        guard try schema.isOurs(connection) else { throw StorageOpenError.foreign(path) }
+    func inspect(_ connection: any EngineConnection) throws -> Bool {
+        guard try !connection.tables().isEmpty else { return false }
+        guard try connection.isOurs() else { throw StorageOpenError.foreign(place) }
         try checkStamps(connection)
         _ = try schema.pendingSteps(connection)
         return true
     }
 
     /// For opening next to a server: refuses a database that lacks a step.
-    func requireCurrent(_ connection: SQLiteConnection) throws {
-        guard try connection.firstRow("SELECT 1 FROM sqlite_schema WHERE name = 'migration'") != nil,
-            try schema.pendingSteps(connection).isEmpty
-        else { throw StorageOpenError.olderSchema(path) }
+    func requireCurrent(_ connection: any EngineConnection) throws {
+        guard try connection.tables().contains("migration"), try schema.pendingSteps(connection).isEmpty
+        else { throw StorageOpenError.olderSchema(place) }
     }
 
     /// Applies missing steps and stamps a new database.
-    func run(_ connection: SQLiteConnection, _ context: StoreContext, at now: Timestamp) throws {
+    func run(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp) throws {
         try connection.inTransaction {
-            try connection.execute(sql: "PRAGMA application_id = \(Schema.applicationID)")
-            try connection.execute(
-                sql: """
-                    CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
-                    CREATE TABLE IF NOT EXISTS migration (
-                        name TEXT PRIMARY KEY, applied_at INTEGER NOT NULL
-                    ) STRICT, WITHOUT ROWID;
-                    """)
+            try connection.markOurs()
+            try connection.define(
+                """
+                CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
+                CREATE TABLE IF NOT EXISTS migration (
+                    name TEXT PRIMARY KEY, applied_at INTEGER NOT NULL
+                ) STRICT, WITHOUT ROWID;
+                """)
             try checkStamps(connection)
             for step in try schema.pendingSteps(connection) {
-                try connection.execute(sql: step.sql)
+                try connection.define(step.sql)
                 try connection.run("INSERT INTO migration (name, applied_at) VALUES (?, ?)", [step.name, now])
             }
             try stamp(Transaction(connection, context, at: now))
         }
     }
 
-    private func checkStamps(_ connection: SQLiteConnection) throws {
+    private func checkStamps(_ connection: any EngineConnection) throws {
         if let found = try value(Self.originKey, connection) {
             let text = String(decoding: found, as: UTF8.self)
             guard let found = DatabaseOrigin(rawValue: text) else {
-                throw StorageOpenError.corrupt(path, detail: "its origin reads \(text)")
+                throw StorageOpenError.corrupt(place, detail: "its origin reads \(text)")
             }
             guard found == origin else {
-                throw StorageOpenError.wrongOrigin(path, found: found, expected: origin)
+                throw StorageOpenError.wrongOrigin(place, found: found, expected: origin)
             }
         }
         if let sealed = try value(Self.sealingKey, connection), !Self.opens(sealed, keyring) {
-            throw StorageOpenError.wrongSealingKey(path)
+            throw StorageOpenError.wrongSealingKey(place)
         }
     }
 
@@ -120,12 +115,12 @@ struct Migrations {
         try transaction.store(Self.sealingKeyID, current)
         try transaction.store(Self.sealingKeySince, Array(String(transaction.now.milliseconds).utf8))
         // A new database has no previous key.
-        if before != nil, try transaction.exists("SELECT 1 FROM sqlite_schema WHERE name = 'audit'") {
+        if before != nil, try transaction.tables().contains("audit") {
             try transaction.audit(.sealingKeyChanged, object: keyring.currentKeyID)
         }
     }
 
-    private func value(_ key: String, _ connection: SQLiteConnection) throws -> [UInt8]? {
+    private func value(_ key: String, _ connection: any EngineConnection) throws -> [UInt8]? {
         try connection.first("SELECT value FROM meta WHERE key = ?", [key])
     }
 }

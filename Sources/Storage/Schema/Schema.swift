@@ -32,6 +32,7 @@ enum Schema {
         SchemaStep(name: "0017-external-ids-and-rsa-keys", sql: externalIDsAndRSAKeys),
         SchemaStep(name: "0018-api-keys", sql: apiKeys),
         SchemaStep(name: "0019-audit-account", sql: auditAccount),
+        SchemaStep(name: "0020-email-index", sql: emailIndex),
     ]
 
     private static let people = """
@@ -386,7 +387,7 @@ enum Schema {
         CREATE INDEX consent_end_age ON consent_end (noted_at);
         INSERT INTO consent_end (subject_hash, ended_at, noted_at) SELECT hash, max(ended_at), max(noted_at) FROM (
                 SELECT subject_hash AS hash, ended_at, noted_at FROM revocation
-                UNION ALL SELECT transfer_hash, ended_at, noted_at FROM revocation)
+                UNION ALL SELECT transfer_hash, ended_at, noted_at FROM revocation) AS ends
             WHERE hash IS NOT NULL AND ended_at IS NOT NULL AND noted_at IS NOT NULL GROUP BY hash;
         """
 
@@ -417,6 +418,11 @@ enum Schema {
     private static let auditAccount = """
         -- Who ran the command, as the operating system knows them.
         ALTER TABLE audit ADD COLUMN account TEXT;
+        """
+
+    private static let emailIndex = """
+        DROP INDEX user_email;
+        CREATE INDEX user_email ON user (lower(email)) WHERE email IS NOT NULL;
         """
 
     private static let links = """

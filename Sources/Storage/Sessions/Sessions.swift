@@ -67,7 +67,7 @@ extension Transaction {
 
 extension Database: SessionStore {
     package func signedIn(token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
-        try await read(at: now) { snapshot in try snapshot.signedIn(token) }
+        try await engine.signedIn(token, at: now)
     }
 
     package func sessions(of user: UserID, at now: Timestamp) async throws(StoreError) -> [Session] {

@@ -13,8 +13,8 @@ extension Transaction {
             try run(
                 """
                 INSERT INTO consent_end (subject_hash, ended_at, noted_at) VALUES (?, ?, ?)
-                ON CONFLICT (subject_hash) DO UPDATE SET ended_at = max(ended_at, excluded.ended_at),
-                noted_at = max(noted_at, excluded.noted_at)
+                ON CONFLICT (subject_hash) DO UPDATE SET ended_at = max(consent_end.ended_at, excluded.ended_at),
+                noted_at = max(consent_end.noted_at, excluded.noted_at)
                 """, [hash, end, noted])
         }
     }

@@ -38,7 +38,8 @@ extension Database {
                 SELECT id, ?, ?, ?, 'authorized' FROM apple_identity WHERE team = ? AND subject = ?
                 ON CONFLICT (identity, client_id) DO UPDATE SET sealed_refresh_token = excluded.sealed_refresh_token,
                 issued_at = excluded.issued_at, state = excluded.state, cause = NULL, next_check_at = NULL
-                WHERE excluded.issued_at >= issued_at OR sealed_refresh_token IS NULL
+                WHERE excluded.issued_at >= apple_credential.issued_at
+                OR apple_credential.sealed_refresh_token IS NULL
                 """,
                 [
                     credential.clientID, credential.sealedRefreshToken,

@@ -12,7 +12,7 @@ extension Database: SignInStore {
     }
 
     package func usedAttempt(_ id: Digest256, at now: Timestamp) async throws(StoreError) -> UsedAttempt? {
-        try lookUp(at: now) { snapshot in try snapshot.usedAttempt(id) }
+        try await lookUp(at: now) { snapshot in try snapshot.usedAttempt(id) }
     }
 
     package func completeSignIn(_ record: SignInRecord) async throws(StoreError) -> SignInResult {
@@ -193,7 +193,7 @@ extension Transaction {
             ON CONFLICT (identity, client_id) DO UPDATE SET sealed_refresh_token = excluded.sealed_refresh_token,
             issued_at = excluded.issued_at, state = excluded.state, cause = NULL,
             next_check_at = excluded.next_check_at, checked_at = NULL, check_failures = 0, held_back_at = NULL
-            WHERE excluded.issued_at >= issued_at OR sealed_refresh_token IS NULL
+            WHERE excluded.issued_at >= apple_credential.issued_at OR apple_credential.sealed_refresh_token IS NULL
             """, [identity, record.claims.clientID, sealed, record.claims.issuedAt, record.firstCheckAt])
         try endPause(of: record.claims.clientID, before: record.attemptIssuedAt)
     }

@@ -7,7 +7,7 @@ import Synchronization
 struct PendingWrite: Sendable {
     /// Performs the write. May run twice when a transaction was lost or given up in between, so it has no effects
     /// outside the transaction.
-    let run: @Sendable (SQLiteConnection) throws -> FinishedWrite
+    let run: @Sendable (any EngineConnection) throws -> FinishedWrite
     let fail: @Sendable (StoreError) -> Void
     /// Makes its task commit the next batch, beginning with itself.
     let lead: @Sendable () -> Void
@@ -75,7 +75,7 @@ final class GroupCommit: Sendable {
     /// The most turns a leader waits for others.
     private static let gatheringTurns = 8
 
-    private let writer: SQLiteQueue
+    private let writer: ConnectionQueue
     private let context: StoreContext
     private let invalidations: SessionInvalidations
     private let maximumBatch: Int
@@ -83,7 +83,7 @@ final class GroupCommit: Sendable {
     private let state = Mutex(State())
 
     init(
-        writer: SQLiteQueue, context: StoreContext, invalidations: SessionInvalidations, maximumBatch: Int
+        writer: ConnectionQueue, context: StoreContext, invalidations: SessionInvalidations, maximumBatch: Int
     ) {
         self.writer = writer
         self.context = context
@@ -183,7 +183,7 @@ final class GroupCommit: Sendable {
     // MARK: On the queue
 
     /// - Returns: how to answer the batch; nil when nothing waits.
-    private func commitNext(on connection: SQLiteConnection) -> Answers? {
+    private func commitNext(on connection: any EngineConnection) -> Answers? {
         let batch = state.withLock { state in
             let batch = Array(state.pending.prefix(maximumBatch))
             state.pending.removeFirst(batch.count)
@@ -205,10 +205,10 @@ final class GroupCommit: Sendable {
 
     /// One transaction. A batch of one always gets its answer.
     /// - Parameter isolating: with a savepoint for each write.
-    private func commit(_ batch: [PendingWrite], isolating: Bool, on connection: SQLiteConnection) -> Outcome {
+    private func commit(_ batch: [PendingWrite], isolating: Bool, on connection: any EngineConnection) -> Outcome {
         let start = ContinuousClock.now
         do {
-            try connection.begin()
+            try connection.begin(.write)
         } catch {
             let failure = StoreError(error)
             metrics.failures.increment()
@@ -226,13 +226,13 @@ final class GroupCommit: Sendable {
             }
         } catch {
             let isStanding = connection.isInsideTransaction
-            if isStanding { try? connection.run("ROLLBACK") }
+            connection.rollBack()
             return abandon(batch, error, isLost: !isStanding || isolating)
         }
         do {
-            try connection.run("COMMIT")
+            try connection.commit()
         } catch {
-            if connection.isInsideTransaction { try? connection.run("ROLLBACK") }
+            connection.rollBack()
             return abandon(batch, error, isLost: true)
         }
         state.withLock { state in
@@ -259,7 +259,7 @@ final class GroupCommit: Sendable {
     }
 
     /// One write, whose failure spoils the batch.
-    private func plain(_ write: PendingWrite, on connection: SQLiteConnection) throws -> FinishedWrite {
+    private func plain(_ write: PendingWrite, on connection: any EngineConnection) throws -> FinishedWrite {
         let finished = try write.run(connection)
         guard connection.isInsideTransaction else { throw TransactionLost() }
         return finished
@@ -268,7 +268,7 @@ final class GroupCommit: Sendable {
     /// One write in its savepoint.
     /// - Returns: how to answer once the transaction is committed: with its value, or with the write's own failure.
     /// - Throws: when the whole transaction is gone.
-    private func isolated(_ write: PendingWrite, on connection: SQLiteConnection) throws -> FinishedWrite {
+    private func isolated(_ write: PendingWrite, on connection: any EngineConnection) throws -> FinishedWrite {
         do {
             try connection.run("SAVEPOINT one")
             let finished = try write.run(connection)

@@ -54,7 +54,7 @@ struct Row {
 
 /// The column names of one statement. Columns are mostly read in order, so a search begins after the last one found.
 final class ColumnNames {
-    private let names: [String]
+    let names: [String]
     private var next = 0
 
     init(_ names: [String]) {

@@ -19,12 +19,12 @@ struct StoreContext: Sendable {
 
 /// One state of the store, as statements read it. The domain's reads are its methods; used wherever its connection is.
 class Snapshot {
-    private let connection: SQLiteConnection
+    private let connection: any EngineConnection
     let context: StoreContext
     /// The caller's time, for everything read and written.
     let now: Timestamp
 
-    init(_ connection: SQLiteConnection, _ context: StoreContext, at now: Timestamp) {
+    init(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp) {
         self.connection = connection
         self.context = context
         self.now = now
@@ -71,15 +71,18 @@ class Snapshot {
     }
 
     /// Frees the memory of pages that are not read again soon.
-    final func forgetPages() throws {
-        try connection.execute(sql: "PRAGMA shrink_memory")
+    final func tables() throws -> Set<String> {
+        try connection.tables()
+    }
+
+    final func releaseMemory() throws {
+        try connection.releaseMemory()
     }
 
     /// For `Transaction`: runs one statement to completion.
     /// - Returns: how many rows it changed.
     fileprivate final func execute(_ sql: String, _ arguments: StatementArguments) throws -> Int {
         try connection.run(sql, arguments)
-        return connection.changesCount
     }
 }
 
@@ -91,7 +94,7 @@ final class Transaction: Snapshot {
     private(set) var invalidations: [SessionInvalidations.Entry] = []
 
     /// - Parameter actor: nil for nobody in particular.
-    init(_ connection: SQLiteConnection, _ context: StoreContext, at now: Timestamp, for actor: AuditActor? = nil) {
+    init(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp, for actor: AuditActor? = nil) {
         self.actor = actor ?? context.standing
         super.init(connection, context, at: now)
     }

@@ -9,7 +9,7 @@ extension Database {
             try snapshot.rows(
                 """
                 SELECT subject FROM apple_identity
-                WHERE team = ? AND subject > ? AND moved_to IS NULL AND (transfer_target IS NOT ?
+                WHERE team = ? AND subject > ? AND moved_to IS NULL AND (transfer_target IS DISTINCT FROM ?
                 OR (transfer_subject IS NULL AND (transfer_failure IS NULL OR ?))) ORDER BY subject LIMIT ?
                 """, [team, last?.rawValue ?? "", recipient, again, limit]
             ).map { try $0["subject"] }
@@ -64,7 +64,7 @@ extension Database: TransferStore {
                 counts.unasked = try snapshot.count(
                     """
                     SELECT count(*) FROM apple_identity
-                    WHERE team = ? AND transfer_target IS NOT ? AND moved_to IS NULL
+                    WHERE team = ? AND transfer_target IS DISTINCT FROM ? AND moved_to IS NULL
                     """, [sender, recipient])
             }
             let row = try snapshot.firstRow(
@@ -76,7 +76,7 @@ extension Database: TransferStore {
                 count(*) FILTER (WHERE moved_to IS NULL AND transfer_subject IS NOT NULL
                     AND transfer_failure IS NOT NULL) AS refused_at_import,
                 min(transfer_asked_at) AS first_export_at FROM apple_identity
-                WHERE transfer_target = ?1 AND (?2 IS NULL OR team = ?2)
+                WHERE transfer_target = ?1 AND (CAST(?2 AS TEXT) IS NULL OR team = ?2)
                 """, [recipient, sender])
             guard let row else { return counts }
             counts.moved = try row["moved"]

@@ -31,7 +31,9 @@ extension Database {
             if let group = filter.group {
                 wanted.add("EXISTS (SELECT 1 FROM json_each(u.groups) g WHERE g.value = ?)", [group])
             }
-            if let email = filter.email { wanted.add("u.email = ? COLLATE NOCASE", [email]) }
+            if let email = filter.email {
+                wanted.add("u.email IS NOT NULL AND lower(u.email) = ?", [lowercased(email)])
+            }
             let (items, isLast) = try snapshot.page(
                 "\(User.all) \(wanted.clause) ORDER BY u.created_at, u.id LIMIT ?", wanted.arguments, limit: limit
             ) { try User($0) }
@@ -45,8 +47,14 @@ extension Database {
     package func users(email: String, limit: Int) async throws(StoreError) -> [User] {
         try await read { snapshot in
             try snapshot.rows(
-                "\(User.all) WHERE u.email = ? COLLATE NOCASE ORDER BY u.created_at, u.id LIMIT ?", [email, limit]
+                "\(User.all) WHERE u.email IS NOT NULL AND lower(u.email) = ? ORDER BY u.created_at, u.id LIMIT ?",
+                [lowercased(email), limit]
             ).map { try User($0) }
         }
     }
+}
+
+/// As the index user_email has it: ASCII letters alone.
+private func lowercased(_ email: String) -> String {
+    String(decoding: email.utf8.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self)
 }

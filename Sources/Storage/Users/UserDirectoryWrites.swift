@@ -44,7 +44,7 @@ extension Database: UserDirectory {
         of user: UserID, except kept: SessionID?, cause: SessionEndCause, at now: Timestamp
     ) async throws(StoreError) -> Int {
         try await write(at: now) { transaction in
-            try transaction.endSessions(where: "s.user = ? AND s.id IS NOT ?", [user, kept], cause: cause)
+            try transaction.endSessions(where: "s.user = ? AND s.id IS DISTINCT FROM ?", [user, kept], cause: cause)
         }
     }
 

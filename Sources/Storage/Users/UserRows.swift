@@ -73,7 +73,7 @@ extension Snapshot {
         let row = try firstRow(
             """
             SELECT max(i.email_told_at) AS email, max(i.real_user_status_told_at) AS status,
-            u.email_event_at AS forwarding FROM user u JOIN apple_identity i ON i.user = u.id WHERE u.id = ?
+            max(u.email_event_at) AS forwarding FROM user u JOIN apple_identity i ON i.user = u.id WHERE u.id = ?
             """, [user])
         guard let row else { return LastTold() }
         return LastTold(

@@ -39,7 +39,7 @@ extension Transaction {
     ///   it again.
     func forgetFirstConsent(of subject: AppleSubject, team: TeamID, before end: Timestamp? = nil) throws {
         try run(
-            "DELETE FROM first_consent WHERE team = ?1 AND subject = ?2 AND (?3 IS NULL OR saved_at < ?3)",
+            "DELETE FROM first_consent WHERE team = ?1 AND subject = ?2 AND (CAST(?3 AS BIGINT) IS NULL OR saved_at < ?3)",
             [team, subject, end])
     }
 

@@ -19,7 +19,7 @@ enum WebhookQuery {
         """
 
     /// Of the newest journal entry. Not max(sequence): retention may have emptied the table.
-    static let lastSequence = "coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'event'), 0)"
+    static let lastSequence = "coalesce((SELECT max(sequence) FROM event), 0)"
 
     /// An earlier row of the line of `d` is not dead. The index is named, because SQLite would otherwise read
     /// everything that waits for the endpoint.
@@ -181,8 +181,8 @@ extension Transaction {
         let changes = try run(
             """
             UPDATE webhook_delivery AS d SET attempts = attempts + 1, failure = ?3,
-            next_attempt_at = CASE WHEN \(WebhookQuery.hasPredecessor) THEN NULL ELSE ?4 END,
-            dead_at = CASE WHEN ?4 IS NULL THEN ?5 END
+            next_attempt_at = CASE WHEN \(WebhookQuery.hasPredecessor) THEN NULL ELSE CAST(?4 AS BIGINT) END,
+            dead_at = CASE WHEN CAST(?4 AS BIGINT) IS NULL THEN CAST(?5 AS BIGINT) END
             WHERE d.endpoint = ?1 AND d.sequence = ?2 AND d.dead_at IS NULL
             """, [endpoint, delivery.sequence, reason, next, now])
         // The next holder of the lease has delivered it: this attempt's failure does not count.

@@ -37,7 +37,7 @@ extension Database: WebhookDirectory {
                 FROM webhook_delivery d
                 JOIN event e ON e.sequence = d.sequence JOIN webhook_endpoint w ON w.id = d.endpoint
                 WHERE d.dead_at IS NOT NULL
-                AND (?1 IS NULL OR (d.dead_at, d.sequence, d.endpoint) < (?1, ?2, ?3))
+                AND (CAST(?1 AS BIGINT) IS NULL OR (d.dead_at, d.sequence, d.endpoint) < (?1, ?2, ?3))
                 ORDER BY d.dead_at DESC, d.sequence DESC, d.endpoint DESC LIMIT ?4
                 """, [place?.diedAt, place?.sequence, place?.endpoint, limit]
             ).map { row in
@@ -56,7 +56,7 @@ extension Database: WebhookDirectory {
                 switch retry {
                 case .event(let id):
                     ("sequence = (SELECT sequence FROM event WHERE id = ?2)", id.rawValue, id.rawValue)
-                case .allDead: ("dead_at IS NOT NULL AND ?2 IS NULL", nil, "dead letters")
+                case .allDead: ("dead_at IS NOT NULL AND CAST(?2 AS BIGINT) IS NULL", nil, "dead letters")
                 case .endpoint(let url):
                     (
                         "endpoint = (SELECT id FROM webhook_endpoint WHERE url = ?2)", url,

@@ -15,14 +15,14 @@ final class ForeignChanges: Sendable {
         var isFailing = false
     }
 
-    private let connection: SQLiteQueue
+    private let connection: ConnectionQueue
     private let context: StoreContext
     private let invalidations: SessionInvalidations
     private let logger: Logger
     private let state: Mutex<State>
 
     init(
-        connection: SQLiteQueue, context: StoreContext, invalidations: SessionInvalidations, logger: Logger
+        connection: ConnectionQueue, context: StoreContext, invalidations: SessionInvalidations, logger: Logger
     ) throws {
         self.connection = connection
         self.context = context
@@ -37,12 +37,6 @@ final class ForeignChanges: Sendable {
         state = Mutex(start)
         // Nothing has been read for a running clock yet; the first check begins the trust.
         invalidations.trust(at: Timestamp(milliseconds: 0))
-    }
-
-    /// What was written since the last check, by any process.
-    fileprivate struct Changes {
-        var entries: [SessionInvalidations.Entry] = []
-        var erased = false
     }
 
     /// Tells the caches what changed and renews their trust; on failure leaves both as they are.
@@ -67,12 +61,12 @@ final class ForeignChanges: Sendable {
         }
     }
 
-    private func changes(since state: State, at now: Timestamp) throws -> (State, Changes) {
+    private func changes(since state: State, at now: Timestamp) throws -> (State, JournalChanges) {
         let known = state.version
         let seen = state.sequence
-        return try connection.sync { connection -> (State, Changes) in
+        return try connection.sync { connection -> (State, JournalChanges) in
             let version = try Self.version(connection)
-            guard version != known else { return (State(version: version, sequence: seen), Changes()) }
+            guard version != known else { return (State(version: version, sequence: seen), JournalChanges()) }
             let (sequence, changes) = try Snapshot(connection, context, at: now).changes(after: seen)
             return (State(version: version, sequence: sequence), changes)
         }
@@ -82,31 +76,7 @@ final class ForeignChanges: Sendable {
         connection.close()
     }
 
-    private static func version(_ connection: SQLiteConnection) throws -> Int64 {
+    private static func version(_ connection: any EngineConnection) throws -> Int64 {
         try connection.first("PRAGMA data_version") ?? 0
-    }
-}
-
-extension Snapshot {
-    /// Changes from the entries after `sequence`. Includes our own; evicting twice costs little.
-    fileprivate func changes(after sequence: Int64) throws -> (Int64, ForeignChanges.Changes) {
-        let last = try lastEventSequence()
-        guard last != sequence else { return (sequence, ForeignChanges.Changes()) }
-        let first = try value("SELECT min(sequence) FROM event") ?? last + 1
-        // Entries were deleted before they were seen, or a backup was restored: what changed is unknown.
-        guard last > sequence, first <= sequence + 1 else {
-            return (last, ForeignChanges.Changes(entries: [.all], erased: true))
-        }
-        var changes = ForeignChanges.Changes()
-        for row in try rows(
-            """
-            SELECT user, max(type = 'account.deleted' OR fields LIKE '%"identities"%') AS erases FROM event
-            WHERE sequence > ? AND sequence <= ? AND type NOT IN ('user.created', 'session.created') GROUP BY user
-            """, [sequence, last])
-        {
-            changes.entries.append(.user(try row["user"]))
-            if try row["erases"] { changes.erased = true }
-        }
-        return (last, changes)
     }
 }

@@ -1,0 +1,34 @@
+import Coding
+import Crypto
+import RelyingParty
+
+/// Where a database is kept, and its connections: a file of SQLite's, or PostgreSQL.
+protocol Engine: Sendable {
+    /// Path or address, without any secret, as messages name it.
+    var place: String { get }
+    /// The only connection of this process that writes.
+    var writer: ConnectionQueue { get }
+    /// For reads of several statements.
+    var reader: ConnectionQueue { get }
+    /// For counting, opened on first use, so that no other read waits for it.
+    func counting() throws -> ConnectionQueue
+
+    /// Runs one statement that finds a row by its key, concurrent with any write.
+    func lookUp<Value: Sendable>(
+        _ body: @escaping @Sendable (any EngineConnection) throws -> Value
+    ) async throws(StoreError) -> Value
+    /// A look-up of sessions for one event loop, on its thread.
+    func sessionReader() throws -> any SessionReader
+    /// The live session of a token.
+    func signedIn(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn?
+
+    /// Evicts from the caches what other processes have changed. Called every 250 ms; does not block.
+    func watch(at now: Timestamp)
+    /// Erases from the files what was erased from the tables, if anything was since the last call.
+    /// - Parameter isCertain: something was, though no event says so.
+    func eraseRemains(isCertain: Bool) async throws(StoreError)
+    /// What durability and privacy depend on, read back.
+    func settings() throws -> [String: String]
+    /// Closes everything; called once, after the last write.
+    func close()
+}

@@ -1,0 +1,102 @@
+import RelyingParty
+
+/// One connection to a database, used by one thread at a time. Statements are SQLite's dialect as far as PostgreSQL
+/// understands it too (`Statement`); both engines enforce references between tables.
+protocol EngineConnection: AnyObject, Sendable {
+    /// Runs one statement to completion.
+    /// - Returns: how many rows it inserted, updated or deleted.
+    @discardableResult
+    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int
+    /// The first row. No read transaction outlives the call.
+    func firstRow(_ sql: String, _ arguments: StatementArguments) throws -> Row?
+    func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row]
+    /// Runs any number of statements, without arguments, in this engine's own dialect.
+    func execute(sql: String) throws
+
+    /// Also false after the engine has ended the transaction by itself.
+    var isInsideTransaction: Bool { get }
+    /// Begins a transaction. Another can only be open if its end failed; it is then rolled back first.
+    func begin(_ access: Access) throws
+    /// Gives up the transaction, if there still is one.
+    func rollBack()
+    /// Returns once what was written survives a crash. Throws when nothing was committed, or nobody knows.
+    func commit() throws
+
+    /// Whether the tables are Bramley's, and makes them so.
+    func isOurs() throws -> Bool
+    func markOurs() throws
+    /// The names of the tables.
+    func tables() throws -> Set<String>
+    /// Executes a step of the schema, written for SQLite.
+    func define(_ schema: String) throws
+    /// Frees memory of what is not read again soon.
+    func releaseMemory() throws
+    /// Drops prepared statements and closes the connection; an open transaction is rolled back.
+    func close()
+}
+
+/// What a transaction does.
+enum Access: Sendable {
+    /// Reads one state of the database, while others write.
+    case read
+    /// Writes, and nobody else until it ends: what it has read stays true.
+    case write
+}
+
+extension EngineConnection {
+    @discardableResult
+    func run(_ sql: String) throws -> Int { try run(sql, []) }
+    func firstRow(_ sql: String) throws -> Row? { try firstRow(sql, []) }
+    func rows(_ sql: String) throws -> [Row] { try rows(sql, []) }
+
+    /// The first column of the first row; nil when there is no row, or when it has another type.
+    func first<Value: ColumnReadable>(
+        _ sql: String, _ arguments: StatementArguments = [], as type: Value.Type = Value.self
+    ) throws -> Value? {
+        try firstRow(sql, arguments)?.values.first.flatMap { Value($0) }
+    }
+
+    /// Runs `body` in a transaction of its own, committed unless it throws.
+    @discardableResult
+    func inTransaction<Value>(_ access: Access = .write, _ body: () throws -> Value) throws -> Value {
+        try begin(access)
+        do {
+            let value = try body()
+            try commit()
+            return value
+        } catch {
+            rollBack()
+            throw error
+        }
+    }
+}
+
+/// A failure that an engine reports.
+protocol EngineError: Error {
+    /// What it means to the domain.
+    var storeError: StoreError { get }
+    /// What it means when the database is opened.
+    /// - Parameter place: the database's path or address.
+    func openError(_ place: String) -> StorageOpenError
+}
+
+extension StoreError {
+    /// What a failed statement means to the domain.
+    init(_ error: any Error) {
+        switch error {
+        case let error as StoreError: self = error
+        case let error as any EngineError: self = error.storeError
+        default: self = .inconsistent("\(type(of: error))")
+        }
+    }
+}
+
+extension StorageOpenError {
+    init(_ error: any Error, place: String) {
+        switch error {
+        case let error as StorageOpenError: self = error
+        case let error as any EngineError: self = error.openError(place)
+        default: self = .failed(place, detail: "\(error)")
+        }
+    }
+}

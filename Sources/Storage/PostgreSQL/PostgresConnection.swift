@@ -1,0 +1,310 @@
+import Coding
+import Crypto
+import RelyingParty
+import Synchronization
+
+/// A connection to the primary, made again when it was lost.
+///
+/// Outside a transaction, a statement that finds the connection gone is repeated on a new one. Inside, the transaction
+/// is over, and its caller runs it again.
+///
+/// Proof for `@unchecked Sendable`: one thread at a time uses a connection. `ConnectionQueue` lends its own only on its
+/// serial queue.
+final class PostgresConnection: EngineConnection, @unchecked Sendable {
+    /// In milliseconds.
+    struct Patience: Sendable {
+        /// For one attempt to connect.
+        var connect = 3_000
+        /// For one statement. The server gives up half a second earlier, so that its answer arrives.
+        var statement = 10_000
+        /// For a connection to be made again, from when it was lost, and for a lost COMMIT to be looked up.
+        var recovery: Int64 = 10_000
+        /// Between two attempts.
+        var pause: Int32 = 200
+    }
+
+    private let library: LibPQ
+    private let url: Secret
+    /// Names this process in `store_node`, where its writes leave their receipts; nil for a connection that never writes.
+    private let node: String?
+    private let patience: Patience
+    private let random: any RandomSource
+
+    private var session: PostgresSession?
+    private var statements: [String: Prepared] = [:]
+    /// A transaction was begun and not ended. When its connection was lost, nothing more may run in its place.
+    private var isBegun = false
+    /// Of the open transaction, when it writes.
+    private var receipt: String?
+    private var isClosed = false
+    /// When a connection was lost that has not been made again.
+    private var lostSince: ContinuousClock.Instant?
+
+    private struct Prepared {
+        var name: String
+        var types: [UInt32]
+    }
+
+    init(
+        _ library: LibPQ, url: Secret, node: String? = nil, patience: Patience = Patience(),
+        random: any RandomSource
+    ) {
+        self.library = library
+        self.url = url
+        self.node = node
+        self.patience = patience
+        self.random = random
+    }
+
+    func close() {
+        isClosed = true
+        drop()
+    }
+
+    private func drop() {
+        session?.close()
+        session = nil
+        statements = [:]
+    }
+
+    // MARK: Connecting
+
+    /// The open connection, or a new one. Tries for as long as the last one has not been gone for long; then once, so
+    /// that in an outage nobody waits in vain for each answer.
+    private func opened() throws(PostgresError) -> PostgresSession {
+        guard !isClosed else { throw .closed }
+        if let session, session.isOpen { return session }
+        drop()
+        let lost = lostSince ?? .now
+        lostSince = lost
+        while true {
+            do throws(PostgresError) {
+                let opened = try connect()
+                session = opened
+                lostSince = nil
+                return opened
+            } catch {
+                // A wrong password, database or certificate does not pass by itself.
+                let passes = error.state.map(PostgresError.isUnusable) ?? true
+                guard passes, ContinuousClock.now - lost < .milliseconds(patience.recovery) else { throw error }
+                PostgresSession.pause(milliseconds: patience.pause)
+            }
+        }
+    }
+
+    /// What every connection is given unless the operator's own settings say otherwise, and what they cannot change.
+    private func connect() throws(PostgresError) -> PostgresSession {
+        let session = try PostgresSession(
+            library,
+            settings: [
+                ("target_session_attrs", "read-write"), ("application_name", "bramley"),
+                ("connect_timeout", "\(max(1, patience.connect / 1_000))"), ("keepalives_idle", "5"),
+                ("keepalives_interval", "2"), ("keepalives_count", "3"), ("dbname", url.reveal()),
+                ("client_encoding", "UTF8"),
+            ], patience: patience.connect)
+        try session.query(
+            """
+            SET statement_timeout = \(patience.statement - 500); SET lock_timeout = 5000;
+            SET idle_in_transaction_session_timeout = 1000; SET standard_conforming_strings = on;
+            SET default_transaction_isolation = 'read committed'
+            """, patience: patience.connect)
+        return session
+    }
+
+    /// Refuses a server that is too old, or keeps texts in another encoding.
+    func requireServer(_ place: String) throws {
+        let session = try opened()
+        guard session.serverVersion >= 140_000 else {
+            throw StorageOpenError.unsuitable(place, detail: "PostgreSQL 14 or later is needed")
+        }
+        let encoding = try first("SELECT current_setting('server_encoding') AS value", as: String.self)
+        guard encoding == "UTF8" else {
+            throw StorageOpenError.unsuitable(place, detail: "its encoding is \(encoding ?? "unknown"), not UTF8")
+        }
+    }
+
+    // MARK: Statements
+
+    @discardableResult
+    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int {
+        try answer(sql, arguments).changes
+    }
+
+    func firstRow(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
+        try answer(sql, arguments).rows().first
+    }
+
+    func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
+        try answer(sql, arguments).rows()
+    }
+
+    func execute(sql: String) throws {
+        try opened().query(sql, patience: patience.statement)
+    }
+
+    private func answer(_ sql: String, _ arguments: StatementArguments) throws(PostgresError) -> PostgresAnswer {
+        guard !isBegun else { return try ask(standing(), sql, arguments) }
+        let asked = try opened()
+        do throws(PostgresError) {
+            return try ask(asked, sql, arguments)
+        } catch {
+            // Reads alone run outside a transaction: they may be asked twice.
+            guard !asked.isOpen, !isClosed else { throw error }
+            return try ask(opened(), sql, arguments)
+        }
+    }
+
+    /// The connection of the open transaction.
+    private func standing() throws(PostgresError) -> PostgresSession {
+        guard let session, session.isOpen else { throw PostgresError(message: "the transaction was lost") }
+        return session
+    }
+
+    private func ask(
+        _ session: PostgresSession, _ sql: String, _ arguments: StatementArguments
+    ) throws(PostgresError) -> PostgresAnswer {
+        let prepared = try prepared(sql, session)
+        guard prepared.types.count == arguments.values.count else {
+            throw PostgresError(
+                state: "08P01", message: "\(arguments.values.count) values for \(prepared.types.count) parameters")
+        }
+        var parameters: [PostgresParameter] = []
+        parameters.reserveCapacity(prepared.types.count)
+        for (value, type) in zip(arguments.values, prepared.types) {
+            parameters.append(try PostgresParameter(value?.column ?? .null, type: type))
+        }
+        return try session.execute(prepared.name, parameters, patience: patience.statement)
+    }
+
+    private func prepared(_ sql: String, _ session: PostgresSession) throws(PostgresError) -> Prepared {
+        if let known = statements[sql] { return known }
+        let name = "s\(statements.count)"
+        try session.prepare(name, PostgresStatement.text(sql), patience: patience.statement)
+        let prepared = Prepared(name: name, types: try session.describe(name, patience: patience.statement))
+        statements[sql] = prepared
+        return prepared
+    }
+
+    // MARK: Transactions
+
+    var isInsideTransaction: Bool { session?.isInsideTransaction ?? false }
+
+    /// Whoever writes first takes the one row of `store_lock`: transactions that write are one after another on all
+    /// machines, so that what was read stays true and the order of the journal is the order of the commits.
+    func begin(_ access: Access) throws {
+        rollBack()
+        switch access {
+        case .read:
+            try begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        case .write:
+            guard let node else { throw PostgresError(state: "25006", message: "this connection does not write") }
+            let receipt = Hexadecimal.encode(random.bytes(16))
+            try begin(
+                """
+                BEGIN; SELECT id FROM store_lock WHERE id = 1 FOR UPDATE;
+                INSERT INTO store_node (id, receipt) VALUES ('\(node)', '\(receipt)')
+                ON CONFLICT (id) DO UPDATE SET receipt = excluded.receipt
+                """)
+            self.receipt = receipt
+        }
+    }
+
+    /// Begins a transaction that writes and waits for nobody.
+    func beginAlone() throws {
+        rollBack()
+        try begin("BEGIN")
+    }
+
+    private func begin(_ sql: String) throws(PostgresError) {
+        let asked = try opened()
+        do throws(PostgresError) {
+            try asked.query(sql, patience: patience.statement)
+        } catch {
+            guard !asked.isOpen, !isClosed else {
+                rollBack()
+                throw error
+            }
+            // The connection had been lost while nobody used it.
+            try opened().query(sql, patience: patience.statement)
+        }
+        isBegun = true
+    }
+
+    func rollBack() {
+        if isInsideTransaction { _ = try? session?.query("ROLLBACK", patience: patience.statement) }
+        isBegun = false
+        receipt = nil
+    }
+
+    /// A COMMIT whose answer was lost is looked up: its receipt is in the database, or nothing of it is.
+    func commit() throws {
+        let session = try standing()
+        defer { rollBack() }
+        do {
+            try end(session)
+        } catch {
+            guard let receipt, !session.isOpen, !isClosed else { throw error }
+            guard try isCommitted(receipt) else { throw error }
+        }
+    }
+
+    private func end(_ session: PostgresSession) throws(PostgresError) {
+        // COMMIT of a transaction that an error has spoiled rolls back, and reports no error.
+        let answer = try session.query("COMMIT", patience: patience.statement)
+        guard answer.command == "COMMIT" else { throw PostgresError(state: "25P02", message: "nothing was committed") }
+    }
+
+    /// A transaction that may still be committing holds the row: this waits for its end.
+    private func isCommitted(_ receipt: String) throws(PostgresError) -> Bool {
+        let end = ContinuousClock.now + .milliseconds(patience.recovery)
+        while true {
+            do throws(PostgresError) {
+                let answer = try opened().query(
+                    """
+                    INSERT INTO store_node (id, receipt) VALUES ('\(node ?? "")', '')
+                    ON CONFLICT (id) DO UPDATE SET receipt = store_node.receipt RETURNING receipt
+                    """, patience: patience.statement)
+                return try answer.rows().first?.values == [.text(receipt)]
+            } catch {
+                guard error.storeError.mayPass, ContinuousClock.now < end else { throw error }
+                PostgresSession.pause(milliseconds: patience.pause)
+            }
+        }
+    }
+
+    // MARK: The schema
+
+    func isOurs() throws -> Bool {
+        try allTables().isSuperset(of: PostgresSchema.foundationTables)
+    }
+
+    /// The tables that transactions need are made before the first one.
+    func markOurs() {}
+
+    func tables() throws -> Set<String> {
+        try allTables().subtracting(PostgresSchema.foundationTables)
+    }
+
+    private func allTables() throws -> Set<String> {
+        let found = try rows(
+            "SELECT CAST(tablename AS TEXT) AS name FROM pg_tables WHERE schemaname = current_schema()")
+        return Set(try found.map { row -> String in try row["name"] })
+    }
+
+    func define(_ schema: String) throws {
+        try execute(sql: PostgresSchema.text(schema))
+    }
+
+    /// The server's memory is its own affair.
+    func releaseMemory() {}
+}
+
+extension StoreError {
+    /// Whether the same statement may succeed later.
+    fileprivate var mayPass: Bool {
+        switch self {
+        case .unavailable, .busy: true
+        case .corrupt, .inconsistent: false
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Coding
+import Crypto
+import Logging
+import RelyingParty
+import Synchronization
+
+/// A database of PostgreSQL (14 or later), shared by any number of processes on any number of machines.
+final class PostgresEngine: Engine {
+    let place = "of storage.postgres.url"
+    let writer: ConnectionQueue
+    let reader: ConnectionQueue
+    private let lookUps: ConnectionQueue
+    private let counter: ConnectionQueue
+    private let watch: PostgresWatch
+    private let sessions: PostgresSessions
+    private let invalidations: SessionInvalidations
+    private let context: StoreContext
+
+    /// Connects, checks the server, updates the schema, compares stamps.
+    init(
+        _ postgres: PostgresOptions, options: DatabaseOptions, context: StoreContext, steps: [SchemaStep],
+        invalidations: SessionInvalidations, random: any RandomSource, at now: Timestamp, logger: Logger
+    ) throws(StorageOpenError) {
+        let library = try LibPQ()
+        let node = Hexadecimal.encode(random.bytes(16))
+        func connection(writes: Bool = false) -> PostgresConnection {
+            PostgresConnection(library, url: postgres.url, node: writes ? node : nil, random: random)
+        }
+        let first = connection(writes: true)
+        let place = place
+        let migrations = Migrations(place: place, steps: steps, origin: options.origin, keyring: context.keyring)
+        writer = ConnectionQueue(first, label: "writer")
+        watch = PostgresWatch(
+            connection(), node: node, context: context, invalidations: invalidations, trust: postgres.trust,
+            logger: logger)
+        do {
+            try writer.sync { connection in
+                try first.requireServer(place)
+                try migrations.inspect(connection)
+                if options.use == .server {
+                    try connection.execute(sql: PostgresSchema.foundation)
+                    try migrations.run(connection, context, at: now)
+                } else {
+                    try migrations.requireCurrent(connection)
+                }
+            }
+            try watch.begin(at: now)
+        } catch {
+            throw StorageOpenError(error, place: place)
+        }
+        reader = ConnectionQueue(connection(), label: "reader")
+        lookUps = ConnectionQueue(connection(), label: "look-ups")
+        counter = ConnectionQueue(connection(), label: "counts")
+        sessions = PostgresSessions(invalidations: invalidations, limits: options.sessionLimits)
+        self.invalidations = invalidations
+        self.context = context
+    }
+
+    func counting() -> ConnectionQueue { counter }
+
+    func lookUp<Value: Sendable>(
+        _ body: @escaping @Sendable (any EngineConnection) throws -> Value
+    ) async throws(StoreError) -> Value {
+        try await lookUps.perform(body)
+    }
+
+    func sessionReader() -> any SessionReader { PostgresSessionReader(sessions) }
+
+    /// From the cache while it is trusted; otherwise asks. Whoever hears nothing from the database is told so, and
+    /// nobody is signed in or out by what was true a while ago.
+    func signedIn(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
+        try await watch.ensureTrust(at: now)
+        if let kept = sessions.kept(token, at: now) { return kept }
+        let (context, generation) = (context, invalidations.generation)
+        let found = try await lookUp { connection in try Snapshot(connection, context, at: now).signedIn(token) }
+        try await watch.ensureTrust(at: now)
+        if let found { sessions.keep(found, readAt: generation) }
+        return found
+    }
+
+    func watch(at now: Timestamp) {
+        watch.tick(at: now)
+    }
+
+    /// What PostgreSQL keeps of deleted rows, in its log and in standbys, is the operator's to erase.
+    func eraseRemains(isCertain: Bool) {}
+
+    func settings() throws -> [String: String] {
+        try writer.sync { connection in
+            var values: [String: String] = [:]
+            for name in ["synchronous_commit", "fsync", "full_page_writes", "synchronous_standby_names"] {
+                values[name] = try connection.first("SELECT current_setting(?) AS value", [name])
+            }
+            return values
+        }
+    }
+
+    func close() {
+        watch.close()
+        for queue in [lookUps, counter, reader, writer] { queue.close() }
+    }
+}

@@ -1,0 +1,46 @@
+import RelyingParty
+
+/// A failure that PostgreSQL or the connection to it reports.
+struct PostgresError: Error, Hashable {
+    /// The SQLSTATE (PostgreSQL, appendix A); nil when the connection failed.
+    let state: String?
+    /// PostgreSQL's or libpq's own text, in one line. It may name tables, columns and hosts, but contains no value.
+    let message: String
+
+    init(state: String? = nil, message: String) {
+        self.state = state
+        self.message = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+    }
+
+    static let closed = PostgresError(message: "the database is closed")
+
+    static func isUnusable(_ state: String) -> Bool {
+        // Shut down by the operator or after a crash, read-only, or not (any more) the primary: the next connection may
+        // find another server.
+        state.hasPrefix("57P") || state == "25006" || state.hasPrefix("08")
+    }
+
+    fileprivate var detail: String { state.map { "\($0) \(message)" } ?? message }
+}
+
+extension PostgresError: EngineError {
+    var storeError: StoreError {
+        guard let state else { return .unavailable(detail) }
+        switch state {
+        case "55P03", "40001", "40P01": return .busy(detail)
+        case "XX001", "XX002": return .corrupt(detail)
+        // Connection, resources, the operator's intervention, a system error, a statement that took too long.
+        case _ where ["08", "53", "57", "58"].contains(state.prefix(2)) || state == "25006" || state == "25P03":
+            return .unavailable(detail)
+        default: return .inconsistent(detail)
+        }
+    }
+
+    func openError(_ place: String) -> StorageOpenError {
+        switch storeError {
+        case .busy: .locked(place)
+        case .corrupt(let detail): .failed(place, detail: detail)
+        case .unavailable(let detail), .inconsistent(let detail): .unreachable(place, detail: detail)
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import Glibc
+
+/// One open connection to PostgreSQL: sends, and waits with a deadline. Whatever fails closes it, except an error that
+/// the server reports about a statement.
+///
+/// Proof for `@unchecked Sendable`: owned by one `PostgresConnection`, which one thread at a time uses.
+@safe final class PostgresSession: @unchecked Sendable {
+    private let library: LibPQ
+    // Safe: open from `init` until `close`, and nil afterwards.
+    private var session: LibPQ.Session?
+
+    /// Connects, and waits for it.
+    /// - Parameters:
+    ///   - settings: keywords of libpq with their values, in order; `dbname` may be a whole connection string.
+    ///   - patience: how long all of it may take, in milliseconds.
+    init(_ library: LibPQ, settings: [(String, String)], patience: Int) throws(PostgresError) {
+        self.library = library
+        // Safe: libpq copies the texts during the call; the arrays end with a null pointer.
+        let session = unsafe withTexts(settings.map(\.0)) { keys in
+            unsafe withTexts(settings.map(\.1)) { values in unsafe library.connectStart(keys, values, 1) }
+        }
+        guard let session = unsafe session else { throw PostgresError(message: "out of memory") }
+        unsafe self.session = unsafe session
+        // Notices are for people at a terminal; the default writes them there.
+        _ = unsafe library.setNoticeProcessor(session, { _, _ in }, nil)
+        let end = Moment.now.adding(milliseconds: patience)
+        do throws(PostgresError) {
+            // "Before the first call, behave as if it had returned PGRES_POLLING_WRITING."
+            var waitsFor = Int16(POLLOUT)
+            // Safe: as above. 0 is CONNECTION_OK, 1 CONNECTION_BAD.
+            while unsafe library.status(session) != 0 {
+                guard unsafe library.status(session) != 1 else { throw failure() }
+                try wait(for: waitsFor, until: end)
+                switch unsafe library.connectPoll(session) {
+                case 1: waitsFor = Int16(POLLIN)
+                case 2: waitsFor = Int16(POLLOUT)
+                case 3: break
+                default: throw failure()
+                }
+            }
+            guard unsafe library.setNonBlocking(session, 1) == 0 else { throw failure() }
+        } catch {
+            close()
+            throw error
+        }
+    }
+
+    deinit { close() }
+
+    func close() {
+        guard let open = unsafe session else { return }
+        unsafe session = nil
+        unsafe library.finish(open)
+    }
+
+    var isOpen: Bool { unsafe session != nil }
+
+    /// 150003 for 15.3.
+    var serverVersion: Int { unsafe session.map { Int(unsafe library.serverVersion($0)) } ?? 0 }
+
+    /// In a transaction, also in one that a statement spoiled.
+    var isInsideTransaction: Bool {
+        // PQTRANS_INTRANS and PQTRANS_INERROR.
+        unsafe session.map { [2, 3].contains(unsafe library.transactionStatus($0)) } ?? false
+    }
+
+    // MARK: Asking
+
+    /// Runs statements without parameters, by the simple protocol.
+    /// - Returns: the last answer.
+    @discardableResult
+    func query(_ sql: String, patience: Int) throws(PostgresError) -> PostgresAnswer {
+        unsafe try exchange(patience) { unsafe library.sendQuery($0, sql) }
+    }
+
+    func prepare(_ name: String, _ sql: String, patience: Int) throws(PostgresError) {
+        // Safe: without types, the server infers them.
+        unsafe try exchange(patience) { unsafe library.sendPrepare($0, name, sql, 0, nil) }
+    }
+
+    /// The types of the parameters of a prepared statement.
+    func describe(_ name: String, patience: Int) throws(PostgresError) -> [UInt32] {
+        unsafe try exchange(patience) { unsafe library.sendDescribePrepared($0, name) }.parameterTypes
+    }
+
+    /// Runs a prepared statement.
+    func execute(
+        _ name: String, _ parameters: [PostgresParameter], patience: Int
+    ) throws(PostgresError) -> PostgresAnswer {
+        let bytes = parameters.map(\.bytes)
+        let lengths = bytes.map { Int32($0?.count ?? 0) }
+        let formats = parameters.map { $0.isBinary ? Int32(1) : 0 }
+        return unsafe try exchange(patience) { session in
+            // Safe: libpq copies the values into its buffer during the call. Results are binary.
+            unsafe withValues(bytes) { values in
+                unsafe library.sendQueryPrepared(session, name, Int32(bytes.count), values, lengths, formats, 1)
+            }
+        }
+    }
+
+    /// Sends, and reads all answers.
+    @discardableResult
+    private func exchange(
+        _ patience: Int, _ send: (LibPQ.Session) -> Int32
+    ) throws(PostgresError) -> PostgresAnswer {
+        guard let session = unsafe session else { throw .closed }
+        let end = Moment.now.adding(milliseconds: patience)
+        do throws(PostgresError) {
+            guard unsafe send(session) == 1 else { throw failure() }
+            unsafe try flush(session, until: end)
+            return unsafe try answer(session, until: end)
+        } catch {
+            if error.state.map(PostgresError.isUnusable) ?? true { close() }
+            throw error
+        }
+    }
+
+    private func flush(_ session: LibPQ.Session, until end: Moment) throws(PostgresError) {
+        while true {
+            switch unsafe library.flush(session) {
+            case 0: return
+            case 1:
+                // The server may be waiting for us to read.
+                try wait(for: Int16(POLLIN | POLLOUT), until: end)
+                guard unsafe library.consumeInput(session) == 1 else { throw failure() }
+            default: throw failure()
+            }
+        }
+    }
+
+    /// The last of the answers, or the first error among them.
+    private func answer(_ session: LibPQ.Session, until end: Moment) throws(PostgresError) -> PostgresAnswer {
+        var last: PostgresAnswer?
+        var first: PostgresError?
+        while true {
+            while unsafe library.isBusy(session) == 1 {
+                try wait(for: Int16(POLLIN), until: end)
+                guard unsafe library.consumeInput(session) == 1 else { throw failure() }
+            }
+            guard let next = unsafe library.getResult(session) else { break }
+            let answer = unsafe PostgresAnswer(next, library)
+            if let error = answer.error, first == nil { first = error }
+            last = answer
+        }
+        if let first { throw first }
+        // 1 is CONNECTION_BAD.
+        guard let last, unsafe library.status(session) != 1 else { throw failure() }
+        return last
+    }
+
+    /// Blocks the calling thread.
+    static func pause(milliseconds: Int32) {
+        // Without entries, only the time passes.
+        _ = poll(nil, 0, milliseconds)
+    }
+
+    /// Waits until the socket is ready.
+    private func wait(for events: Int16, until end: Moment) throws(PostgresError) {
+        guard let session = unsafe session else { throw .closed }
+        var ready = pollfd(fd: unsafe library.socket(session), events: events, revents: 0)
+        while true {
+            let rest = end.millisecondsFromNow
+            guard rest > 0 else { throw PostgresError(message: "no answer in time") }
+            // Safe: one entry, for as long as the call takes.
+            let count = unsafe poll(&ready, 1, Int32(clamping: rest))
+            if count > 0 { return }
+            guard count == 0 || errno == EINTR else { throw PostgresError(message: "poll: errno \(errno)") }
+        }
+    }
+
+    private func failure() -> PostgresError {
+        // Safe: the text belongs to the connection, and is copied here.
+        let text = unsafe session.flatMap { unsafe library.errorMessage($0) }.map { unsafe String(cString: $0) }
+        return PostgresError(message: text.flatMap { $0.isEmpty ? nil : $0 } ?? "the connection was lost")
+    }
+}
+
+/// A moment of the monotonic clock.
+private struct Moment {
+    private let nanoseconds: Int64
+
+    static var now: Moment {
+        var time = timespec()
+        // Safe: writes the one value.
+        _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+    }
+
+    func adding(milliseconds: Int) -> Moment {
+        Moment(nanoseconds: nanoseconds + Int64(milliseconds) * 1_000_000)
+    }
+
+    /// Rounded up, so that a wait of it is not too short.
+    var millisecondsFromNow: Int64 { (nanoseconds - Moment.now.nanoseconds + 999_999) / 1_000_000 }
+}
+
+/// Calls `body` with the texts as C strings, and a null pointer behind them.
+private func withTexts<Value>(_ texts: [String], _ body: (UnsafePointer<LibPQ.Text?>) -> Value) -> Value {
+    unsafe withValues(texts.map { Array($0.utf8) }, body)
+}
+
+/// Calls `body` with a pointer to each value, behind which is a zero byte; nil is a null pointer.
+private func withValues<Value>(_ values: [[UInt8]?], _ body: (UnsafePointer<LibPQ.Text?>) -> Value) -> Value {
+    var joined: [CChar] = []
+    var starts: [Int?] = []
+    for value in values {
+        starts.append(value == nil ? nil : joined.count)
+        if let value { joined += (value + [0]).map { CChar(bitPattern: $0) } }
+    }
+    // Safe: the pointers are into `joined`, which stays in place for the call.
+    return unsafe joined.withUnsafeBufferPointer { bytes in
+        var pointers: [LibPQ.Text?] = unsafe []
+        for start in starts {
+            if let start {
+                unsafe pointers.append(bytes.baseAddress?.advanced(by: start))
+            } else {
+                unsafe pointers.append(nil)
+            }
+        }
+        // An array without elements may have no address.
+        unsafe pointers.append(nil)
+        return unsafe pointers.withUnsafeBufferPointer { unsafe body($0.baseAddress.unsafelyUnwrapped) }
+    }
+}

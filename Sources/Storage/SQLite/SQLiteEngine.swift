@@ -1,0 +1,146 @@
+import Coding
+import Crypto
+import Logging
+import RelyingParty
+import Synchronization
+
+/// One SQLite file in WAL mode, written by one connection and read by others. Any number of processes on one host may
+/// open it.
+final class SQLiteEngine: Engine {
+    let place: String
+    let writer: ConnectionQueue
+    let reader: ConnectionQueue
+    private let connections: Connections
+    private let context: StoreContext
+    private let readers: ReadConnections
+    private let foreignChanges: ForeignChanges
+    /// Nil until it is used.
+    private let counter = Mutex<ConnectionQueue?>(nil)
+    /// Somebody was erased since the log was last emptied.
+    private let erasures = Atomic(false)
+
+    /// Opens or creates the file: checks modes, reads durability back, updates the schema, compares stamps.
+    init(
+        options: DatabaseOptions, context: StoreContext, steps: [SchemaStep],
+        invalidations: SessionInvalidations, at now: Timestamp, logger: Logger
+    ) throws(StorageOpenError) {
+        let files = DatabaseFiles(directory: options.directory)
+        try files.prepare()
+        let place = files.databasePath
+        let connections = Connections(path: place, busyTimeout: options.busyTimeout, use: options.use)
+        let migrations = Migrations(place: place, steps: steps, origin: options.origin, keyring: context.keyring)
+        do {
+            writer = try connections.openWriter()
+            try writer.sync { connection in
+                try migrations.inspect(connection)
+                if options.use != .server { try migrations.requireCurrent(connection) }
+            }
+            try connections.makeDurable(writer)
+            if options.use == .server {
+                try writer.sync { connection in try migrations.run(connection, context, at: now) }
+            }
+            try connections.keepUncommittedInMemory(writer)
+            reader = ConnectionQueue(try connections.openReader(), label: "reader")
+            foreignChanges = try ForeignChanges(
+                connection: ConnectionQueue(try connections.openLoopReader(), label: "foreign changes"),
+                context: context, invalidations: invalidations, logger: logger)
+        } catch {
+            throw StorageOpenError(error, place: place)
+        }
+        self.place = place
+        self.connections = connections
+        self.context = context
+        readers = ReadConnections(connections)
+    }
+
+    func counting() throws -> ConnectionQueue {
+        try counter.withLock { counter in
+            if let counter { return counter }
+            let opened = ConnectionQueue(try connections.openReader(), label: "counts")
+            counter = opened
+            return opened
+        }
+    }
+
+    /// On the calling thread: it takes microseconds.
+    func lookUp<Value: Sendable>(
+        _ body: @escaping @Sendable (any EngineConnection) throws -> Value
+    ) async throws(StoreError) -> Value {
+        try readers.read(body)
+    }
+
+    func sessionReader() throws -> any SessionReader {
+        SessionLookUpReader(connection: try connections.openLoopReader(), context: context)
+    }
+
+    func signedIn(_ token: Digest256, at now: Timestamp) async throws(StoreError) -> SignedIn? {
+        let context = context
+        return try await reader.perform { connection in try Snapshot(connection, context, at: now).signedIn(token) }
+    }
+
+    func watch(at now: Timestamp) {
+        if foreignChanges.check(at: now) { erasures.store(true, ordering: .releasing) }
+    }
+
+    func settings() throws -> [String: String] {
+        try writer.sync { connection in
+            var values: [String: String] = [:]
+            for name in ["synchronous", "journal_mode", "secure_delete", "foreign_keys", "cache_spill"] {
+                values[name] = try SQLiteConnection.text(of: connection.firstRow("PRAGMA \(name)"))
+            }
+            return values
+        }
+    }
+
+    // MARK: The log
+
+    /// Milliseconds. A server's own read takes less than one.
+    private static let longestWaitForReaders = 50
+
+    /// Moves the log into the database and empties it when somebody was erased: until then the log, and so the file
+    /// system, holds pages as they were before. While a reader such as a backup blocks it, this is tried again at the
+    /// next call; writers wait during the attempt, so the wait is shorter than for another writer.
+    func eraseRemains(isCertain: Bool) async throws(StoreError) {
+        let isKnown = erasures.exchange(false, ordering: .acquiringAndReleasing)
+        guard isCertain || isKnown else { return }
+        let busyTimeout = connections.busyTimeout
+        do {
+            let isEmpty = try await writer.perform { try Self.emptyLog($0, busyTimeout: busyTimeout) }
+            if !isEmpty { erasures.store(true, ordering: .releasing) }
+        } catch {
+            erasures.store(true, ordering: .releasing)
+            throw error
+        }
+    }
+
+    /// - Returns: false when a reader blocks it.
+    private static func emptyLog(_ connection: any EngineConnection, busyTimeout: Int) throws -> Bool {
+        try connection.execute(sql: "PRAGMA busy_timeout = \(longestWaitForReaders)")
+        defer { try? connection.execute(sql: "PRAGMA busy_timeout = \(busyTimeout)") }
+        return try connection.first("PRAGMA wal_checkpoint(TRUNCATE)") == 0
+    }
+
+    /// How often a command that erased somebody tries to empty the log, and the pause in milliseconds: five seconds in
+    /// all, during which writers of other processes wait for `longestWaitForReaders` at a time.
+    private static let closingTurns = (most: 50, pause: Int32(50))
+
+    /// Moves the log into the database and closes. When a reader blocks it, the log stays.
+    func close() {
+        let isCommand = connections.use == .command
+        // A command leaves the log to the server, unless it erased somebody and there may be no server.
+        if !isCommand || foreignChanges.check(at: Timestamp(milliseconds: 0)) {
+            for turn in 1...(isCommand ? Self.closingTurns.most : 1) {
+                if turn > 1 { SQLiteConnection.pause(milliseconds: Self.closingTurns.pause) }
+                let isEmpty = try? writer.sync { connection in
+                    try Self.emptyLog(connection, busyTimeout: connections.busyTimeout)
+                }
+                if isEmpty != false { break }
+            }
+        }
+        foreignChanges.close()
+        readers.close()
+        counter.withLock { $0 }?.close()
+        reader.close()
+        writer.close()
+    }
+}

@@ -1,0 +1,98 @@
+import RelyingParty
+import Strangers
+
+@testable import Storage
+
+/// Another program's connection to the store under test, whatever its engine.
+protocol StoreStranger: Sendable {
+    func read<Value>(_ body: (Self) throws -> Value) throws -> Value
+    func write<Value>(_ body: (Self) throws -> Value) throws -> Value
+    func execute(_ sql: String, _ arguments: [Any?]) throws
+    func rows(_ sql: String, _ arguments: [Any?]) throws -> [StrangerRow]
+}
+
+extension Stranger: StoreStranger {}
+
+extension StoreStranger {
+    func execute(_ sql: String) throws { try execute(sql, []) }
+
+    func rows(_ sql: String) throws -> [StrangerRow] { try rows(sql, []) }
+
+    func row(_ sql: String, _ arguments: [Any?] = []) throws -> StrangerRow? { try rows(sql, arguments).first }
+
+    func integer(_ sql: String, _ arguments: [Any?] = []) throws -> Int? { try row(sql, arguments)?[0].integer }
+
+    func text(_ sql: String, _ arguments: [Any?] = []) throws -> String? {
+        let value = try row(sql, arguments)?[0]
+        return value?.text ?? value?.integer.map { String($0) }
+    }
+
+    func integers(_ sql: String, _ arguments: [Any?] = []) throws -> [Int] {
+        try rows(sql, arguments).compactMap { $0[0].integer }
+    }
+
+    func texts(_ sql: String, _ arguments: [Any?] = []) throws -> [String] {
+        try rows(sql, arguments).compactMap { $0[0].text }
+    }
+}
+
+/// On PostgreSQL. It takes no lock, as a person with psql takes none.
+final class PostgresStranger: StoreStranger {
+    private let connection: PostgresConnection
+
+    init(_ connection: PostgresConnection) {
+        self.connection = connection
+    }
+
+    deinit { connection.close() }
+
+    func read<Value>(_ body: (PostgresStranger) throws -> Value) throws -> Value {
+        try connection.inTransaction(.read) { try body(self) }
+    }
+
+    func write<Value>(_ body: (PostgresStranger) throws -> Value) throws -> Value {
+        try connection.beginAlone()
+        do {
+            let value = try body(self)
+            try connection.commit()
+            return value
+        } catch {
+            connection.rollBack()
+            throw error
+        }
+    }
+
+    func execute(_ sql: String, _ arguments: [Any?]) throws {
+        if arguments.isEmpty {
+            try connection.execute(sql: PostgresStatement.text(sql))
+        } else {
+            _ = try rows(sql, arguments)
+        }
+    }
+
+    func rows(_ sql: String, _ arguments: [Any?]) throws -> [StrangerRow] {
+        let bound = StatementArguments(
+            arguments.map { argument -> (any ColumnBindable)? in
+                switch argument {
+                case let value as Int: Int64(value)
+                case let value as Int64: value
+                case let value as String: value
+                case let value as [UInt8]: value
+                default: nil
+                }
+            })
+        return try connection.rows(sql, bound).map { row in
+            StrangerRow(
+                names: row.names.names,
+                values: row.values.map { value in
+                    switch value {
+                    case .null: .null
+                    case .integer(let number): .integer(Int(number))
+                    case .real(let number): .real(number)
+                    case .text(let text): .text(text)
+                    case .blob(let bytes): .blob(bytes)
+                    }
+                })
+        }
+    }
+}
