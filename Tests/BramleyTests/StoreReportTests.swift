@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test func saysNothingWhileWritesSucceed() {
-        var report = StoreReport(logger: log.logger)
+        var report = StoreReport(isShared: false, logger: log.logger)
         for second in 0..<120 {
             report.check(at: nil, instant: began, now: start.adding(milliseconds: Int64(second) * 1000))
         }
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func tellsTheFirstAtOnceThenOnceAMinuteAndTheEndOnce() {
-        var report = StoreReport(logger: log.logger)
+        var report = StoreReport(isShared: false, logger: log.logger)
         for second in 0..<60 {
             report.check(
                 at: trouble(failures: 1 + second), instant: began,
@@ -54,7 +54,7 @@ import Testing
             (.corrupt("11 (malformed)"), "backup"),
         ])
     func advises(error: StoreError, words: String) {
-        var report = StoreReport(logger: log.logger)
+        var report = StoreReport(isShared: false, logger: log.logger)
         report.check(at: trouble(error), instant: began, now: start)
         #expect(log.lines.first?.contains(words) == true, "\(log.lines)")
     }

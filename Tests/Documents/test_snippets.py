@@ -58,6 +58,8 @@ def folder(tmp_path):
          "-subj", "/CN=id.example.com", "-addext", "subjectAltName=DNS:id.example.com", "-keyout", "privkey.pem", "-out",
          "fullchain.pem"], cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE)
     (tmp_path / "privkey.pem").chmod(0o600)
+    write_private(tmp_path / "sealing.key", bytes(range(32)).hex().encode())
+    write_private(tmp_path / "postgres.url", b"postgresql://bramley@db1.example.com/bramley\n")
     rules = next(fence for fence in JSON if fence.page == "docs/proxies/rules.md").text
     (tmp_path / "rules.json").write_text(rules)
     (tmp_path / "pages/strings").mkdir(parents=True)

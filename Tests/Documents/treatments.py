@@ -171,6 +171,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley check --schema > config.schema.json": Run(),
     "bramley pages export pages": Run(),
     "bramley pages export DIR": Run(swaps={"DIR": "other-pages"}),
+    "(umask 077; openssl rand -hex 32 > sealing.key)": Run(apart="a sealing key"),
     "openssl rand -hex 32": Run(says="^[0-9a-f]{64}$"),
     "chmod 600": OTHERS,
 

@@ -4,6 +4,8 @@ package import RelyingParty
 import Synchronization
 
 extension MemoryStore: SignInStore {
+    package var isShared: Bool { false }
+
     package func saveFirstConsent(
         team: TeamID, subject: AppleSubject, name: PersonName, at now: Timestamp
     ) async throws(StoreError) {

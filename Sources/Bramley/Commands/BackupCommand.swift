@@ -24,7 +24,9 @@ struct BackupCommand: AsyncParsableCommand {
     func run() async throws {
         try await CommandRun.reporting {
             Files.keepNewFilesPrivate()
-            let directory = try ConfigurationLoader.loadDatabase(options.input).storage.directory
+            let storage = try ConfigurationLoader.loadDatabase(options.input).storage
+            guard storage.postgres == nil else { throw CommandFailure(PostgresBackup.advice) }
+            let directory = storage.directory
             let (file, force) = (file, force)
             let report = try await Interruption.cancelling {
                 try await Self.backup(directory, to: file, replacing: force, clock: SystemClock())
@@ -70,4 +72,12 @@ struct BackupCommand: AsyncParsableCommand {
             throw CommandFailure("\(file) is no backup of Bramley, and is not replaced: choose another name.")
         }
     }
+}
+
+/// The answer of `bramley backup` and `bramley restore` for a database on PostgreSQL.
+enum PostgresBackup {
+    static let advice = """
+        The database is on PostgreSQL, which has its own tools: pg_dump and pg_restore, or pg_basebackup with an archive \
+        of the write-ahead log. Keep a copy of the sealing key apart from them.
+        """
 }

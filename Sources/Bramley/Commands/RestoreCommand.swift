@@ -30,6 +30,7 @@ package struct RestoreCommand: AsyncParsableCommand {
         try await CommandRun.reporting {
             Files.keepNewFilesPrivate()
             let configuration = try ConfigurationLoader.loadDatabase(options.input)
+            guard configuration.storage.postgres == nil else { throw CommandFailure(PostgresBackup.advice) }
             let file = file
             let start = ContinuousClock.now
             let restore = try await Interruption.cancelling {

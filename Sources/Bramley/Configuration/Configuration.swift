@@ -2,6 +2,7 @@ package import Crypto
 package import HTTP
 package import RelyingParty
 package import Sockets
+package import Storage
 package import Web
 
 /// The whole configuration: validated values, in the types of the modules that use them. Only `ConfigurationLoader`
@@ -136,9 +137,19 @@ package struct Configuration: Sendable {
         package var files: [String: [UInt8]] = [:]
     }
 
-    package struct Storage: Hashable, Sendable {
+    package struct Storage: Sendable {
         /// Without a trailing slash; resolved against the folder of the configuration file.
         package var directory = ""
+        /// In seconds: `storage.postgres.trust`.
+        package var postgresTrust: Int64 = 1
+        /// Nil: the database is SQLite's, in `directory`.
+        package var postgres: PostgresOptions?
+
+        /// Whether there is a database, as far as that can be told without opening it.
+        package var mayHoldDatabase: Bool { postgres != nil || Database.exists(in: directory) }
+
+        /// Of messages.
+        package var place: String { postgres == nil ? directory : "storage.postgres.url" }
     }
 
     package struct Secrets: Sendable {

@@ -23,7 +23,8 @@ package struct DatabaseConfiguration: Sendable {
     /// The options for opening the database.
     package func databaseOptions(for use: DatabaseOptions.Use) -> DatabaseOptions {
         DatabaseOptions(
-            directory: storage.directory, origin: isSimulated ? .simulated : .real, sessionLimits: sessionLimits,
+            directory: storage.directory, postgres: storage.postgres, origin: isSimulated ? .simulated : .real,
+            sessionLimits: sessionLimits,
             retention: retention, onAccountDeleted: onAccountDeleted, use: use)
     }
 

@@ -112,10 +112,10 @@ struct DoctorPlace {
             return DoctorPlace(
                 database: opened.database, keyring: opened.keyring,
                 diagnosis: .good(
-                    .database, "\(opened.configuration.storage.directory) opens, and so does what is sealed in it."))
+                    .database, "\(opened.configuration.storage.place) opens, and so does what is sealed in it."))
         } catch {
-            let directory = (try? ConfigurationLoader.loadDatabase(input))?.storage.directory
-            if let directory, !Database.exists(in: directory) {
+            if let storage = (try? ConfigurationLoader.loadDatabase(input))?.storage, !storage.mayHoldDatabase {
+                let directory = storage.directory
                 return DoctorPlace(
                     diagnosis: .wrong(
                         .databaseMissing, "There is no database in \(directory).",

@@ -18,8 +18,8 @@ struct MetricsPage: Sendable {
     let calls: AppleCallMetrics
     let database: Database
     let counts: CountsCache
-    /// The path of the database file.
-    let path: String
+    /// The path of the database file; nil for a database on PostgreSQL, which has metrics of its own.
+    let path: String?
     let isReady: @Sendable () async -> Bool
     let lostLogLines: @Sendable () -> Int
     let clock: any WallClock
@@ -152,7 +152,7 @@ struct MetricsPage: Sendable {
         text.one(Families.pendingWrites, Double(statistics.pending + statistics.running))
         text.begin(Families.files)
         for (file, suffix) in [("database", ""), ("wal", "-wal")] {
-            guard let stamp = FileStamp(of: path + suffix) else { continue }
+            guard let path, let stamp = FileStamp(of: path + suffix) else { continue }
             text.sample(Families.files, [file], Int(stamp.size))
         }
     }

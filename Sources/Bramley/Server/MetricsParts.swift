@@ -23,7 +23,7 @@ extension ServerParts {
             requests: requests, admission: admission, acceptor: acceptor,
             certificateEnd: { certificate?.notAfter }, signIns: signIn.metrics,
             notifications: notifications.metrics, calls: provider.calls, database: database, counts: counts,
-            path: Database.path(in: configuration.storage.directory),
+            path: configuration.storage.postgres == nil ? Database.path(in: configuration.storage.directory) : nil,
             isReady: { await readiness().allSatisfy { $0.problem == nil } }, lostLogLines: lostLogLines,
             clock: clock, startedAt: clock.now())
     }

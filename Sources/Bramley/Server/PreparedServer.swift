@@ -65,10 +65,11 @@ package final class PreparedServer: Sendable {
         } else {
             lock = Mutex(try Self.lock(lockPath, of: configuration.storage.directory))
         }
-        try Self.finishRestore(configuration.storage.directory, logger)
+        if configuration.storage.postgres == nil { try Self.finishRestore(configuration.storage.directory, logger) }
         let keyring = try SealingKeyFile.load(configuration.database, random: random)
-        // A successor changes no schema: it refuses a database that lacks a step, and needs no backup.
-        if !isSuccessor {
+        // A successor changes no schema: it refuses a database that lacks a step, and needs no backup. PostgreSQL has its
+        // own.
+        if !isSuccessor, configuration.storage.postgres == nil {
             try MigrationBackup.makeIfNeeded(
                 configuration.databaseOptions(for: .server), keyring: keyring, clock: clock, logger: logger)
         }

@@ -46,18 +46,18 @@ struct Readiness: Sendable {
 
     private func storage(at now: Timestamp) async -> HealthCheck {
         // A probe would wait for the lock as long as every write; the store's report continues to try.
-        if let trouble = database.trouble, trouble.isLock { return Self.storage(trouble.error) }
+        if let trouble = database.trouble, trouble.isLock { return storage(trouble.error) }
         do {
             try await database.ready(at: now)
             return HealthCheck("storage")
         } catch {
-            return Self.storage(error)
+            return storage(error)
         }
     }
 
-    private static func storage(_ error: StoreError) -> HealthCheck {
-        HealthCheck(
-            "storage", problem: "the database does not take writes: \(error.text); \(StoreReport.advice(for: error))")
+    private func storage(_ error: StoreError) -> HealthCheck {
+        let advice = StoreReport.advice(for: error, isShared: database.isShared)
+        return HealthCheck("storage", problem: "the database does not take writes: \(error.text); \(advice)")
     }
 
     private func sealingKey() async -> HealthCheck {

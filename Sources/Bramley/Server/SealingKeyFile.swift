@@ -13,6 +13,14 @@ enum SealingKeyFile {
         case .file(let path) where GuardedFile.exists(path): current = try read(path)
         case .file(let path):
             let directory = configuration.storage.directory
+            guard configuration.storage.postgres == nil else {
+                throw StartFailure(
+                    """
+                    The sealing key \(path) is missing. All servers of one database need the same, so Bramley does not \
+                    create it: run (umask 077; openssl rand -hex 32 > \(path)) on the first server, and copy the file to \
+                    the others.
+                    """)
+            }
             guard !Database.exists(in: directory) else {
                 throw StartFailure(
                     """
@@ -28,8 +36,13 @@ enum SealingKeyFile {
     /// A database without its key, for `check`; the server would not start.
     static func problem(_ configuration: Configuration) -> ConfigurationProblem? {
         guard case .file(let path) = configuration.secrets.sealingKey, !GuardedFile.exists(path),
-            Database.exists(in: configuration.storage.directory)
+            configuration.storage.mayHoldDatabase
         else { return nil }
+        guard configuration.storage.postgres == nil else {
+            return ConfigurationProblem(
+                key: "secrets.sealingKeyFile", fault: "\(path.quoted) does not exist.",
+                remedy: "All servers of one database need the same sealing key: `openssl rand -hex 32` makes one.")
+        }
         return ConfigurationProblem(
             key: "secrets.sealingKeyFile",
             fault:

@@ -11,9 +11,12 @@ struct StoreReport {
 
     private var known: StoreTrouble?
     private var nextLine = Deadline(nanoseconds: .min)
+    private let isShared: Bool
     private let logger: Logger
 
-    init(logger: Logger) {
+    /// - Parameter isShared: whether the database is on PostgreSQL.
+    init(isShared: Bool, logger: Logger) {
+        self.isShared = isShared
         self.logger = logger
     }
 
@@ -34,15 +37,19 @@ struct StoreReport {
         logger.error(
             "database write failed: nobody can sign in; sessions continue",
             metadata: [
-                "cause": "\(trouble.error.text)", "do": "\(Self.advice(for: trouble.error))",
+                "cause": "\(trouble.error.text)", "do": "\(Self.advice(for: trouble.error, isShared: isShared))",
                 "failed": "\(trouble.failures)",
             ])
         nextLine = now.adding(milliseconds: Self.pause)
     }
 
     /// What the operator can do, in the words of the log and of `/readyz`.
-    static func advice(for error: StoreError) -> String {
+    static func advice(for error: StoreError, isShared: Bool) -> String {
         switch error {
+        case .unavailable where isShared:
+            "look at PostgreSQL and at the network in between: storage.postgres.url must lead to the primary"
+        case .busy where isShared: "find in pg_stat_activity what holds a lock on store_lock"
+        case .corrupt where isShared: "stop all servers, and restore the database with PostgreSQL's tools"
         case .unavailable(let detail) where detail.hasPrefix("13 "):
             "make room on the file system of storage.directory"
         case .unavailable: "look at the file system of storage.directory: is it full, read-only or failing?"
@@ -64,7 +71,7 @@ struct StoreReportJob: Sendable {
 
     func start(on loop: EventLoop) {
         loop.spawn { [self] in
-            var report = StoreReport(logger: logger)
+            var report = StoreReport(isShared: database.isShared, logger: logger)
             repeat {
                 report.check(at: database.trouble, instant: .now, now: loop.now)
                 guard database.trouble != nil else { continue }

@@ -97,11 +97,11 @@ package final class SignIn: SignInSteps {
             }
             return failed(cancelled ? .cancelled : .providerError(error), opened)
         }
-        let key = Self.key(of: form, binding: browser)
-        let (outcome, isRemembered) = await answers.answer(for: key) {
+        let content = Self.content(of: form, binding: browser)
+        let (outcome, isRemembered) = await answers.answer(for: content.digest) {
             guard let link = opened.attempt.link else {
                 return await self.work(
-                    form: form, opened: opened, browser: browser, device: device, keptName: keptName)
+                    form: form, content: content, opened: opened, browser: browser, device: device, keptName: keptName)
             }
             guard let linking = self.linking else {
                 return .linkFailed(.notConfigured, link: link, returnTo: opened.returnTo)
@@ -116,10 +116,10 @@ package final class SignIn: SignInSteps {
     }
 
     /// What distinguishes two posts of one browser: every field but the re-post flag, and the binding.
-    private static func key(of form: CallbackForm, binding: BrowserBinding) -> Digest256 {
+    private static func content(of form: CallbackForm, binding: BrowserBinding) -> RequestContent {
         RequestContent([
             form.state, form.code, form.identityToken, form.rawUser, form.error, binding.cookieValue,
-        ]).digest
+        ])
     }
 
     /// The remembered answer while its session lives; otherwise the answer to a replay.

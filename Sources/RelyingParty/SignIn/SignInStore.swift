@@ -4,6 +4,9 @@ package import Crypto
 /// What sign-ins need from the store. As everywhere, each method is one transaction, durable when it returns; every
 /// failure is a `StoreError`, after which nothing was written.
 package protocol SignInStore: Sendable {
+    /// Whether servers on other machines may use it at the same time.
+    var isShared: Bool { get }
+
     /// Stores the name given at first consent before Apple is asked. Replaces an existing row's name, and restarts its
     /// age. Rows expire after 30 days.
     func saveFirstConsent(

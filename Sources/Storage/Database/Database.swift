@@ -105,6 +105,9 @@ package final class Database: Sendable {
         try await write(at: now) { transaction in try migrations.stamp(transaction) }
     }
 
+    /// Whether it is on PostgreSQL, where servers on other machines may use it too.
+    package var isShared: Bool { options.postgres != nil }
+
     /// Counts of the writer since opening.
     package var statistics: WriteStatistics { commits.statistics }
 

@@ -10,6 +10,8 @@ import Glibc
     // Safe: each has the signature that libpq-fe.h declares for its name (PostgreSQL 14, ABI libpq.so.5), and stays
     // valid, since the library is never closed.
     let connectStart: @Sendable @convention(c) (UnsafePointer<Text?>, UnsafePointer<Text?>, Int32) -> Session?
+    private let parseConnectionString: @Sendable @convention(c) (Text, UnsafeMutablePointer<Text?>?) -> OpaquePointer?
+    private let freeOptions: @Sendable @convention(c) (OpaquePointer) -> Void
     let connectPoll: @Sendable @convention(c) (Session) -> Int32
     let status: @Sendable @convention(c) (Session) -> Int32
     let transactionStatus: @Sendable @convention(c) (Session) -> Int32
@@ -62,6 +64,8 @@ import Glibc
         // Of PostgreSQL 14: an older library is refused here and not in the middle of a transaction.
         let _: @Sendable @convention(c) (Session) -> Int32 = unsafe try symbol("PQenterPipelineMode")
         unsafe connectStart = try symbol("PQconnectStartParams")
+        unsafe parseConnectionString = try symbol("PQconninfoParse")
+        unsafe freeOptions = try symbol("PQconninfoFree")
         unsafe connectPoll = try symbol("PQconnectPoll")
         unsafe status = try symbol("PQstatus")
         unsafe transactionStatus = try symbol("PQtransactionStatus")
@@ -93,6 +97,14 @@ import Glibc
         unsafe value = try symbol("PQgetvalue")
         unsafe parameterCount = try symbol("PQnparams")
         unsafe parameterType = try symbol("PQparamtype")
+    }
+
+    /// Whether `text` is a connection string. Its errors are not asked for: they quote it.
+    func canParse(_ text: String) -> Bool {
+        // Safe: the text is read during the call, and the options are freed here.
+        guard let options = unsafe parseConnectionString(text, nil) else { return false }
+        unsafe freeOptions(options)
+        return true
     }
 
     private static var reason: String { unsafe dlerror().map { unsafe String(cString: $0) } ?? "" }

@@ -22,6 +22,9 @@ final class PostgresEngine: Engine {
         invalidations: SessionInvalidations, random: any RandomSource, at now: Timestamp, logger: Logger
     ) throws(StorageOpenError) {
         let library = try LibPQ()
+        guard library.canParse(postgres.url.reveal()) else {
+            throw .unsuitable(place, detail: "it is not a connection string that libpq understands")
+        }
         let node = Hexadecimal.encode(random.bytes(16))
         func connection(writes: Bool = false) -> PostgresConnection {
             PostgresConnection(library, url: postgres.url, node: writes ? node : nil, random: random)

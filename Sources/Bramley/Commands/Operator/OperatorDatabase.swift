@@ -43,11 +43,11 @@ package struct OperatorDatabase: Sendable {
         Files.keepNewFilesPrivate()
         let configuration = try ConfigurationLoader.loadDatabase(input)
         let directory = configuration.storage.directory
-        guard Database.exists(in: directory) else {
+        guard configuration.storage.mayHoldDatabase else {
             throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
         }
         let (clock, random) = (SystemClock(), SystemRandom())
-        let lock = try RestoreLock.shared(directory)
+        let lock = configuration.storage.postgres == nil ? try RestoreLock.shared(directory) : nil
         do {
             let keyring = try SealingKeyFile.load(configuration, random: random)
             var options = configuration.databaseOptions(for: .command)

@@ -97,6 +97,18 @@ extension ConfigurationTable {
             "storage.directory", .databaseDirectory, .default("data"), into: \.storage.directory,
             "Where `bramley.db` is. Use a local file system; network file systems are not supported.")
         Key.twins(
+            "storage.postgres.urlFile",
+            """
+            A file with a connection string of PostgreSQL (14 or later). The database is there instead of in \
+            storage.directory, and several servers may share it: [more than one machine](high-availability.md).
+            """, inline: "The connection string instead of a file, for example `postgresql://bramley@db1,db2/bramley`.")
+        Key(
+            "storage.postgres.trust", .integer(1...60, "seconds"), .default(1), into: \.storage.postgresTrust,
+            """
+            How long a server that hears nothing from PostgreSQL answers from its memory who is signed in. A session \
+            ended on another server may be accepted for as long.
+            """)
+        Key.twins(
             "secrets.sealingKeyFile", presence: .derived("sealing.key in storage.directory"),
             """
             The key that encrypts secrets in the database and in cookies: 64 hexadecimal digits (`openssl rand -hex \

@@ -28,6 +28,7 @@ struct ConfigurationBuilder {
         readRules(&configuration)
         readPages(&configuration.pages)
         checkSessions(&configuration)
+        readPostgres(&configuration.storage)
         readSealingKeys(&configuration)
         readAudiences(&configuration.assertion)
         checkAudiences(configuration)
@@ -43,6 +44,7 @@ struct ConfigurationBuilder {
         store(ConfigurationTable.keys.filter(DatabaseConfiguration.isRead), in: &configuration)
         checkApple(&configuration)
         checkSessions(&configuration)
+        readPostgres(&configuration.storage)
         readSealingKeys(&configuration)
         readAudiences(&configuration.assertion)
         guard let kinds = webhookKinds(), values.failed.isEmpty else { return nil }

@@ -1,0 +1,89 @@
+"""What a visitor and an operator see of several servers over one PostgreSQL."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from patience import eventually
+
+
+def test_a_session_is_everywhere_and_ends_everywhere(build):
+    a, b, c = build(3).nodes
+    session = a.sign_in("ada")
+    assert [node.verify(session) for node in (a, b, c)] == [204] * 3
+    # From each server's memory, too.
+    assert [node.verify(session) for node in (a, b, c)] == [204] * 3
+    b.sign_out(session)
+    assert b.verify(session) == 401
+    for node in (a, c):
+        eventually(lambda: node.verify(session) == 401, "the end of the session on another server")
+
+
+def test_one_person_is_one_user_wherever_they_sign_in(build):
+    house = build(2)
+    a, b = house.nodes
+    first, second = a.sign_in("ada"), b.sign_in("ada")
+    assert first != second
+    assert house.sql('SELECT count(*) FROM "user"') == "1"
+    assert a.bramley("users", "list", "--json").count('"usr_') == 1
+    a.bramley("sessions", "revoke", "--all", "--yes")
+    for node in (a, b):
+        for session in (first, second):
+            eventually(lambda: node.verify(session) == 401, "the end of every session")
+
+
+def test_many_sign_in_at_once_on_all_servers(build):
+    house = build(3)
+    people = ["ada", "boris", "chie", "dana", "erin"]
+    with ThreadPoolExecutor(8) as pool:
+        sessions = list(pool.map(lambda index: house.nodes[index % 3].sign_in(people[index % 5]), range(30)))
+    assert len(set(sessions)) == 30
+    assert house.sql('SELECT count(*) FROM "user"') == "5"
+    assert house.sql("SELECT count(*) FROM session") == "30"
+    for index, session in enumerate(sessions):
+        assert house.nodes[(index + 1) % 3].verify(session) == 204
+
+
+def test_what_was_answered_outlives_the_server_that_did(build):
+    a, b = build(2).nodes
+    session = a.sign_in("ada")
+    a.kill()
+    assert b.verify(session) == 204
+    a.start()
+    assert a.verify(session) == 204
+
+
+def test_a_callback_posted_to_two_servers_makes_one_session_and_each_gets_it(build):
+    house = build(2)
+    a, b = house.nodes
+    binding, form = a.begin("ada")
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda node: node.come_back(binding, form), [a, b]))
+    assert house.sql("SELECT count(*) FROM session") == "1"
+    assert [answer.status for answer in answers] == [303, 303]
+    assert answers[0].session and answers[0].session == answers[1].session
+    # And again, without asking Apple.
+    assert b.come_back(binding, form).session == answers[0].session
+
+
+def test_the_sealing_key_is_not_made_up(build):
+    house = build(1)
+    node = house.nodes[0]
+    node.program.stop()
+    (house.site.folder / "sealing.key").unlink()
+    said = node.bramley("serve", code=1)
+    assert "All servers of one database need the same" in said and "openssl rand -hex 32" in said
+    assert "openssl rand -hex 32" in node.bramley("check", code=1)
+    assert not (house.site.folder / "sealing.key").exists()
+
+
+def test_another_sealing_key_is_refused(build):
+    house = build(1)
+    node = house.nodes[0]
+    node.program.stop()
+    (house.site.folder / "sealing.key").write_text("00" * 32)
+    assert "sealing key" in node.bramley("serve", code=1)
+
+
+def test_backups_are_postgresqls_affair(build):
+    node = build(1).nodes[0]
+    assert "pg_dump" in node.bramley("backup", str(node.folder / "copy"), code=1)
+    assert "pg_dump" in node.bramley("restore", str(node.folder / "copy"), "--yes", code=1)
