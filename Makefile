@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image test-image
+.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image test-image test-postgres
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -28,7 +28,7 @@ test-all: ## make test, and what takes hours: each of the long ones below with i
 	@scripts/packages.sh test
 	$(MAKE) test
 	$(MAKE) test-long
-	for target in kill-test test-operations faults test-image fuzz-check test-asan test-tsan tls-scan hostile chaos soak soak-operations fuzz; do \
+	for target in kill-test test-postgres test-operations faults test-image fuzz-check test-asan test-tsan tls-scan hostile chaos soak soak-operations fuzz; do \
 	    echo "== make $$target =="; python3 -B Tests/leftovers.py $(MAKE) "$$target" SECONDS=$(SECONDS) || exit 1; done
 
 build: export SOURCE_COMMIT := $(shell scripts/commit.sh)
@@ -91,6 +91,12 @@ docs: ## write docs/configuration.md and its schema from the table of keys
 	"$$(swift build --show-bin-path)/bramley" check --reference > .build/configuration.md
 	"$$(swift build --show-bin-path)/bramley" check --schema > .build/config.schema.json
 	mv .build/configuration.md .build/config.schema.json docs/
+
+test-postgres: ## the tests of the store on PostgreSQL
+	@scripts/packages.sh test
+	swift build --build-tests
+	TEST_STORE=postgres SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 TEST_PATIENCE=4 \
+	    swift test --skip-build --filter StorageTests
 
 faults: ## the Swift tests while the kernel interrupts, shortens and refuses what is done to sockets
 	@scripts/packages.sh test

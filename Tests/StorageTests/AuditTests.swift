@@ -161,7 +161,7 @@ import Testing
 
     // MARK: Nobody is named
 
-    @Test("after a deletion nothing in the file names the person, and their id finds the lines")
+    @Test("after a deletion nothing in the file names the person, and their id finds the lines", .onSQLite)
     func erasure() async throws {
         let ann = try #require(try await signIn("001.canary-subject").user)
         _ = try await signIn("bob")

@@ -8,7 +8,7 @@ import Strangers
 import Synchronization
 import Testing
 
-@Suite struct BackupTests {
+@Suite(.onSQLite) struct BackupTests {
     /// An empty file to copy into, as `bramley backup` makes it.
     private func emptyFile(_ bench: Bench, _ name: String = "copy.db") throws -> String {
         let path = bench.folder.path + "/" + name

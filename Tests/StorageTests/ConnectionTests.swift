@@ -8,7 +8,7 @@ import Testing
 @testable import Storage
 
 /// What a connection promises, whoever uses it.
-@Suite final class ConnectionTests {
+@Suite(.onSQLite) final class ConnectionTests {
     private let path: String
     private let folder: URL
 

@@ -197,7 +197,7 @@ import Testing
 
     // MARK: Answers
 
-    @Test("dead: the token goes, its sessions end as token_dead, the person stays")
+    @Test("dead: the token goes, its sessions end as token_dead, the person stays", .onSQLite)
     func dead() async throws {
         let session = try await signIn()
         bench.clock.advance(milliseconds: 1_800_000)
@@ -270,7 +270,8 @@ import Testing
 
     // MARK: What happens while Apple is asked
 
-    @Test("a sign-in meanwhile, in the same second by Apple's clock: the dead answer is about the older token")
+    @Test(
+        "a sign-in meanwhile, in the same second by Apple's clock: the dead answer is about the older token", .onSQLite)
     func signInMeanwhile() async throws {
         let old = try await signIn()
         let check = try await forceDue("ann")
@@ -296,7 +297,7 @@ import Testing
         }
     }
 
-    @Test("a notification meanwhile wins, whatever the answer", arguments: [CheckAnswer.alive, .dead])
+    @Test("a notification meanwhile wins, whatever the answer", .onSQLite, arguments: [CheckAnswer.alive, .dead])
     func notificationMeanwhile(answer: CheckAnswer) async throws {
         try await signIn()
         let check = try await forceDue("ann")

@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("every event in every state, and what can come twice, twice", arguments: Start.allCases)
+    @Test("every event in every state, and what can come twice, twice", .onSQLite, arguments: Start.allCases)
     func everyCell(start: Start) async throws {
         let world = try World()
         for act in Act.allCases {
@@ -46,7 +46,7 @@ import Testing
     ]
 
     @Test(
-        "every event after every other", arguments: Act.allCases.filter { $0 != .transferOut })
+        "every event after every other", .onSQLite, arguments: Act.allCases.filter { $0 != .transferOut })
     func everyPair(first: Act) async throws {
         let world = try World()
         for second in Self.second {
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test("once moved, the old identity stays transferred, and what is told of it is told of the new one")
+    @Test("once moved, the old identity stays transferred, and what is told of it is told of the new one", .onSQLite)
     func afterTheMove() async throws {
         let world = try World()
         for act in [Act.revoked, .revokedBefore, .disabled, .erased, .imported, .deleted] {

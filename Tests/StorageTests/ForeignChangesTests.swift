@@ -8,7 +8,7 @@ import Testing
 @testable import Storage
 
 /// Two databases on one file stand for two processes.
-@Suite struct ForeignChangesTests {
+@Suite(.onSQLite) struct ForeignChangesTests {
     private struct Two {
         let bench: Bench
         let ours: Storage.Database

@@ -50,7 +50,7 @@ import Testing
         try bench.stranger().read { try Set($0.texts("SELECT subject FROM first_consent")) }
     }
 
-    @Test("writes that wait together share one transaction, and each is there when it is answered")
+    @Test("writes that wait together share one transaction, and each is there when it is answered", .onSQLite)
     func sharesTransactions() async throws {
         let bench = try Bench()
         let database = try open(bench)
@@ -63,7 +63,7 @@ import Testing
         database.close()
     }
 
-    @Test("a write that fails leaves the others of its transaction alone")
+    @Test("a write that fails leaves the others of its transaction alone", .onSQLite)
     func isolatesFailures() async throws {
         let bench = try Bench()
         let database = try open(bench)
@@ -91,6 +91,7 @@ import Testing
 
     @Test(
         "when SQLite rolls the transaction back, the others are tried again alone and only then acknowledged",
+        .onSQLite,
         arguments: [1, 10, 19])
     func survivesLostTransaction(position: Int) async throws {
         let bench = try Bench()
@@ -109,7 +110,7 @@ import Testing
         database.close()
     }
 
-    @Test("a full disk fails what does not fit and loses nothing that was acknowledged")
+    @Test("a full disk fails what does not fit and loses nothing that was acknowledged", .onSQLite)
     func survivesFullDisk() async throws {
         let bench = try Bench()
         let database = try open(bench)
@@ -147,7 +148,7 @@ import Testing
         database.close()
     }
 
-    @Test("a database locked by another process is busy after the timeout, and works when the lock is gone")
+    @Test("a database locked by another process is busy after the timeout, and works when the lock is gone", .onSQLite)
     func reportsBusy() async throws {
         let bench = try Bench()
         let database = try bench.open(bench.options(busyTimeout: 20))
@@ -166,7 +167,7 @@ import Testing
         database.close()
     }
 
-    @Test("a lost transaction invalidates nothing it did not do")
+    @Test("a lost transaction invalidates nothing it did not do", .onSQLite)
     func lostWritesInvalidateNothing() async throws {
         let bench = try Bench()
         let database = try open(bench)
@@ -186,7 +187,7 @@ import Testing
         database.close()
     }
 
-    @Test("a sign-in is all or nothing")
+    @Test("a sign-in is all or nothing", .onSQLite)
     func signInIsAtomic() async throws {
         let bench = try Bench()
         let database = try open(bench)
@@ -224,7 +225,7 @@ import Testing
         database.close()
     }
 
-    @Test("what waits when the database closes is committed and answered, what comes later is refused")
+    @Test("what waits when the database closes is committed and answered, what comes later is refused", .onSQLite)
     func finishesWhenClosing() async throws {
         let bench = try Bench()
         let database = try open(bench)

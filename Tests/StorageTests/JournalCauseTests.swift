@@ -96,7 +96,7 @@ import Testing
     }
 
     /// The entry stands in the transaction of the change: without it there is none.
-    @Test(arguments: changes)
+    @Test(.onSQLite, arguments: changes)
     func nothingChangesUntold(change: Change) async throws {
         let bench = try await WebhookBench(people: 1)
         try bench.bench.stranger().write {

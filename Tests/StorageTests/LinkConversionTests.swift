@@ -374,7 +374,8 @@ import Testing
     }
 
     @Test(
-        "nothing is committed, finished or undone without its event", arguments: [ConversionAnswer.converted, .refused])
+        "nothing is committed, finished or undone without its event", .onSQLite,
+        arguments: [ConversionAnswer.converted, .refused])
     func tellsOrDoesNothing(answer: ConversionAnswer) async throws {
         let bench = try LinkBench()
         _ = await bench.signInWithApple()

@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(
-        "maintenance looks links up by index",
+        "maintenance looks links up by index", .onSQLite,
         arguments: [
             (
                 """

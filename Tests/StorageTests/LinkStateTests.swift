@@ -93,7 +93,7 @@ import Testing
         Operation.allCases.map { (place, $0) }
     }
 
-    @Test(arguments: cases)
+    @Test(.onSQLite, arguments: cases)
     func answers(place: Place, operation: Operation) async throws {
         let subject = try await Subject(place)
         let (bench, start) = (subject.bench, subject.start)

@@ -81,7 +81,7 @@ import Testing
         #expect(left.count == all.count - 2)
     }
 
-    @Test("what was deleted leaves no trace in the file")
+    @Test("what was deleted leaves no trace in the file", .onSQLite)
     func overwrites() async throws {
         let bench = try Bench()
         let database = try bench.open()

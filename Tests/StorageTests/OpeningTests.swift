@@ -7,7 +7,7 @@ import Storage
 import Strangers
 import Testing
 
-@Suite struct OpeningTests {
+@Suite(.onSQLite) struct OpeningTests {
     @Test("a new database is durable, private and complete")
     func opensNew() async throws {
         let bench = try Bench()

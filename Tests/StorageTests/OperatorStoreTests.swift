@@ -178,7 +178,9 @@ import Testing
     }
 
     /// Neither made nor upgraded, and the log is left to the server.
-    @Test("Whoever opens it beside a server changes no schema", arguments: [DatabaseOptions.Use.command, .successor])
+    @Test(
+        "Whoever opens it beside a server changes no schema", .onSQLite,
+        arguments: [DatabaseOptions.Use.command, .successor])
     func noSchemaIsChangedBesideAServer(use: DatabaseOptions.Use) throws {
         var beside = beside
         beside.use = use

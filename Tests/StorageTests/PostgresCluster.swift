@@ -15,6 +15,11 @@ enum TestEngine {
     static var isSQLite: Bool { !isPostgres }
 }
 
+extension Trait where Self == ConditionTrait {
+    /// For tests of SQLite's file, locks and triggers, and for those that ask in words of SQLite.
+    static var onSQLite: Self { .enabled(if: TestEngine.isSQLite, "SQLite's own") }
+}
+
 /// One PostgreSQL for all tests of this process, stopped when it ends. Each database in it is a schema.
 final class PostgresCluster: Sendable {
     /// Nil with a line on standard error when PostgreSQL is not installed.

@@ -6,7 +6,7 @@ import Testing
 
 /// Regression: SQLite 3.40 loses a commit when it recovers the log, if pages of it had spilled into the log and a part of
 /// it was taken back after that. The server's connection does not let them spill.
-@Suite struct RecoveredCommitTests {
+@Suite(.onSQLite) struct RecoveredCommitTests {
     /// The server's writing connection, but with so small a cache that a few rows are more than it holds.
     private static func writer(_ folder: TemporaryFolder) throws -> ConnectionQueue {
         let connections = Connections(path: folder.path + "/bramley.db", busyTimeout: 1000, use: .server)

@@ -306,7 +306,7 @@ import Testing
         #expect(try await open(rotated).sealingKeyStamp()?.since == changedAt)
     }
 
-    @Test("the old seals are in neither file of the database")
+    @Test("the old seals are in neither file of the database", .onSQLite)
     func leavesNoOldSeal() async throws {
         let first = try open(bench.keyring)
         try await signIn(20, "p", in: first, by: bench.keyring)

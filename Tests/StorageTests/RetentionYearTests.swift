@@ -67,7 +67,7 @@ import Testing
         _ = try await database.maintain(at: now)
     }
 
-    @Test("in the last quarter of the time the file is no larger than after 100 days")
+    @Test("in the last quarter of the time the file is no larger than after 100 days", .onSQLite)
     func stopsGrowing() async throws {
         let bench = try Bench()
         // Lines of the audit log would otherwise be kept for longer than the year has days.
@@ -94,7 +94,7 @@ import Testing
     }
 
     /// What has expired while no server ran is deleted beside people who sign in: nobody waits for more than a batch.
-    @Test("a backlog is deleted in batches that nobody waits long for")
+    @Test("a backlog is deleted in batches that nobody waits long for", .onSQLite)
     func leavesRoomForSignIns() async throws {
         let bench = try Bench()
         let database = try bench.open()

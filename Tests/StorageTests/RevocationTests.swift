@@ -173,7 +173,7 @@ import Testing
         #expect(try await database.completeSignIn(sealedRecord("ann", bench)).session != nil)
     }
 
-    @Test("what is done stays done, whatever a late worker reports")
+    @Test("what is done stays done, whatever a late worker reports", .onSQLite)
     func lateWorker() async throws {
         let bench = try Bench()
         let database = try bench.open()
@@ -267,7 +267,9 @@ import Testing
         case here, byCommand, byCommandAlone, byApple
     }
 
-    @Test("nothing of a deleted person is left in the files, while the server still runs", arguments: Deletion.allCases)
+    @Test(
+        "nothing of a deleted person is left in the files, while the server still runs", .onSQLite,
+        arguments: Deletion.allCases)
     func noTrace(_ way: Deletion) async throws {
         let bench = try Bench()
         let database = try bench.open()
@@ -325,7 +327,7 @@ import Testing
         #expect(after.contains("External-4711"), "the application's own id as well: account.deleted carries it")
     }
 
-    @Test("another process refuses the deleted person's sessions once it has looked, its cache too")
+    @Test("another process refuses the deleted person's sessions once it has looked, its cache too", .onSQLite)
     func otherProcess() async throws {
         let bench = try Bench()
         let (here, there) = (try bench.open(), try bench.open())

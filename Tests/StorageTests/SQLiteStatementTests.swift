@@ -5,7 +5,7 @@ import Testing
 
 @testable import Storage
 
-@Suite struct SQLiteStatementTests {
+@Suite(.onSQLite) struct SQLiteStatementTests {
     private func open() throws -> SQLiteConnection { try SQLiteConnection(path: ":memory:", busyTimeout: 0) }
 
     private static let values: [(any ColumnBindable)?] = [

@@ -89,7 +89,7 @@ import Testing
         for database in databases { database.close() }
     }
 
-    @Test("the private half is in no file in the clear, and leaves none once it signs no more")
+    @Test("the private half is in no file in the clear, and leaves none once it signs no more", .onSQLite)
     func sealedAndErased() async throws {
         let bench = try Bench()
         let database = try bench.open()

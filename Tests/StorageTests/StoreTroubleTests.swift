@@ -20,7 +20,9 @@ import Testing
         }
     }
 
-    @Test("a full disk is known until a write as large as a sign-in succeeds: a small one that does proves nothing")
+    @Test(
+        "a full disk is known until a write as large as a sign-in succeeds: a small one that does proves nothing",
+        .onSQLite)
     func aSmallWriteDoesNotEndAFullDisk() async throws {
         let bench = try Bench()
         let database = try bench.open(bench.options(busyTimeout: 20_000))
@@ -48,7 +50,7 @@ import Testing
         database.close()
     }
 
-    @Test("another process's lock is over with any write that succeeds")
+    @Test("another process's lock is over with any write that succeeds", .onSQLite)
     func anyWriteEndsALock() async throws {
         let bench = try Bench()
         let database = try bench.open(bench.options(busyTimeout: 20))

@@ -93,7 +93,7 @@ import Testing
         #expect(!lines.contains { $0.contains("ann") || $0.contains("000000") })
     }
 
-    @Test("a link is written to when a browser opens it, and not when that browser looks again")
+    @Test("a link is written to when a browser opens it, and not when that browser looks again", .onSQLite)
     func looksWriteOnce() async throws {
         let bench = try LinkBench()
         let link = try await bench.link()

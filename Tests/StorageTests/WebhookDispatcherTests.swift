@@ -251,7 +251,7 @@ import Testing
         bench.database.close()
     }
 
-    @Test("what cannot be recorded is not sent in circles, and arrives again under its id when it can")
+    @Test("what cannot be recorded is not sent in circles, and arrives again under its id when it can", .onSQLite)
     func storeFails() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let receiver = FakeReceiver()
@@ -277,7 +277,7 @@ import Testing
         bench.database.close()
     }
 
-    @Test("a rest after a failure does not last for hours when the clock is set back meanwhile")
+    @Test("a rest after a failure does not last for hours when the clock is set back meanwhile", .onSQLite)
     func restsOfAnotherClock() async throws {
         let bench = try await WebhookBench(endpoints: [WebhookBench.one])
         let receiver = FakeReceiver()
