@@ -1,7 +1,9 @@
 #include "CLinux.h"
 #include <signal.h>
+#include <stdatomic.h>
 
-static volatile sig_atomic_t was_asked;
+// Any thread may be the one that runs the handler. Lock-free, so a handler may write it.
+static atomic_int was_asked;
 
 static void remember(int signal) {
     (void)signal;
