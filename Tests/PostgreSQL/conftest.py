@@ -17,8 +17,8 @@ def build(binaries, tmp_path, cluster):
     """Starts so many nodes over a new database, by default on the cluster of all tests."""
     houses = []
 
-    def build(count: int, settings: dict | None = None, own: Cluster | None = None) -> House:
-        houses.append(House(binaries, tmp_path, own or cluster, count, settings))
+    def build(count: int, settings: dict | None = None, own: Cluster | None = None, behind=None) -> House:
+        houses.append(House(binaries, tmp_path, own or cluster, count, settings, behind))
         return houses[-1].start()
 
     yield build

@@ -75,9 +75,14 @@ class Node:
         self.folder = site.folder / name
         self.folder.mkdir()
         self.log = self.folder / "bramley.log"
-        write_private(self.folder / "config.json", json.dumps(site.configuration(
-            settings | {"server.port": self.port, "storage.directory": str(self.folder / "data")})).encode())
+        self.settings = settings | {"server.port": self.port, "storage.directory": str(self.folder / "data")}
         self.program: Program | None = None
+        self.change({})
+
+    def change(self, settings: dict) -> None:
+        """Before it starts."""
+        self.settings |= settings
+        write_private(self.folder / "config.json", json.dumps(self.site.configuration(self.settings)).encode())
 
     def start(self) -> "Node":
         self.program = Program([str(self.site.binaries / "bramley"), "serve", "--config", str(self.folder / "config.json")], self.log)
@@ -141,7 +146,8 @@ class Node:
 class House:
     """Nodes over one database."""
 
-    def __init__(self, binaries: Path, folder: Path, cluster: Cluster, count: int, settings: dict | None = None):
+    def __init__(self, binaries: Path, folder: Path, cluster: Cluster, count: int, settings: dict | None = None,
+                 wire=None):
         self.cluster = cluster
         self.url = cluster.make_database()
         self.database = self.url.rpartition("=")[2]
@@ -151,6 +157,10 @@ class House:
         } | (settings or {})
         self.site = Site(binaries, folder, self.settings)
         self.nodes = [Node(f"node{index}", self.site, self.settings) for index in range(count)]
+        if wire:
+            # The first of them.
+            self.nodes[0].change({"storage.postgres.url": self.url.replace(
+                f"host={cluster.folder}", f"host=127.0.0.1 port={wire.port}")})
 
     def start(self) -> "House":
         for node in self.nodes:

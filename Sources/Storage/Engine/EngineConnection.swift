@@ -56,9 +56,18 @@ extension EngineConnection {
         try firstRow(sql, arguments)?.values.first.flatMap { Value($0) }
     }
 
-    /// Runs `body` in a transaction of its own, committed unless it throws.
+    /// Runs `body` in a transaction of its own, committed unless it throws. One that reads is run again when the engine
+    /// lost it.
     @discardableResult
     func inTransaction<Value>(_ access: Access = .write, _ body: () throws -> Value) throws -> Value {
+        do {
+            return try once(access, body)
+        } catch let error as any EngineError where access == .read && error.mayRerun {
+            return try once(access, body)
+        }
+    }
+
+    private func once<Value>(_ access: Access, _ body: () throws -> Value) throws -> Value {
         try begin(access)
         do {
             let value = try body()
@@ -78,6 +87,15 @@ protocol EngineError: Error {
     /// What it means when the database is opened.
     /// - Parameter place: the database's path or address.
     func openError(_ place: String) -> StorageOpenError
+    /// The transaction is lost and certainly did nothing: it may succeed on a new connection.
+    var mayRerun: Bool { get }
+    /// The transaction may have been committed or not, and it could not be found out.
+    var isOutcomeUnknown: Bool { get }
+}
+
+extension EngineError {
+    var mayRerun: Bool { false }
+    var isOutcomeUnknown: Bool { false }
 }
 
 extension StoreError {

@@ -237,6 +237,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     /// A COMMIT whose answer was lost is looked up: its receipt is in the database, or nothing of it is.
+    /// - Throws: with `isOutcomeUnknown` when the look-up fails.
     func commit() throws {
         let session = try standing()
         defer { rollBack() }
@@ -244,7 +245,13 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
             try end(session)
         } catch {
             guard let receipt, !session.isOpen, !isClosed else { throw error }
-            guard try isCommitted(receipt) else { throw error }
+            let isCommitted: Bool
+            do throws(PostgresError) {
+                isCommitted = try self.isCommitted(receipt)
+            } catch {
+                throw PostgresError(state: PostgresError.unknown, message: error.message)
+            }
+            guard isCommitted else { throw error }
         }
     }
 

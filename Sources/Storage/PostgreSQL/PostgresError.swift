@@ -20,10 +20,21 @@ struct PostgresError: Error, Hashable {
         state.hasPrefix("57P") || state == "25006" || state.hasPrefix("08")
     }
 
+    /// transaction_resolution_unknown; PostgreSQL itself does not use it.
+    static let unknown = "08007"
+
     fileprivate var detail: String { state.map { "\($0) \(message)" } ?? message }
 }
 
 extension PostgresError: EngineError {
+    var isOutcomeUnknown: Bool { state == Self.unknown }
+
+    var mayRerun: Bool {
+        guard let state else { return true }
+        // Also a serialization failure, a deadlock, and a transaction that was idle for too long.
+        return Self.isUnusable(state) && !isOutcomeUnknown || ["40001", "40P01", "25P03"].contains(state)
+    }
+
     var storeError: StoreError {
         guard let state else { return .unavailable(detail) }
         switch state {

@@ -72,6 +72,9 @@ final class GroupCommit: Sendable {
 
     private typealias Answers = [@Sendable () -> Void]
 
+    /// How often a write that was lost with its connection is tried alone.
+    private static let attempts = 3
+
     /// The most turns a leader waits for others.
     private static let gatheringTurns = 8
 
@@ -195,17 +198,25 @@ final class GroupCommit: Sendable {
         var outcome = commit(batch, isolating: false, on: connection)
         if case .spoiled = outcome { outcome = commit(batch, isolating: true, on: connection) }
         if case .answers(let answers) = outcome { return answers }
-        // The remaining writes of a lost transaction, each alone; one that is lost again has failed.
-        var answers: Answers = []
-        for write in batch {
-            if case .answers(let own) = commit([write], isolating: false, on: connection) { answers += own }
-        }
-        return answers
+        // The writes of a lost transaction, each alone.
+        return batch.flatMap { commitAlone($0, on: connection) }
     }
 
-    /// One transaction. A batch of one always gets its answer.
-    /// - Parameter isolating: with a savepoint for each write.
-    private func commit(_ batch: [PendingWrite], isolating: Bool, on connection: any EngineConnection) -> Outcome {
+    private func commitAlone(_ write: PendingWrite, on connection: any EngineConnection) -> Answers {
+        for attempt in 1...Self.attempts {
+            let outcome = commit([write], isolating: false, isLast: attempt == Self.attempts, on: connection)
+            if case .answers(let answers) = outcome { return answers }
+        }
+        return []
+    }
+
+    /// One transaction. A batch of one gets its answer, unless it may be run again.
+    /// - Parameters:
+    ///   - isolating: with a savepoint for each write.
+    ///   - isLast: whether a batch of one gets its answer in any case.
+    private func commit(
+        _ batch: [PendingWrite], isolating: Bool, isLast: Bool = false, on connection: any EngineConnection
+    ) -> Outcome {
         let start = ContinuousClock.now
         do {
             try connection.begin(.write)
@@ -227,13 +238,13 @@ final class GroupCommit: Sendable {
         } catch {
             let isStanding = connection.isInsideTransaction
             connection.rollBack()
-            return abandon(batch, error, isLost: !isStanding || isolating)
+            return abandon(batch, error, isLost: !isStanding || isolating, isLast: isLast)
         }
         do {
             try connection.commit()
         } catch {
             connection.rollBack()
-            return abandon(batch, error, isLost: true)
+            return abandon(batch, error, isLost: true, isLast: isLast)
         }
         state.withLock { state in
             state.statistics.transactions += 1
@@ -247,15 +258,19 @@ final class GroupCommit: Sendable {
         return .answers(answers)
     }
 
-    private func abandon(_ batch: [PendingWrite], _ error: any Error, isLost: Bool) -> Outcome {
+    private func abandon(_ batch: [PendingWrite], _ error: any Error, isLost: Bool, isLast: Bool) -> Outcome {
         if isLost {
             state.withLock { $0.statistics.lost += 1 }
             metrics.failures.increment()
         }
-        guard batch.count == 1 else { return isLost ? .lost : .spoiled }
+        let engineError = error as? any EngineError
+        // To run it again could do it twice.
+        let isUnknown = engineError?.isOutcomeUnknown ?? false
+        guard isUnknown || batch.count == 1 else { return isLost ? .lost : .spoiled }
+        if isLost, !isLast, engineError?.mayRerun ?? false { return .lost }
         let failure = StoreError(error)
-        state.withLock { $0.fail(failure, writes: 1) }
-        return .answers([{ batch[0].fail(failure) }])
+        state.withLock { $0.fail(failure, writes: batch.count) }
+        return .answers(batch.map { write in { write.fail(failure) } })
     }
 
     /// One write, whose failure spoils the batch.
