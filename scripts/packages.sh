@@ -10,10 +10,10 @@ build=(git libssl-dev libsqlite3-dev libnghttp2-dev)
 # curl, openssl and h2load (of nghttp2-client): other implementations that the server is held against. prometheus: its
 # promtool reads metrics and alerts.
 # jq: a command of the documents. zsh and fish: each loads the completions made for it.
-# postgresql: the second engine, each test's own cluster.
+# postgresql: the second engine, each test's own cluster; pgbouncer: what must not be between.
 # systemd: systemd-analyze reads our unit; nothing of it is started.
 test=("${build[@]}" curl openssl systemd nghttp2-client chromium chromium-headless-shell chromium-driver
-    nginx-light caddy haproxy apache2 lua-socket nodejs postgresql prometheus jq python3-venv zsh fish)
+    nginx-light caddy haproxy apache2 lua-socket nodejs postgresql pgbouncer prometheus jq python3-venv zsh fish)
 bench=("${build[@]}" nginx-light wrk nghttp2-client strace valgrind binutils python3-venv)
 
 # The package whose files are there, by whatever name it was installed.
@@ -89,7 +89,7 @@ fi
 for name in "${missing[@]}"; do
     case $name in
     nginx-light) unit=nginx ;;
-    caddy | haproxy | apache2 | postgresql | prometheus) unit=$name ;;
+    caddy | haproxy | apache2 | postgresql | pgbouncer | prometheus) unit=$name ;;
     *) continue ;;
     esac
     if command -v systemctl >/dev/null; then "${root[@]}" systemctl disable --quiet "$unit" 2>/dev/null || true; fi

@@ -2,6 +2,8 @@ internal import Coding
 
 /// 256 bits, such as a SHA-256 digest, as four words in big-endian order.
 package struct Digest256: Hashable, Sendable {
+    /// In bytes.
+    package static let size = 32
     package var words: (UInt64, UInt64, UInt64, UInt64)
 
     package init(words: (UInt64, UInt64, UInt64, UInt64)) {

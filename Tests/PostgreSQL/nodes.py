@@ -10,43 +10,101 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from patience import PATIENCE
+from patience import PATIENCE, eventually
 from programs import Program, Site, free_port, write_private
 
 HERE = Path(__file__).resolve().parent
 
 
-class Cluster:
-    """PostgreSQL in a folder of its own."""
+class Server:
+    """One server of PostgreSQL, primary or standby."""
+
+    def __init__(self, folder: Path, data: str, port: int):
+        # Of its socket.
+        self.folder = folder
+        self.data = folder / data
+        self.port = port
+        self.programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+
+    def run(self, program: str, *arguments: str) -> str:
+        return subprocess.run(
+            as_postgres(str(self.programs / program), *arguments), check=True, capture_output=True, text=True,
+            timeout=PATIENCE, cwd="/", stdin=subprocess.DEVNULL).stdout
+
+    def control(self, what: str, *arguments: str) -> None:
+        self.run("pg_ctl", "-D", str(self.data), "-w", *arguments, what)
+
+    def sql(self, text: str, database: str = "postgres") -> str:
+        return self.run(
+            "psql", "-h", str(self.folder), "-p", str(self.port), "-U", "postgres", "-d", database, "-qAtc", text).strip()
+
+    def configure(self, **settings: str) -> None:
+        """While it runs."""
+        for name, value in settings.items():
+            self.sql(f"ALTER SYSTEM SET {name} = '{value}'")
+        self.sql("SELECT pg_reload_conf()")
+
+    def stop(self, mode: str = "immediate") -> None:
+        self.control("stop", "-m", mode)
+
+    def start(self) -> None:
+        self.control("start", "-l", f"{self.data}.log", "-o", f"-p {self.port}")
+
+    def promote(self) -> None:
+        self.control("promote")
+
+    def processes(self) -> list[int]:
+        first = int((self.data / "postmaster.pid").read_text().split()[0])
+        others = subprocess.run(["pgrep", "-P", str(first)], capture_output=True, text=True).stdout.split()
+        return [first, *map(int, others)]
+
+    def signal(self, number: signal.Signals) -> None:
+        """To all of its processes."""
+        for process in self.processes():
+            os.kill(process, number)
+
+
+def as_postgres(*command: str) -> list[str]:
+    """What runs it as an ordinary user: PostgreSQL's programs refuse to run as root."""
+    return ["runuser", "-u", "postgres", "--", *command] if os.getuid() == 0 else list(command)
+
+
+class Cluster(Server):
+    """PostgreSQL in a folder of its own: a primary, and perhaps a standby."""
 
     def __init__(self, *settings: str):
         self.program = subprocess.Popen(
             [HERE / "cluster", *settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.folder = Path(self.program.stdout.readline().strip())
-        assert self.folder.name, "PostgreSQL does not start"
-        self.programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+        folder = Path(self.program.stdout.readline().strip())
+        assert folder.name, "PostgreSQL does not start"
+        super().__init__(folder, "data", 5432)
+        self.standby: Server | None = None
 
-    def run(self, program: str, *arguments: str) -> str:
-        command = [str(self.programs / program), *arguments]
-        if os.getuid() == 0:
-            command = ["runuser", "-u", "postgres", "--", *command]
-        return subprocess.run(
-            command, check=True, capture_output=True, text=True, timeout=PATIENCE, cwd="/", stdin=subprocess.DEVNULL).stdout
+    def add_standby(self) -> "Cluster":
+        """A synchronous one: what is answered is on both."""
+        self.standby = Server(self.folder, "standby", self.port + 1)
+        self.run("pg_basebackup", "-h", str(self.folder), "-U", "postgres", "-D", str(self.standby.data), "-R",
+                 "-c", "fast", "--no-sync")
+        self.standby.start()
+        self.configure(synchronous_standby_names="*")
+        eventually(lambda: self.sql("SELECT sync_state FROM pg_stat_replication") == "sync", "a synchronous standby")
+        return self
 
-    def sql(self, text: str, database: str = "postgres") -> str:
-        return self.run("psql", "-h", str(self.folder), "-U", "postgres", "-d", database, "-qAtc", text).strip()
-
-    def stop(self, mode: str = "immediate") -> None:
-        self.run("pg_ctl", "-D", f"{self.folder}/data", "-m", mode, "-w", "stop")
-
-    def start(self) -> None:
-        self.run("pg_ctl", "-D", f"{self.folder}/data", "-l", f"{self.folder}/log", "-w", "start")
+    @property
+    def hosts(self) -> str:
+        servers = [self] + ([self.standby] if self.standby else [])
+        return "host={} port={}".format(
+            ",".join(str(server.folder) for server in servers), ",".join(str(server.port) for server in servers))
 
     def make_database(self) -> str:
-        """An empty one; its connection string."""
+        """The name of an empty one."""
         name = "bramley_" + secrets.token_hex(4)
         self.sql(f"CREATE DATABASE {name}")
-        return f"host={self.folder} user=postgres dbname={name}"
+        return name
+
+    def url(self, database: str, place: str | None = None) -> str:
+        """Its connection string, by default with all hosts."""
+        return f"{place or self.hosts} user=postgres dbname={database}"
 
     def end(self) -> None:
         self.program.stdin.close()
@@ -149,18 +207,20 @@ class House:
     def __init__(self, binaries: Path, folder: Path, cluster: Cluster, count: int, settings: dict | None = None,
                  wire=None):
         self.cluster = cluster
-        self.url = cluster.make_database()
-        self.database = self.url.rpartition("=")[2]
+        self.database = cluster.make_database()
         write_private(folder / "sealing.key", secrets.token_hex(32).encode())
         self.settings = {
-            "storage.postgres.url": self.url, "secrets.sealingKeyFile": str(folder / "sealing.key"),
+            "storage.postgres.url": cluster.url(self.database), "secrets.sealingKeyFile": str(folder / "sealing.key"),
         } | (settings or {})
         self.site = Site(binaries, folder, self.settings)
         self.nodes = [Node(f"node{index}", self.site, self.settings) for index in range(count)]
         if wire:
             # The first of them.
-            self.nodes[0].change({"storage.postgres.url": self.url.replace(
-                f"host={cluster.folder}", f"host=127.0.0.1 port={wire.port}")})
+            self.reach(self.nodes[0], f"host=127.0.0.1 port={wire.port}")
+
+    def reach(self, node: Node, place: str) -> None:
+        """By another way. Before it starts."""
+        node.change({"storage.postgres.url": self.cluster.url(self.database, place)})
 
     def start(self) -> "House":
         for node in self.nodes:

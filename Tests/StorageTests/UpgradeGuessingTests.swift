@@ -1,3 +1,4 @@
+import Coding
 import Crypto
 import LogRecording
 import MemoryStores
@@ -41,6 +42,61 @@ import Testing
         bench.clock.advance(seconds: 900)
         let start = try await challenged(bench)
         guard case .success = try await bench.linking.secondFactor(start.id, token: start.token, code: "123456") else {
+            throw LinkBench.Unexpected()
+        }
+    }
+
+    @Test("wrong passwords are counted together, whichever server they reach, for a quarter of an hour each")
+    func onSeveralServers() async throws {
+        let first = try LinkBench()
+        let second = try LinkBench(first.bench, keyring: first.keyring, application: first.application)
+        first.account()
+        for number in 0..<10 {
+            let server = number.isMultiple(of: 2) ? first : second
+            guard case .failure = try await server.linking.startUpgrade(username: "Ann", password: first.password("x"))
+            else { throw LinkBench.Unexpected() }
+            first.clock.advance(seconds: 60)
+        }
+        for server in [first, second] {
+            await #expect(throws: LinkFailure.tooMany(retryAfter: 300)) {
+                _ = try await server.linking.startUpgrade(username: "ann", password: first.password("correct horse"))
+            }
+        }
+        guard case .failure = try await second.linking.startUpgrade(username: "bob", password: first.password("x")) else {
+            throw LinkBench.Unexpected()
+        }
+        first.clock.advance(seconds: 300)
+        guard case .failure = try await second.linking.startUpgrade(username: "ann", password: first.password("x")) else {
+            throw LinkBench.Unexpected()
+        }
+        await #expect(throws: LinkFailure.tooMany(retryAfter: 60)) {
+            _ = try await first.linking.startUpgrade(username: "ann", password: first.password("correct horse"))
+        }
+    }
+
+    @Test("tries in one moment are each counted, each can be restored, and a clock set back frees the name")
+    func oneMoment() async throws {
+        let bench = try LinkBench()
+        let (store, name, now) = (bench.database, Digest256(words: (1, 2, 3, 4)), bench.clock.now())
+        var moments: [Timestamp] = []
+        for _ in 0..<3 {
+            guard case .counted(let moment) = try await store.countTry(of: name, maximum: 3, at: now) else {
+                throw LinkBench.Unexpected()
+            }
+            moments.append(moment)
+        }
+        #expect(Set(moments).count == 3)
+        let end = now.adding(seconds: RetentionPolicy.usernameTries)
+        #expect(try await store.countTry(of: name, maximum: 3, at: now) == .refused(until: end))
+        for _ in 0..<2 { try await store.restoreTry(of: name, at: moments[1]) }
+        guard case .counted = try await store.countTry(of: name, maximum: 3, at: now) else {
+            throw LinkBench.Unexpected()
+        }
+        #expect(try await store.countTry(of: name, maximum: 3, at: now) == .refused(until: end))
+        let before = now.adding(seconds: -2 * RetentionPolicy.usernameTries)
+        #expect(try await store.countTry(of: name, maximum: 3, at: before) == .counted(before))
+        _ = try await store.maintain(at: end.adding(milliseconds: 10))
+        guard case .counted = try await store.countTry(of: name, maximum: 1, at: end.adding(milliseconds: 10)) else {
             throw LinkBench.Unexpected()
         }
     }

@@ -57,6 +57,9 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case appleKeyIDDoubtful = "apple_key_id_doubtful"
     case databaseMissing = "database_missing"
     case databaseUnusable = "database_unusable"
+    case databaseClock = "database_clock"
+    case databaseNotDurable = "database_not_durable"
+    case replicationAsynchronous = "replication_asynchronous"
     case serverNotRunning = "server_not_running"
     case serverNotReady = "server_not_ready"
     case serverElsewhere = "server_elsewhere"
@@ -106,7 +109,8 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
         switch self {
         case .configurationRefused, .configurationDoubtful: .configuration
         case .appleKeyUnusable, .appleKeyIDDoubtful: .appleKey
-        case .databaseMissing, .databaseUnusable: .database
+        case .databaseMissing, .databaseUnusable, .databaseClock, .databaseNotDurable, .replicationAsynchronous:
+            .database
         case .serverNotRunning, .serverNotReady, .serverElsewhere: .server
         case .certificateDoubtful, .certificateNotShown, .certificateStale: .certificate
         case .appleUnreachable, .appleTLS, .appleKeySetUnusable: .appleKeySet

@@ -25,6 +25,10 @@ struct Readiness: Sendable {
         let now = clock.now()
         checks.append(await storage(at: now))
         checks.append(await sealingKey())
+        if database.isShared {
+            let problem = StoreExamination.clockProblem(database.clockDifference)
+            checks.append(HealthCheck("clock", problem: problem.map { "\($0): run a time service on both" }))
+        }
         if let signingKeys { checks.append(await Self.signing(signingKeys, at: now)) }
         checks.append(appleKey())
         if let certificate { checks.append(HealthCheck("certificate", problem: certificate.fault(at: now))) }

@@ -69,7 +69,7 @@ struct SetupDialogue {
 
 extension String {
     /// Without surrounding blanks.
-    fileprivate var trimmed: String {
+    var trimmed: String {
         var text = self[...]
         while text.first?.isWhitespace == true { text.removeFirst() }
         while text.last?.isWhitespace == true { text.removeLast() }

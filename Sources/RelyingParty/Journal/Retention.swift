@@ -21,6 +21,9 @@ package struct RetentionPolicy: Hashable, Sendable {
     /// a link; the rest covers the exchange, the pause of the daily job and a clock that is set back.
     package static let consentEnds: Int64 = 3_600
 
+    /// How long a wrong password or code counts.
+    package static let usernameTries: Int64 = 900
+
     /// `retention.events`: entries of the journal.
     package var events: Int64
     /// `retention.notifications`: payloads of recorded notifications. Their receipt is remembered equally long, and at
@@ -46,7 +49,7 @@ package struct RetentionPolicy: Hashable, Sendable {
             payloads: now.adding(seconds: -notifications),
             events: now.adding(seconds: -events), revocations: now.adding(seconds: -Self.revocations),
             links: now.adding(seconds: -Self.links), consentEnds: now.adding(seconds: -Self.consentEnds),
-            audit: now.adding(seconds: -audit))
+            usernameTries: now.adding(seconds: -Self.usernameTries), audit: now.adding(seconds: -audit))
     }
 
     package struct Cutoffs: Hashable, Sendable {
@@ -58,6 +61,7 @@ package struct RetentionPolicy: Hashable, Sendable {
         package var revocations: Timestamp
         package var links: Timestamp
         package var consentEnds: Timestamp
+        package var usernameTries: Timestamp
         package var audit: Timestamp
     }
 }

@@ -58,6 +58,14 @@ package struct LinkFinish: Sendable {
     }
 }
 
+/// A password or code that is about to be tried.
+package enum CountedTry: Hashable, Sendable {
+    /// As if made at this moment; no two tries of a name have the same.
+    case counted(Timestamp)
+    /// Too many count until then.
+    case refused(until: Timestamp)
+}
+
 /// An identity whose person is asked whether they have an account.
 package struct WaitingIdentity: Hashable, Sendable {
     package var id: WaitingID
@@ -100,6 +108,10 @@ package protocol LinkStore: Sendable {
     /// - Parameter takesOver: replaces another browser; otherwise the first one keeps the link.
     /// - Returns: false when the link belongs to another browser, or is not open.
     func claimLink(_ key: LinkKey, for browser: Digest256, takesOver: Bool) async throws(StoreError) -> Bool
+
+    /// Counts a try for a name unless `maximum` count already, each for `RetentionPolicy.usernameTries`.
+    func countTry(of name: Digest256, maximum: Int, at now: Timestamp) async throws(StoreError) -> CountedTry
+    func restoreTry(of name: Digest256, at moment: Timestamp) async throws(StoreError)
 
     /// Counts a second-factor try before it is made.
     /// - Returns: the link; nil when it is not `challenged`, or when no tries are left, which ends it.

@@ -58,7 +58,8 @@ package struct Linking: SignInSteps {
         passwords = verifier.map {
             Passwords(
                 verifier: $0,
-                limit: UsernameLimit(maximum: parts.configuration.upgradesPerAccount, keyring: parts.keyring))
+                limit: UsernameLimit(
+                    maximum: parts.configuration.upgradesPerAccount, keyring: parts.keyring, store: links))
         }
     }
 

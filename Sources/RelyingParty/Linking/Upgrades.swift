@@ -176,7 +176,7 @@ extension Linking {
     /// What the verifier wants back with the code, and the name for which its tries count.
     private struct Challenge {
         var text: String
-        var name: UsernameLimit.Key
+        var name: Digest256
     }
 
     private func seal(_ challenge: Challenge, of key: LinkKey) -> [UInt8] {
@@ -189,8 +189,8 @@ extension Linking {
         guard let sealed = link.sealedChallenge,
             let bytes = try? keyring.open(
                 sealed, purpose: Self.challengePurpose, context: Array(link.key.rawValue.utf8)),
-            let name = UsernameLimit.Key(kept: bytes.prefix(UsernameLimit.Key.length)),
-            let text = String(validating: bytes.dropFirst(UsernameLimit.Key.length), as: UTF8.self)
+            let name = Digest256(bytes: Array(bytes.prefix(Digest256.size))),
+            let text = String(validating: bytes.dropFirst(Digest256.size), as: UTF8.self)
         else { return nil }
         return Challenge(text: text, name: name)
     }
@@ -202,18 +202,18 @@ extension Linking.Passwords {
     /// Asks the verifier, counting a try for the name first. A wrong password or code uses it up; nothing else does,
     /// and a missing answer tells nobody anything.
     func ask(
-        about name: UsernameLimit.Key, at moment: Timestamp,
-        _ question: () async throws(VerifierFailure) -> VerifierAnswer
+        about name: Digest256, at now: Timestamp, _ question: () async throws(VerifierFailure) -> VerifierAnswer
     ) async throws(LinkFailure) -> VerifierAnswer {
-        if let seconds = limit.consume(name, at: moment) { throw .tooMany(retryAfter: seconds) }
+        let moment = try await limit.consume(name, at: now)
+        let answer: VerifierAnswer
         do throws(VerifierFailure) {
-            let answer = try await question()
-            if case .failure = answer { return answer }
-            limit.restore(name, of: moment)
-            return answer
+            answer = try await question()
         } catch {
-            limit.restore(name, of: moment)
+            try await limit.restore(name, of: moment)
             throw .verifierUnavailable(error.detail)
         }
+        if case .failure = answer { return answer }
+        try await limit.restore(name, of: moment)
+        return answer
     }
 }

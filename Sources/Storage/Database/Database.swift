@@ -105,6 +105,9 @@ package final class Database: Sendable {
         try await write(at: now) { transaction in try migrations.stamp(transaction) }
     }
 
+    /// How far the database's clock was ahead of this machine's at the last look, in milliseconds; 0 on SQLite.
+    package var clockDifference: Int64 { engine.clockDifference }
+
     /// Whether it is on PostgreSQL, where servers on other machines may use it too.
     package var isShared: Bool { options.postgres != nil }
 

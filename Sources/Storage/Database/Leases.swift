@@ -5,7 +5,9 @@ extension Database: LeaseStore {
     package func holdLease(
         _ job: LeasedJob, holder: String, seconds: Int64, at now: Timestamp
     ) async throws(StoreError) -> Bool {
-        try await write(at: now) { transaction in
+        // Machines compare one clock: each measures how far its own is from the database's.
+        let now = now.adding(milliseconds: engine.clockDifference)
+        return try await write(at: now) { transaction in
             // A lease that ends twice as late as one begun now is from before the clock was set back, and belongs to
             // nobody.
             try transaction.run(

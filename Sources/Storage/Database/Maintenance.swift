@@ -66,6 +66,9 @@ extension Database {
             """
             DELETE FROM account_link WHERE id IN (SELECT id FROM account_link WHERE ended_at <= ? LIMIT ?)
             """, until: cutoffs.links)
+        _ = try await delete(
+            "DELETE FROM username_try WHERE (name, tried_at) IN "
+                + "(SELECT name, tried_at FROM username_try WHERE tried_at <= ? LIMIT ?)", until: cutoffs.usernameTries)
         // Only the beginning of the log is deleted: a line after one that stays (the clock was set back between them)
         // waits for it.
         report.audit = try await delete(

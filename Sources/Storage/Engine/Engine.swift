@@ -24,6 +24,8 @@ protocol Engine: Sendable {
 
     /// Evicts from the caches what other processes have changed. Called every 250 ms; does not block.
     func watch(at now: Timestamp)
+    /// How far the clock that all processes share is ahead of this machine's, in milliseconds.
+    var clockDifference: Int64 { get }
     /// Erases from the files what was erased from the tables, if anything was since the last call.
     /// - Parameter isCertain: something was, though no event says so.
     func eraseRemains(isCertain: Bool) async throws(StoreError)
@@ -31,4 +33,8 @@ protocol Engine: Sendable {
     func settings() throws -> [String: String]
     /// Closes everything; called once, after the last write.
     func close()
+}
+
+extension Engine {
+    var clockDifference: Int64 { 0 }
 }

@@ -16,6 +16,7 @@ import Glibc
     let status: @Sendable @convention(c) (Session) -> Int32
     let transactionStatus: @Sendable @convention(c) (Session) -> Int32
     let socket: @Sendable @convention(c) (Session) -> Int32
+    let backendPID: @Sendable @convention(c) (Session) -> Int32
     let serverVersion: @Sendable @convention(c) (Session) -> Int32
     let errorMessage: @Sendable @convention(c) (Session) -> Text?
     let finish: @Sendable @convention(c) (Session) -> Void
@@ -70,6 +71,7 @@ import Glibc
         unsafe status = try symbol("PQstatus")
         unsafe transactionStatus = try symbol("PQtransactionStatus")
         unsafe socket = try symbol("PQsocket")
+        unsafe backendPID = try symbol("PQbackendPID")
         unsafe serverVersion = try symbol("PQserverVersion")
         unsafe errorMessage = try symbol("PQerrorMessage")
         unsafe finish = try symbol("PQfinish")

@@ -21,6 +21,9 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         var recovery: Int64 = 10_000
         /// Between two attempts.
         var pause: Int32 = 200
+
+        /// A poll waits for nobody's lock: one that takes longer is better tried on a new connection.
+        static let poll = Patience(statement: 3_000)
     }
 
     private let library: LibPQ
@@ -102,12 +105,15 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
                 ("keepalives_interval", "2"), ("keepalives_count", "3"), ("dbname", url.reveal()),
                 ("client_encoding", "UTF8"),
             ], patience: patience.connect)
-        try session.query(
+        let answer = try session.query(
             """
             SET statement_timeout = \(patience.statement - 500); SET lock_timeout = 5000;
             SET idle_in_transaction_session_timeout = 1000; SET standard_conforming_strings = on;
-            SET default_transaction_isolation = 'read committed'
+            SET default_transaction_isolation = 'read committed'; SELECT CAST(pg_backend_pid() AS TEXT)
             """, patience: patience.connect)
+        // A pooler greets with a number of its own. It may give each transaction another connection, which knows neither
+        // these settings nor our prepared statements.
+        guard try answer.rows().first?.values == [.text("\(session.backendPID)")] else { throw .pooled }
         return session
     }
 

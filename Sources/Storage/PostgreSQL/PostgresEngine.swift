@@ -26,16 +26,17 @@ final class PostgresEngine: Engine {
             throw .unsuitable(place, detail: "it is not a connection string that libpq understands")
         }
         let node = Hexadecimal.encode(random.bytes(16))
-        func connection(writes: Bool = false) -> PostgresConnection {
-            PostgresConnection(library, url: postgres.url, node: writes ? node : nil, random: random)
+        func connection(writes: Bool = false, patience: PostgresConnection.Patience = .init()) -> PostgresConnection {
+            PostgresConnection(
+                library, url: postgres.url, node: writes ? node : nil, patience: patience, random: random)
         }
         let first = connection(writes: true)
         let place = place
         let migrations = Migrations(place: place, steps: steps, origin: options.origin, keyring: context.keyring)
         writer = ConnectionQueue(first, label: "writer")
         watch = PostgresWatch(
-            connection(), node: node, context: context, invalidations: invalidations, trust: postgres.trust,
-            logger: logger)
+            connection(patience: .poll), node: node, context: context, invalidations: invalidations,
+            trust: postgres.trust, logger: logger)
         do {
             try writer.sync { connection in
                 try first.requireServer(place)
@@ -85,6 +86,8 @@ final class PostgresEngine: Engine {
         watch.tick(at: now)
     }
 
+    var clockDifference: Int64 { watch.clockDifference }
+
     /// What PostgreSQL keeps of deleted rows, in its log and in standbys, is the operator's to erase.
     func eraseRemains(isCertain: Bool) {}
 
@@ -94,6 +97,7 @@ final class PostgresEngine: Engine {
             for name in ["synchronous_commit", "fsync", "full_page_writes", "synchronous_standby_names"] {
                 values[name] = try connection.first("SELECT current_setting(?) AS value", [name])
             }
+            values["standbys"] = try connection.first("SELECT CAST(count(*) AS TEXT) AS value FROM pg_stat_replication")
             return values
         }
     }

@@ -2,7 +2,7 @@ import RelyingParty
 
 /// A failure that PostgreSQL or the connection to it reports.
 struct PostgresError: Error, Hashable {
-    /// The SQLSTATE (PostgreSQL, appendix A); nil when the connection failed.
+    /// The SQLSTATE (PostgreSQL, appendix A); nil when the connection failed, empty for what we refuse ourselves.
     let state: String?
     /// PostgreSQL's or libpq's own text, in one line. It may name tables, columns and hosts, but contains no value.
     let message: String
@@ -14,6 +14,10 @@ struct PostgresError: Error, Hashable {
 
     static let closed = PostgresError(message: "the database is closed")
 
+    static let pooled = PostgresError(
+        state: "",
+        message: "a pooler such as pgbouncer answers in its place; name PostgreSQL itself, each server needs six connections")
+
     static func isUnusable(_ state: String) -> Bool {
         // Shut down by the operator or after a crash, read-only, or not (any more) the primary: the next connection may
         // find another server.
@@ -23,7 +27,7 @@ struct PostgresError: Error, Hashable {
     /// transaction_resolution_unknown; PostgreSQL itself does not use it.
     static let unknown = "08007"
 
-    fileprivate var detail: String { state.map { "\($0) \(message)" } ?? message }
+    fileprivate var detail: String { (state ?? "").isEmpty ? message : "\(state ?? "") \(message)" }
 }
 
 extension PostgresError: EngineError {

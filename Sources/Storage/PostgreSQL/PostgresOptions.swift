@@ -9,7 +9,7 @@ package struct PostgresOptions: Sendable {
 
     /// What is wrong with a connection string, without any part of it; nil when it may be right.
     package static func fault(in url: String) -> String? {
-        guard !url.contains("\n"), !url.contains("\0") else { return "has several lines." }
+        guard !url.contains(where: { $0.isNewline || $0 == "\0" }) else { return "has several lines." }
         guard ["postgresql://", "postgres://"].contains(where: url.hasPrefix) else {
             return url.contains("=") ? nil : "is not a connection string."
         }

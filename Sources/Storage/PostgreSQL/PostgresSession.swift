@@ -55,6 +55,9 @@ import Glibc
 
     var isOpen: Bool { unsafe session != nil }
 
+    /// The process that serves this connection, as the greeting named it; 0 when closed.
+    var backendPID: Int32 { unsafe session.map { unsafe library.backendPID($0) } ?? 0 }
+
     /// 150003 for 15.3.
     var serverVersion: Int { unsafe session.map { Int(unsafe library.serverVersion($0)) } ?? 0 }
 

@@ -14,9 +14,12 @@ final class PostgresWatch: Sendable {
     private struct State {
         var sequence: Int64?
         var isPolling = false
-        var isFailing = false
+        /// What the last poll failed with, and when it ended.
+        var failure: (error: StoreError, at: ContinuousClock.Instant)?
         /// By the monotonic clock: that of the system may be set.
         var lastPoll: ContinuousClock.Instant
+        /// How far the database's clock is ahead of ours, in milliseconds.
+        var clockDifference: Int64 = 0
     }
 
     private let node: String
@@ -56,19 +59,24 @@ final class PostgresWatch: Sendable {
         guard isDue else { return }
         let begunAt = ContinuousClock.now
         queue.async { _ in
-            self.attempt(at: now, begunAt: begunAt)
+            try? self.attempt(at: now, begunAt: begunAt)
             self.state.withLock { $0.isPolling = false }
         }
     }
 
-    /// Returns once the caches may be trusted at `now`; polls when they may not.
+    /// Returns once the caches may be trusted at `now`; polls when they may not. Whoever asks while a poll fails gets
+    /// that answer: while the database hangs, each waits for one poll and not for those of everybody before.
     func ensureTrust(at now: Timestamp) async throws(StoreError) {
         if invalidations.isTrusted(at: now) { return }
         let begunAt = ContinuousClock.now
         try await queue.perform { _ in
-            if !self.invalidations.isTrusted(at: now) { try self.poll(at: now, begunAt: begunAt) }
+            if self.invalidations.isTrusted(at: now) { return }
+            if let failure = self.state.withLock(\.failure), failure.at > begunAt { throw failure.error }
+            try self.attempt(at: now, begunAt: begunAt)
         }
     }
+
+    var clockDifference: Int64 { state.withLock { $0.clockDifference } }
 
     func close() {
         queue.close()
@@ -76,18 +84,20 @@ final class PostgresWatch: Sendable {
 
     // MARK: On the queue
 
-    private func attempt(at now: Timestamp, begunAt: ContinuousClock.Instant) {
+    private func attempt(at now: Timestamp, begunAt: ContinuousClock.Instant) throws {
         do {
             try poll(at: now, begunAt: begunAt)
         } catch {
+            let failure = StoreError(error)
             let wasFailing = state.withLock { state in
-                defer { state.isFailing = true }
-                return state.isFailing
+                defer { state.failure = (failure, .now) }
+                return state.failure != nil
             }
-            if wasFailing { return }
-            logger.error(
-                "database not reachable; sessions cannot be checked",
-                metadata: ["detail": "\(StoreError(error).text)"])
+            if !wasFailing {
+                logger.error(
+                    "database not reachable; sessions cannot be checked", metadata: ["detail": "\(failure.text)"])
+            }
+            throw failure
         }
     }
 
@@ -95,12 +105,17 @@ final class PostgresWatch: Sendable {
         let known = state.withLock { $0.sequence }
         try connection.beginAlone()
         let (sequence, changes): (Int64, JournalChanges)
+        let difference: Int64?
         do {
-            try connection.run(
+            let asked = ContinuousClock.now
+            let theirs: Int64? = try connection.first(
                 """
                 INSERT INTO store_poll (id, polls) VALUES (?, 1)
                 ON CONFLICT (id) DO UPDATE SET polls = store_poll.polls + 1
+                RETURNING CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT) AS now
                 """, [node])
+            let halfway = asked - begunAt + (ContinuousClock.now - asked) / 2
+            difference = theirs.map { $0 - now.milliseconds - Int64(halfway / .milliseconds(1)) }
             let snapshot = Snapshot(connection, context, at: now)
             (sequence, changes) =
                 if let known { try snapshot.changes(after: known) } else {
@@ -114,10 +129,11 @@ final class PostgresWatch: Sendable {
         invalidations.append(changes.entries)
         invalidations.trust(at: now)
         let wasFailing = state.withLock { state in
-            defer { state.isFailing = false }
+            defer { state.failure = nil }
             state.sequence = sequence
             state.lastPoll = max(state.lastPoll, begunAt)
-            return state.isFailing
+            if let difference { state.clockDifference = difference }
+            return state.failure != nil
         }
         if wasFailing { logger.notice("database reachable again") }
     }

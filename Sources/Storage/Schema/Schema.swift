@@ -33,6 +33,7 @@ enum Schema {
         SchemaStep(name: "0018-api-keys", sql: apiKeys),
         SchemaStep(name: "0019-audit-account", sql: auditAccount),
         SchemaStep(name: "0020-email-index", sql: emailIndex),
+        SchemaStep(name: "0021-username-tries", sql: usernameTries),
     ]
 
     private static let people = """
@@ -423,6 +424,15 @@ enum Schema {
     private static let emailIndex = """
         DROP INDEX user_email;
         CREATE INDEX user_email ON user (lower(email)) WHERE email IS NOT NULL;
+        """
+
+    private static let usernameTries = """
+        -- Wrong passwords and codes that count against a name, by a keyed hash of it.
+        CREATE TABLE username_try (
+            name BLOB NOT NULL,
+            tried_at INTEGER NOT NULL,
+            PRIMARY KEY (name, tried_at)
+        ) STRICT, WITHOUT ROWID;
         """
 
     private static let links = """

@@ -4,7 +4,7 @@ import Storage
 extension ConfigurationBuilder {
     func readPostgres(_ storage: inout Configuration.Storage) {
         guard let given = given("storage.postgres.urlFile", readSecret) else { return }
-        let url = String(given.text.drop { $0.isWhitespace })
+        let url = given.text.trimmed
         if let fault = PostgresOptions.fault(in: url) {
             values.fail(
                 given.key, given.subject + fault,

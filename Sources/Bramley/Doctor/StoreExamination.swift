@@ -1,0 +1,59 @@
+internal import RelyingParty
+internal import Storage
+
+/// What PostgreSQL may lose, and whether its clock and this machine's agree.
+enum StoreExamination {
+    /// Milliseconds.
+    static let largestClockDifference: Int64 = 1_000
+
+    /// Nothing for SQLite: it is only opened when it loses nothing.
+    static func run(_ database: Database?) async -> [Diagnosis] {
+        guard let database, database.isShared else { return [] }
+        do {
+            let settings = try database.settings()
+            return [durability(settings), replication(settings), clock(database.clockDifference)].compactMap(\.self)
+        } catch {
+            return [
+                .wrong(
+                    .databaseUnusable, "PostgreSQL's settings cannot be read: \(error.text).",
+                    next: "Look at PostgreSQL's log.")
+            ]
+        }
+    }
+
+    /// Nil when it agrees with the database's to a second.
+    /// - Parameter difference: how far the database's is ahead, in milliseconds.
+    static func clockProblem(_ difference: Int64) -> String? {
+        let size = abs(difference)
+        guard size >= largestClockDifference else { return nil }
+        let direction = difference < 0 ? "ahead of" : "behind"
+        return "this machine's clock is \(size / 1_000).\(size % 1_000 / 100) s \(direction) the database's"
+    }
+
+    static func durability(_ settings: [String: String]) -> Diagnosis? {
+        let off = ["fsync", "full_page_writes", "synchronous_commit"].filter { settings[$0] == "off" }
+        guard !off.isEmpty else { return nil }
+        return .wrong(
+            .databaseNotDurable,
+            "PostgreSQL confirms what a crash may undo: \(off.joined(separator: ", ")) \(off.count == 1 ? "is" : "are") off.",
+            next: "Set \(off.map { "\($0) = on" }.joined(separator: ", ")) in postgresql.conf.")
+    }
+
+    static func replication(_ settings: [String: String]) -> Diagnosis? {
+        guard let standbys = settings["standbys"].flatMap({ Int($0) }), standbys > 0 else { return nil }
+        let waits =
+            settings["synchronous_standby_names"]?.isEmpty == false && settings["synchronous_commit"] != "local"
+        guard !waits else { return .good(.database, "PostgreSQL confirms nothing that a standby does not have too.") }
+        return .unsure(
+            .replicationAsynchronous,
+            "PostgreSQL replicates asynchronously: when a standby takes over, the last writes may be lost. Then people "
+                + "who have just signed in are asked again, and sessions that have just ended are accepted again.",
+            next: "If that matters, set synchronous_standby_names (and not synchronous_commit = local).")
+    }
+
+    private static func clock(_ difference: Int64) -> Diagnosis? {
+        clockProblem(difference).map {
+            .wrong(.databaseClock, $0.prefix(1).uppercased() + $0.dropFirst() + ".", next: "Run a time service on both.")
+        }
+    }
+}
