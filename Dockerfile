@@ -36,8 +36,11 @@ ENTRYPOINT ["apple-simulator"]
 CMD ["--host=0.0.0.0", "--port=9700"]
 
 FROM debian:bookworm-slim AS bramley
+# libpq5 for storage.postgres.url: docker build --build-arg FURTHER_PACKAGES=libpq5
+ARG FURTHER_PACKAGES=
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates libnghttp2-14 libsqlite3-0 libssl3 tzdata \
+       $FURTHER_PACKAGES \
     && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* \
     && useradd --system --uid 10001 --home-dir /var/lib/bramley --create-home --shell /usr/sbin/nologin bramley \
     && install -d -o bramley -g bramley -m 700 /var/lib/bramley/data

@@ -42,8 +42,14 @@ admin_port=$(choose_port $((9090 + shift_by)))
 apple_port=$(choose_port $((9700 + shift_by)))
 apple=http://127.0.0.1:$apple_port
 
-# Starts Bramley for visitors of URL on PORT, with its configuration written as an operator would, and these flags besides.
+# Starts Bramley for visitors of URL on PORT, with these flags for its configuration.
 start_bramley() { # URL PORT FLAGS
+    configure_bramley "$@"
+    serve_bramley "$2" "$data/bramley.log"
+}
+
+# Starts the simulated Apple, and writes a configuration as an operator would.
+configure_bramley() { # URL PORT FLAGS
     local url=$1 port=$2
     shift 2
     start_apple "$apple_port" "$url" "$key" "$data/apple-simulator.log"
@@ -53,9 +59,12 @@ start_bramley() { # URL PORT FLAGS
         --apple-script-url "$apple/appleauth/static/jsapi/appleid/1/{locale}/appleid.auth.js" \
         --server-port "$port" --admin-port "$admin_port" --storage-directory "$data/data" --log-format text \
         "$@" >"$data/init.log"
-    "$bin/bramley" serve --config "$data/config.json" >"$data/bramley.log" 2>&1 &
+}
+
+serve_bramley() { # PORT LOG
+    "$bin/bramley" serve --config "$data/config.json" >"$2" 2>&1 &
     children+=($!)
-    wait_for Bramley "$!" "$port" /login "$data/bramley.log"
+    wait_for Bramley "$!" "$1" /login "$2"
 }
 
 # Runs nginx on what NGINX.CONF becomes when each @NAME@ in it is replaced by VALUE.
@@ -78,6 +87,9 @@ make_webhook_secret() { # FILE
 }
 
 stop_with_this_script
+# Lines to print besides, and how many programs may end without ending the example.
+more=
+outlives=0
 start_example
 
 cat <<TEXT
@@ -89,13 +101,15 @@ cat <<TEXT
   and sign in at the simulated Apple. No real Apple account is needed or touched.
   What it shows, and how: $example/README.md
   Simulated Apple and its control page: $apple/
-  Logs and data: $data
+  Logs and data: $data$more
   Stop with Ctrl-C.
 
 TEXT
 
 # Until one of them ends by itself; a signal ends the wait through its trap.
-status=0
-wait -n "${children[@]}" || status=$?
+for _ in $(seq 0 "$outlives"); do
+    status=0
+    wait -n || status=$?
+done
 echo "One of the programs ended by itself (status $status). Their logs: $data" >&2
 exit 1

@@ -21,7 +21,7 @@ struct ConfigurationPostgresTests {
     }
 
     @Test(arguments: [
-        ("", "is not a connection string"), ("db1.example.com", "is not a connection string"),
+        ("word", "is not a connection string"), ("db1.example.com", "is not a connection string"),
         (url + "\n" + url, "has several lines"), ("host=db1\r\nuser=bramley", "has several lines"),
         ("postgresql://bramley:pa@ss-ZuQ@db1/bramley", "write one in a password as %40"),
     ])

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from patience import PATIENCE, eventually
 from programs import Program, Site, free_port, write_private
 
-HERE = Path(__file__).resolve().parent
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts/postgres.sh"
 
 
 class Server:
@@ -72,23 +72,16 @@ def as_postgres(*command: str) -> list[str]:
 class Cluster(Server):
     """PostgreSQL in a folder of its own: a primary, and perhaps a standby."""
 
-    def __init__(self, *settings: str):
-        self.program = subprocess.Popen(
-            [HERE / "cluster", *settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, *arguments: str):
+        """Of scripts/postgres.sh."""
+        self.program = subprocess.Popen([SCRIPT, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         folder = Path(self.program.stdout.readline().strip())
         assert folder.name, "PostgreSQL does not start"
         super().__init__(folder, "data", 5432)
-        self.standby: Server | None = None
-
-    def add_standby(self) -> "Cluster":
-        """A synchronous one: what is answered is on both."""
-        self.standby = Server(self.folder, "standby", self.port + 1)
-        self.run("pg_basebackup", "-h", str(self.folder), "-U", "postgres", "-D", str(self.standby.data), "-R",
-                 "-c", "fast", "--no-sync")
-        self.standby.start()
-        self.configure(synchronous_standby_names="*")
-        eventually(lambda: self.sql("SELECT sync_state FROM pg_stat_replication") == "sync", "a synchronous standby")
-        return self
+        self.standby = Server(folder, "standby", 5433) if "--standby" in arguments else None
+        if self.standby:
+            eventually(
+                lambda: self.sql("SELECT sync_state FROM pg_stat_replication") == "sync", "a synchronous standby")
 
     @property
     def hosts(self) -> str:

@@ -12,7 +12,7 @@ from patience import eventually
 
 @pytest.fixture
 def pair():
-    cluster = Cluster().add_standby()
+    cluster = Cluster("--standby")
     yield cluster
     cluster.end()
 
@@ -50,7 +50,7 @@ class Visitors:
 
 
 @pytest.mark.parametrize("is_announced", [True, False], ids=["a switch-over", "a dead primary"])
-def test_a_standby_takes_over(build, pair, is_announced):
+def test_a_standby_takes_over(pair, build, is_announced):
     house = build(2, own=pair)
     a, b = house.nodes
     visitors = Visitors(a, b)
@@ -74,7 +74,7 @@ def test_a_standby_takes_over(build, pair, is_announced):
     assert twice == "0"
 
 
-def test_two_primaries_do_not_let_in_whoever_signed_out(build, pair):
+def test_two_primaries_do_not_let_in_whoever_signed_out(pair, build):
     """Split brain: one server still reaches the old primary, which is alive, and nobody told it."""
     house = build(1, own=pair)
     old, new = house.nodes[0], Node("new", house.site, house.settings)
@@ -97,9 +97,10 @@ def test_two_primaries_do_not_let_in_whoever_signed_out(build, pair):
     assert old.verify(session) == 503
     # Nobody signs in by the old one: nothing commits there.
     assert pair.sql("SELECT count(*) FROM session", house.database) == "1"
+    old.kill()
 
 
-def test_without_its_synchronous_standby_a_sign_in_waits(build, pair):
+def test_without_its_synchronous_standby_a_sign_in_waits(pair, build):
     node = build(1, own=pair).nodes[0]
     session = node.sign_in("ada")
     pair.standby.stop()
@@ -119,7 +120,7 @@ def test_without_its_synchronous_standby_a_sign_in_waits(build, pair):
         eventually(lambda: node.verify(one) == 204, "the session")
 
 
-def test_a_database_that_hangs_is_answered_for_in_time(build, own_cluster):
+def test_a_database_that_hangs_is_answered_for_in_time(own_cluster, build):
     node = build(1, own=own_cluster).nodes[0]
     session = node.sign_in("ada")
     own_cluster.signal(signal.SIGSTOP)

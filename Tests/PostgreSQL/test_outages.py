@@ -6,7 +6,7 @@ import time
 from patience import eventually
 
 
-def test_without_postgresql_nobody_is_let_in_by_hearsay(build, own_cluster):
+def test_without_postgresql_nobody_is_let_in_by_hearsay(own_cluster, build):
     a, b = build(2, own=own_cluster).nodes
     session = a.sign_in("ada")
     assert a.verify(session) == b.verify(session) == 204
@@ -48,7 +48,7 @@ def test_a_stopped_server_does_not_hold_up_the_others(build):
     assert a.sign_in("chie")
 
 
-def test_a_restart_of_postgresql_needs_nobody(build, own_cluster):
+def test_a_restart_of_postgresql_needs_nobody(own_cluster, build):
     house = build(1, own=own_cluster)
     a = house.nodes[0]
     for _ in range(3):

@@ -139,18 +139,11 @@ struct Restore {
     }
 
     private final class Locks: Sendable {
-        let serve: FileLock
+        let serve: RestoreLock
         let commands: RestoreLock
 
         init(_ directory: String) throws(CommandFailure) {
-            do {
-                serve = try FileLock(path: directory + "/serve.lock")
-            } catch {
-                throw CommandFailure(
-                    error.isHeldByAnother
-                        ? "bramley serve is running on the data directory \(directory): stop it first."
-                        : "\(directory)/serve.lock cannot be locked: \(error).")
-            }
+            serve = try RestoreLock.ofServer(directory)
             commands = try RestoreLock.exclusive(directory)
         }
     }

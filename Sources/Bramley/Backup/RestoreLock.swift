@@ -38,6 +38,18 @@ final class RestoreLock: Sendable {
         }
     }
 
+    /// That of `bramley serve`.
+    static func ofServer(_ directory: String) throws(CommandFailure) -> RestoreLock {
+        do {
+            return RestoreLock(try FileLock(path: directory + "/serve.lock"))
+        } catch {
+            throw CommandFailure(
+                error.isHeldByAnother
+                    ? "bramley serve is running on the data directory \(directory): stop it first."
+                    : "\(directory)/serve.lock cannot be locked: \(error).")
+        }
+    }
+
     /// Finishes a restore that a crash has cut off, if there is one.
     /// - Parameter lock: held until it is done, by the process with exclusive access to the database.
     static func finishPending(_ directory: String, _ lock: RestoreLock) throws(CommandFailure) {

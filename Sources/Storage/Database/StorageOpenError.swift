@@ -24,6 +24,8 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
     case wrongSealingKey(String)
     /// `PRAGMA synchronous` does not read back FULL, so acknowledged writes could be lost.
     case notDurable(String, synchronous: Int)
+    /// `bramley move` has copied it elsewhere.
+    case moved(String, to: String)
     /// PostgreSQL does not answer, or does not let us in.
     case unreachable(String, detail: String)
     /// A PostgreSQL that cannot hold our data.
@@ -67,6 +69,8 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
                 + " secrets.previousSealingKeyFiles."
         case .notDurable(let path, let synchronous):
             "The database \(path) would not be durable (synchronous is \(synchronous), not 2): refusing to start."
+        case .moved(let place, let target):
+            "The database \(place) was moved to \(target) and is not used any more: name that in the configuration."
         case .unreachable(let place, let detail):
             "The database \(place) cannot be used: \(detail)."
         case .unsuitable(let place, let detail):

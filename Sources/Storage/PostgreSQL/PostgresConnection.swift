@@ -32,8 +32,11 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private let node: String?
     private let patience: Patience
     private let random: any RandomSource
+    private let losses: PostgresLosses
 
     private var session: PostgresSession?
+    /// Of `losses`, from before the session was opened.
+    private var lossesBefore = 0
     private var statements: [String: Prepared] = [:]
     /// A transaction was begun and not ended. When its connection was lost, nothing more may run in its place.
     private var isBegun = false
@@ -50,13 +53,14 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     init(
         _ library: LibPQ, url: Secret, node: String? = nil, patience: Patience = Patience(),
-        random: any RandomSource
+        random: any RandomSource, losses: PostgresLosses = PostgresLosses()
     ) {
         self.library = library
         self.url = url
         self.node = node
         self.patience = patience
         self.random = random
+        self.losses = losses
     }
 
     func close() {
@@ -76,15 +80,18 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     /// that in an outage nobody waits in vain for each answer.
     private func opened() throws(PostgresError) -> PostgresSession {
         guard !isClosed else { throw .closed }
-        if let session, session.isOpen { return session }
+        if let session {
+            if session.isOpen, lossesBefore == losses.count { return session }
+            if !session.isOpen { losses.add(since: lossesBefore) }
+        }
         drop()
         let lost = lostSince ?? .now
         lostSince = lost
         while true {
             do throws(PostgresError) {
+                let count = losses.count
                 let opened = try connect()
-                session = opened
-                lostSince = nil
+                (session, lossesBefore, lostSince) = (opened, count, nil)
                 return opened
             } catch {
                 // A wrong password, database or certificate does not pass by itself.

@@ -15,6 +15,7 @@ final class PostgresEngine: Engine {
     private let sessions: PostgresSessions
     private let invalidations: SessionInvalidations
     private let context: StoreContext
+    private let node: String
 
     /// Connects, checks the server, updates the schema, compares stamps.
     init(
@@ -26,9 +27,12 @@ final class PostgresEngine: Engine {
             throw .unsuitable(place, detail: "it is not a connection string that libpq understands")
         }
         let node = Hexadecimal.encode(random.bytes(16))
+        self.node = node
+        let losses = PostgresLosses()
         func connection(writes: Bool = false, patience: PostgresConnection.Patience = .init()) -> PostgresConnection {
             PostgresConnection(
-                library, url: postgres.url, node: writes ? node : nil, patience: patience, random: random)
+                library, url: postgres.url, node: writes ? node : nil, patience: patience, random: random,
+                losses: losses)
         }
         let first = connection(writes: true)
         let place = place
@@ -99,6 +103,14 @@ final class PostgresEngine: Engine {
             }
             values["standbys"] = try connection.first("SELECT CAST(count(*) AS TEXT) AS value FROM pg_stat_replication")
             return values
+        }
+    }
+
+    /// How often other processes have polled.
+    func otherPolls() async throws(StoreError) -> Int64 {
+        let node = node
+        return try await reader.perform { connection in
+            try connection.first("SELECT sum(polls) AS polls FROM store_poll WHERE id <> ?", [node]) ?? 0
         }
     }
 

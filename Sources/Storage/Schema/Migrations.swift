@@ -27,6 +27,8 @@ struct Migrations {
     static let sealingKeyID = "sealing-key-id"
     /// When a server was first started with it; milliseconds as text.
     static let sealingKeySince = "sealing-key-since"
+    /// Where `bramley move` has copied everything to.
+    static let movedTo = "moved-to"
     private static let checkPurpose = SealingPurpose.other("database-check")
     private static let checkText = Array("bramley".utf8)
 
@@ -80,6 +82,9 @@ struct Migrations {
     }
 
     private func checkStamps(_ connection: any EngineConnection) throws {
+        if let moved = try value(Self.movedTo, connection) {
+            throw StorageOpenError.moved(place, to: String(decoding: moved, as: UTF8.self))
+        }
         if let found = try value(Self.originKey, connection) {
             let text = String(decoding: found, as: UTF8.self)
             guard let found = DatabaseOrigin(rawValue: text) else {

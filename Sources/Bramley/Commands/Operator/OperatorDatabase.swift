@@ -38,8 +38,11 @@ package struct OperatorDatabase: Sendable {
     }
 
     /// Creates nothing: neither a database, nor a sealing key, nor a step of the schema.
+    /// - Parameter isExclusive: whether other commands on this machine must wait.
     /// - Throws: `ConfigurationFailure`, or `CommandFailure` with one line.
-    package static func open(_ input: ConfigurationInput) throws -> OperatorDatabase {
+    package static func open(
+        _ input: ConfigurationInput, isExclusive: Bool = false
+    ) throws -> OperatorDatabase {
         Files.keepNewFilesPrivate()
         let configuration = try ConfigurationLoader.loadDatabase(input)
         let directory = configuration.storage.directory
@@ -47,7 +50,12 @@ package struct OperatorDatabase: Sendable {
             throw CommandFailure("There is no database in \(directory) yet: start bramley serve once.")
         }
         let (clock, random) = (SystemClock(), SystemRandom())
-        let lock = configuration.storage.postgres == nil ? try RestoreLock.shared(directory) : nil
+        var lock: RestoreLock?
+        if configuration.storage.postgres == nil {
+            let held = isExclusive ? try RestoreLock.exclusive(directory) : try RestoreLock.shared(directory)
+            if isExclusive, let held { try RestoreLock.finishPending(directory, held) }
+            lock = held
+        }
         do {
             let keyring = try SealingKeyFile.load(configuration, random: random)
             var options = configuration.databaseOptions(for: .command)

@@ -1,0 +1,150 @@
+import ArgumentParser
+internal import Coding
+internal import Crypto
+internal import Logging
+internal import RelyingParty
+internal import Sockets
+internal import Storage
+
+/// `bramley move`
+struct MoveCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "move", abstract: "Move the whole database from SQLite to PostgreSQL, or back.",
+        discussion: """
+            Stop all servers first. Every row is copied in one transaction and compared; then the old database is marked \
+            as moved, and nothing opens it any more. Nobody is signed out. See docs/high-availability.md.
+            """)
+
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var confirmation: ConfirmationOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "A connection string of PostgreSQL with an empty database, or a directory for SQLite.",
+            valueName: "postgresql://… | directory"))
+    var to: String
+
+    func run() async throws {
+        try await CommandRun.reporting {
+            let configuration = try ConfigurationLoader.loadDatabase(options.input)
+            let target = try MoveTarget.parse(to, from: configuration)
+            let storage = configuration.storage
+            let lock = storage.postgres == nil ? try RestoreLock.ofServer(storage.directory) : nil
+            defer { extendLifetime(lock) }
+            let source = try OperatorDatabase.open(options.input, isExclusive: true)
+            defer { source.database.close() }
+            let start = ContinuousClock.now
+            let moved = try await Self.move(source, to: target) {
+                try confirmation.confirm(
+                    "Everything in \(storage.place) moves to \(target.place). Afterwards, nothing opens the old database.")
+            }
+            let report = MoveReport(
+                target: target, tables: moved, milliseconds: Int64((ContinuousClock.now - start) / .milliseconds(1)))
+            if output.json {
+                try CommandOutput.json { report.write(to: &$0) }
+            } else {
+                try CommandOutput.line(report.text)
+            }
+        }
+    }
+
+    private static func move(
+        _ source: OperatorDatabase, to target: MoveTarget, confirm: () throws -> Void
+    ) async throws -> [MovedTable] {
+        do {
+            guard try await !DatabaseMove.isInUse(source.database) else {
+                throw CommandFailure("A server still uses the database: stop all of them first.")
+            }
+            let database = try Database(
+                options: target.options, keyring: source.keyring, clock: source.clock, random: source.random,
+                logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+            defer { database.close() }
+            let move = DatabaseMove(from: source.database, to: database)
+            guard try await move.isTargetEmpty() else {
+                throw CommandFailure("\(target.place) holds a database of Bramley already: name an empty one.")
+            }
+            try confirm()
+            let moved = try await ProgressLine.during("moving") {
+                try move.run(to: target.place, at: source.now)
+            }
+            try await database.record(.command, user: nil, object: "move", at: source.now)
+            return moved
+        } catch let error as StorageOpenError {
+            throw CommandFailure(error.description)
+        } catch let error as StoreError {
+            throw CommandFailure("Nothing was moved: \(error.text).")
+        }
+    }
+}
+
+/// Where a database moves to.
+private struct MoveTarget {
+    var options: DatabaseOptions
+    /// Without secrets.
+    var place: String
+    /// What the configuration must say from then on.
+    var advice: String
+
+    static func parse(_ text: String, from configuration: DatabaseConfiguration) throws(CommandFailure) -> MoveTarget {
+        var options = configuration.databaseOptions(for: .server)
+        let isPostgres = ["postgresql://", "postgres://"].contains(where: text.hasPrefix) || text.contains("dbname=")
+        guard isPostgres != (options.postgres != nil) else {
+            throw .usage(
+                isPostgres
+                    ? "The database is on PostgreSQL: --to must name a directory."
+                    : "The database is SQLite's: --to must be a connection string, such as postgresql://user@host/database.")
+        }
+        guard isPostgres else {
+            options.postgres = nil
+            options.directory = text
+            return MoveTarget(
+                options: options, place: text,
+                advice: "Set storage.directory to \(text), and remove storage.postgres, before you start bramley serve.")
+        }
+        if let fault = PostgresOptions.fault(in: text) { throw .usage("--to \(fault)") }
+        options.postgres = PostgresOptions(url: Secret(text))
+        return MoveTarget(
+            options: options, place: "PostgreSQL",
+            advice: "Set storage.postgres.url or .urlFile before you start bramley serve, on each machine.")
+    }
+}
+
+/// The result of `bramley move`.
+private struct MoveReport {
+    var target: MoveTarget
+    var tables: [MovedTable]
+    var milliseconds: Int64
+
+    private var rows: Int { tables.reduce(0) { $0 + $1.rows } }
+
+    private func rows(of table: String) -> Int { tables.first { $0.name == table }?.rows ?? 0 }
+
+    /// For a person.
+    var text: String {
+        """
+        The database has moved to \(target.place): \(Quantity.count(rows(of: "user"), "user")), \
+        \(Quantity.count(rows(of: "session"), "session")), \(Quantity.count(rows, "row")) in all, compared, in \
+        \(Quantity.seconds(milliseconds)).
+        \(target.advice)
+        """
+    }
+
+    func write(to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("place", target.place)
+        writer.member("rows", Int64(rows))
+        writer.member("milliseconds", milliseconds)
+        writer.name("tables")
+        writer.beginArray()
+        for table in tables {
+            writer.beginObject()
+            writer.member("name", table.name)
+            writer.member("rows", Int64(table.rows))
+            writer.member("sha256", Hexadecimal.encode(table.digest.bytes))
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+    }
+}

@@ -1,0 +1,113 @@
+"""`bramley move`: from SQLite to PostgreSQL and back, with everybody still signed in."""
+
+import json
+
+import pytest
+
+from nodes import House, Node
+from wire import Wire
+
+
+@pytest.fixture
+def house(binaries, tmp_path, cluster):
+    """One server over SQLite, and an empty database on PostgreSQL."""
+    house = House(binaries, tmp_path, cluster, 0)
+    settings = {name: value for name, value in house.settings.items() if name != "storage.postgres.url"}
+    house.nodes.append(Node("node", house.site, settings))
+    yield house
+    house.end()
+
+
+def place(node: Node, **storage) -> None:
+    """Where the database is from now on."""
+    node.program.stop()
+    file = node.folder / "config.json"
+    configuration = json.loads(file.read_text())
+    configuration["storage"] = storage
+    file.write_text(json.dumps(configuration))
+
+
+def story(node: Node) -> tuple:
+    """What the commands tell."""
+    return tuple(node.bramley(*words) for words in (
+        ("users", "list", "--json"), ("sessions", "list", "--json"), ("events", "tail", "--json")))
+
+
+def test_everybody_stays_signed_in_there_and_back(house, cluster):
+    node, url = house.nodes[0], cluster.url(house.database)
+    node.start()
+    sessions = [node.sign_in(person) for person in ("ada", "boris", "ada")]
+    node.sign_out(sessions.pop())
+    data = node.settings["storage.directory"]
+    node.program.stop()
+    before = story(node)
+    said = node.bramley("move", "--to", url, "--yes")
+    assert "The database has moved to PostgreSQL: 2 users, 2 sessions" in said and "storage.postgres.url" in said
+    # Nothing opens the old one.
+    assert "was moved to PostgreSQL and is not used any more" in node.bramley("users", "list", code=1)
+    assert "is not used any more" in node.bramley("serve", code=1)
+
+    place(node, directory=data, postgres={"url": url})
+    assert story(node) == before
+    node.start()
+    assert [node.verify(session) for session in sessions] == [204, 204]
+    sessions.append(node.sign_in("chie"))
+    node.sign_out(sessions.pop(0))
+    assert "A server still uses the database" in node.bramley("move", "--to", data + "-2", "--yes", code=1)
+    node.program.stop()
+    before = story(node)
+    report = json.loads(node.bramley("move", "--to", data + "-2", "--yes", "--json"))
+    assert {table["name"]: table["rows"] for table in report["tables"]}["user"] == 3
+    assert "is not used any more" in node.bramley("users", "list", code=1)
+
+    place(node, directory=data + "-2")
+    assert story(node) == before
+    node.start()
+    assert [node.verify(session) for session in sessions] == [204, 204]
+    node.sign_in("ada")
+    lines = [json.loads(line) for line in node.bramley("events", "tail", "--json").splitlines()]
+    assert len(lines) == len({line["id"] for line in lines}) > len(before[2].splitlines())
+
+
+def test_what_is_cut_is_not_moved_and_can_be_moved_again(house, cluster):
+    node = house.nodes[0]
+    node.start()
+    session = node.sign_in("ada")
+    node.program.stop()
+    wire = Wire(cluster.folder)
+    try:
+        url = cluster.url(house.database, f"host=127.0.0.1 port={wire.port}")
+        # The schema is there, the copy begins, and the connection is lost.
+        wire.decide = lambda content, writes: "cut before" if b"DELETE FROM" in content else "pass"
+        assert "Nothing was moved" in node.bramley("move", "--to", url, "--yes", code=1)
+        assert "Ada Byron" in node.bramley("users", "list")
+        wire.decide = lambda content, writes: "pass"
+        node.bramley("move", "--to", url, "--yes")
+    finally:
+        wire.end()
+    place(node, directory=node.settings["storage.directory"], postgres={"url": cluster.url(house.database)})
+    node.start()
+    assert node.verify(session) == 204
+
+
+def test_what_cannot_be_moved(house, cluster, tmp_path):
+    node, url = house.nodes[0], cluster.url(house.database)
+    node.start()
+    node.sign_in("ada")
+    assert "stop it first" in node.bramley("move", "--to", url, "--yes", code=1)
+    node.program.stop()
+    for target, said in (
+        (str(tmp_path / "elsewhere"), "must be a connection string"),
+        ("postgresql://a:b@c@localhost/x", "two @"),
+        (cluster.url(house.database, "host=/nowhere"), "cannot be used"),
+    ):
+        code = 1 if "nowhere" in target else 64
+        assert said in node.bramley("move", "--to", target, "--yes", code=code)
+    assert "Not a terminal" in node.bramley("move", "--to", url, code=64)
+    # A database that somebody uses is no target.
+    other = Node("other", house.site, house.settings)
+    house.nodes.append(other)
+    other.start().sign_in("boris")
+    other.program.stop()
+    assert "already: name an empty one" in node.bramley("move", "--to", url, "--yes", code=1)
+    assert "Ada Byron" in node.bramley("users", "list")
