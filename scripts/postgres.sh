@@ -24,6 +24,8 @@ folder=$("${as[@]}" mktemp -d /tmp/bramley-postgres-XXXXXX)
 cd /
 stop() {
     trap '' INT TERM HUP
+    # shellcheck disable=SC2046
+    kill $(jobs -p) 2>/dev/null || true
     for running in "$folder"/*/postmaster.pid; do
         [ ! -f "$running" ] || "${as[@]}" "$programs/pg_ctl" -D "${running%/*}" -m immediate stop >/dev/null 2>&1 || true
     done
@@ -68,4 +70,6 @@ if [ -n "$has_standby" ]; then
     run psql -h "$folder" -U postgres -qc "SELECT pg_reload_conf()"
 fi
 echo "$folder"
-cat >/dev/null
+# In the background: bash handles no signal while it waits for a program in the foreground.
+cat <&0 >/dev/null &
+wait $!

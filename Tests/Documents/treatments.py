@@ -49,6 +49,7 @@ MANAGER = Elsewhere("Tests/Deployment/test_units.py::test_systemd_finds_nothing_
 EXPOSURE = Elsewhere("Tests/Deployment/test_units.py::test_the_service_is_locked_in")
 INSTALL = Elsewhere("Tests/Deployment/test_install.py::test_everything_is_in_its_place")
 HAND_OVER = Elsewhere("Tests/Deployment/test_hand_over.py::test_under_load_no_request_fails")
+MOVE = Elsewhere("Tests/PostgreSQL/test_move.py::test_everybody_stays_signed_in_there_and_back")
 EXAMPLES = Elsewhere(
     "Tests/Examples/test_example_script.py::test_control_c_ends_everything_and_a_second_start_finds_its_data")
 LIBRARY = Elsewhere("Tests/Apple/test_another_library.py::test_somebody_signs_in")
@@ -68,6 +69,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "make test-image": LONG,
     "make test-long": LONG,
     "docker build -t bramley --build-arg SOURCE_COMMIT=$(git rev-parse HEAD) .": IMAGE,
+    "docker build --build-arg FURTHER_PACKAGES=libpq5 -t bramley .": IMAGE,
     "docker build -t apple-simulator --target apple-simulator .": IMAGE,
     "docker run -d --name bramley -p 127.0.0.1:8080:8080 --read-only --tmpfs /tmp --cap-drop ALL --security-opt"
     " no-new-privileges -v /etc/bramley/config.json:/var/lib/bramley/config.json:ro"
@@ -80,6 +82,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     ".build/release/bramley init": INIT,
     ".build/release/bramley serve": Elsewhere("Tests/EndToEndTests/StartAndStopTests.swift::StartAndStopTests"),
     "make example NAME=flask": EXAMPLES,
+    "make example NAME=cluster": EXAMPLES,
     "make example NAME=accounts": EXAMPLES,
     "make example NAME=nginx-static": EXAMPLES,
     "make example NAME=node": EXAMPLES,
@@ -130,6 +133,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley restore --end-sessions /var/backups/bramley/today.db":
         Run(before="with_a_backup", typed=YES, stopped=True),
     "bramley restore /var/backups/bramley/today.db": Run(before="with_a_backup", typed=YES, stopped=True),
+    "bramley move --to 'postgresql://bramley@db1.internal/bramley?passfile=/etc/bramley/pgpass'": MOVE,
+    "bramley move --to /var/lib/bramley/data-2": MOVE,
     "bramley restore copy.db": Run(before="with_a_backup", typed=YES, stopped=True),
     "litestream restore -o copy.db …": LITESTREAM,
 
