@@ -12,6 +12,8 @@ package enum LeasedJob: String, Sendable, CaseIterable {
     case credentialChecks
     /// Asking the application to remove passwords.
     case conversions
+    /// `bramley transfer`.
+    case transfer
 }
 
 /// Decides which of several processes does a job: one holder at a time, until its lease ends.

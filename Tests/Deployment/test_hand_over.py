@@ -219,8 +219,10 @@ def test_a_successor_that_refuses_the_database_leaves_the_lock(make_service):
     service.start().wait()
     with contextlib.closing(database(service)) as data:
         data.execute("INSERT INTO migration (name, applied_at) VALUES ('9999-later', 1)")
+        data.execute("UPDATE meta SET value = CAST('9999-later' AS BLOB) WHERE key = 'oldest-admitted'")
         assert "9999-later" in refused_successor(service)
         data.execute("DELETE FROM migration WHERE name = '9999-later'")
+        data.execute("DELETE FROM meta WHERE key = 'oldest-admitted'")
     with (service.site.folder / "data/serve.lock").open() as file, pytest.raises(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     first = service.process

@@ -1,8 +1,11 @@
 """What a visitor and an operator see of several servers over one PostgreSQL."""
 
+import secrets
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from patience import eventually
+from programs import write_private
 
 
 def test_a_session_is_everywhere_and_ends_everywhere(build):
@@ -73,6 +76,44 @@ def test_the_sealing_key_is_not_made_up(build):
     assert "All servers of one database need the same" in said and "openssl rand -hex 32" in said
     assert "openssl rand -hex 32" in node.bramley("check", code=1)
     assert not (house.site.folder / "sealing.key").exists()
+
+
+def test_the_sealing_key_changes_on_one_server_after_another(build, tmp_path):
+    house = build(2)
+    a, b = house.nodes
+    first = a.settings["secrets.sealingKeyFile"]
+    second = str(tmp_path / "second.key")
+    write_private(tmp_path / "second.key", secrets.token_hex(32).encode())
+    session = a.sign_in("ada")
+
+    def restart(node, current: str, previous: str) -> None:
+        node.program.stop()
+        node.change({"secrets.sealingKeyFile": current, "secrets.previousSealingKeyFiles": [previous]})
+        node.start()
+
+    def works() -> None:
+        assert a.verify(session) == b.verify(session) == 204
+        # What one has sealed, the other opens.
+        for here, there in ((a, b), (b, a)):
+            assert there.come_back(*here.begin("boris")).session
+
+    for node in (a, b):
+        restart(node, first, second)
+        works()
+    for node in (a, b):
+        restart(node, second, first)
+        works()
+    a.bramley("credentials", "reseal")
+    works()
+
+
+def test_a_transfer_runs_on_one_machine_at_a_time(build):
+    house = build(1)
+    a = house.nodes[0]
+    later = int(time.time() * 1_000) + 50_000
+    house.sql(f"INSERT INTO lease (job, holder, expires_at) VALUES ('transfer', 'another', {later})")
+    words = ("transfer", "export", "--to", "TEAM654321")
+    assert "Another machine has a transfer under way" in a.bramley(*words, code=1)
 
 
 def test_another_sealing_key_is_refused(build):

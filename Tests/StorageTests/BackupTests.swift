@@ -99,7 +99,10 @@ import Testing
         arguments: [
             Flaw(
                 testDescription: "newer", says: "9999-future",
-                sql: "INSERT INTO migration (name, applied_at) VALUES ('9999-future', 0)"),
+                sql: """
+                    INSERT INTO migration (name, applied_at) VALUES ('9999-future', 0);
+                    UPDATE meta SET value = CAST('9999-future' AS BLOB) WHERE key = 'oldest-admitted'
+                    """),
             Flaw(testDescription: "foreign", says: "another program", sql: "PRAGMA application_id = 1"),
             Flaw(
                 testDescription: "an orphan", says: "refers to a row that is missing",

@@ -196,6 +196,7 @@ import Testing
         try bench.open().close()
         try bench.stranger().write {
             try $0.execute("INSERT INTO migration (name, applied_at) VALUES ('9999-future', 0)")
+            try $0.execute("UPDATE meta SET value = CAST('9999-future' AS BLOB) WHERE key = 'oldest-admitted'")
         }
         expectRefusal(bench, says: "its schema is at \"9999-future\", this version knows it up to \"00") {
             if case .newerSchema(_, "9999-future", _) = $0 { true } else { false }

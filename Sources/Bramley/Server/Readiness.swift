@@ -25,6 +25,7 @@ struct Readiness: Sendable {
         let now = clock.now()
         checks.append(await storage(at: now))
         checks.append(await sealingKey())
+        checks.append(await schema())
         if database.isShared {
             let problem = StoreExamination.clockProblem(database.clockDifference)
             checks.append(HealthCheck("clock", problem: problem.map { "\($0): run a time service on both" }))
@@ -71,6 +72,16 @@ struct Readiness: Sendable {
                 "sealing_key", problem: opens ? nil : "a newer sealing key than this server's is in use: restart it")
         } catch {
             return HealthCheck("sealing_key", problem: "the database cannot be read: \(error)")
+        }
+    }
+
+    private func schema() async -> HealthCheck {
+        do {
+            let fits = try await database.schemaFits()
+            return HealthCheck(
+                "schema", problem: fits ? nil : "a newer Bramley has changed the database: update this server")
+        } catch {
+            return HealthCheck("schema", problem: "the database cannot be read: \(error)")
         }
     }
 

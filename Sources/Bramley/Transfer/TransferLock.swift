@@ -1,9 +1,11 @@
 internal import Coding
+internal import Crypto
 internal import RelyingParty
 internal import Sockets
+internal import Storage
 
-/// One transfer at a time on a database: two would ask Apple about everybody twice. The lock goes with the process,
-/// however that ends.
+/// One transfer at a time on a database: two would ask Apple about everybody twice. On one machine the lock goes with the
+/// process, however that ends; on PostgreSQL a lease, kept up meanwhile, ends soon after it.
 enum TransferLock {
     private static let longestWord = 200
 
@@ -17,7 +19,32 @@ enum TransferLock {
         let now = place.now.rfc3339
         // Where there is no room for it, the lock holds all the same.
         try? held.leaveWord { process in "bramley transfer \(work), process \(process), since \(now)" }
-        return try await body()
+        guard place.database.isShared else { return try await body() }
+        let holder = Hexadecimal.encode(place.random.bytes(16))
+        guard try await place.database.holdLease(.transfer, holder: holder, seconds: leaseLength, at: place.now) else {
+            throw CommandFailure(
+                "Another machine has a transfer under way on this database. Run this again when it has ended.")
+        }
+        // Ended and awaited when this returns.
+        async let _: Void = keepLease(of: holder, on: place)
+        do {
+            let value = try await body()
+            try await place.database.releaseLease(.transfer, holder: holder)
+            return value
+        } catch {
+            try? await place.database.releaseLease(.transfer, holder: holder)
+            throw error
+        }
+    }
+
+    /// In seconds; extended when a third has passed.
+    private static let leaseLength: Int64 = 60
+
+    /// Until it is cancelled. Failures may pass; when they last, the transfer cannot store its answers either.
+    private static func keepLease(of holder: String, on place: OperatorDatabase) async {
+        while (try? await Task.sleep(for: .seconds(leaseLength / 3))) != nil {
+            _ = try? await place.database.holdLease(.transfer, holder: holder, seconds: leaseLength, at: place.now)
+        }
     }
 
     private static func acquire(_ path: String) throws(CommandFailure) -> FileLock {

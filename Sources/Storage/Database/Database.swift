@@ -99,6 +99,12 @@ package final class Database: Sendable {
         try await read { snapshot in try Migrations.fits(snapshot.context.keyring, on: snapshot) }
     }
 
+    /// For `/readyz`: whether a newer version, started beside this one, has left this one a schema that it can use.
+    package func schemaFits() async throws(StoreError) -> Bool {
+        let migrations = migrations
+        return try await read { snapshot in try migrations.isAdmitted(on: snapshot) }
+    }
+
     /// For a server that has taken over from another: the database now belongs to this server's sealing key.
     package func stampSealingKey(at now: Timestamp) async throws(StoreError) {
         let migrations = migrations

@@ -7,14 +7,27 @@ struct SchemaCheck {
     let place: String
     let steps: [SchemaStep]
 
+    /// The newest step that this version knows.
+    private var newest: String { steps.last?.name ?? "none" }
+
     /// The missing steps, in order.
-    /// - Throws: `StorageOpenError.newerSchema` when it has a step this version does not know.
+    /// - Throws: `StorageOpenError.newerSchema` when it has a step this version does not know, and that does not admit it.
     func pendingSteps(_ connection: any EngineConnection) throws -> [SchemaStep] {
         let applied = Set(try connection.rows("SELECT name FROM migration").map { row -> String in try row["name"] })
         if let unknown = applied.subtracting(steps.map(\.name)).sorted().last {
-            throw StorageOpenError.newerSchema(place, migration: unknown, known: steps.last?.name ?? "none")
+            let oldest: [UInt8]? = try connection.first(
+                "SELECT value FROM meta WHERE key = ?", [Migrations.oldestAdmitted])
+            guard isAdmitted(by: oldest) else {
+                throw StorageOpenError.newerSchema(place, migration: unknown, known: newest)
+            }
         }
         return steps.filter { !applied.contains($0.name) }
+    }
+
+    /// Whether this version may use a database with this value of `Migrations.oldestAdmitted`.
+    func isAdmitted(by oldest: [UInt8]?) -> Bool {
+        guard let oldest else { return false }
+        return newest >= String(decoding: oldest, as: UTF8.self)
     }
 }
 
@@ -27,6 +40,8 @@ struct Migrations {
     static let sealingKeyID = "sealing-key-id"
     /// When a server was first started with it; milliseconds as text.
     static let sealingKeySince = "sealing-key-since"
+    /// The name of the step that a version must know: the newest that an applied one admits.
+    static let oldestAdmitted = "oldest-admitted"
     /// Where `bramley move` has copied everything to.
     static let movedTo = "moved-to"
     private static let checkPurpose = SealingPurpose.other("database-check")
@@ -77,8 +92,24 @@ struct Migrations {
                 try connection.define(step.sql)
                 try connection.run("INSERT INTO migration (name, applied_at) VALUES (?, ?)", [step.name, now])
             }
-            try stamp(Transaction(connection, context, at: now))
+            let transaction = Transaction(connection, context, at: now)
+            try admit(transaction)
+            try stamp(transaction)
         }
+    }
+
+    /// Lets older versions go on that every step admits.
+    private func admit(_ transaction: Transaction) throws {
+        guard let oldest = schema.steps.map({ $0.admits ?? $0.name }).max() else { return }
+        let known = try transaction.stored(Self.oldestAdmitted).map { String(decoding: $0, as: UTF8.self) }
+        // A newer version's, when it admits this one.
+        guard known.map({ $0 < oldest }) ?? true else { return }
+        try transaction.store(Self.oldestAdmitted, Array(oldest.utf8))
+    }
+
+    /// Whether the database still admits this version.
+    func isAdmitted(on snapshot: Snapshot) throws -> Bool {
+        schema.isAdmitted(by: try snapshot.stored(Self.oldestAdmitted))
     }
 
     private func checkStamps(_ connection: any EngineConnection) throws {

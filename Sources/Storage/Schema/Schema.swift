@@ -1,6 +1,11 @@
 /// One step of the schema. Append-only: a released step is never changed, renamed or removed.
+///
+/// Servers are updated one after another, so a step that takes something away comes a version after the one that stopped
+/// using it.
 struct SchemaStep: Sendable {
     let name: String
+    /// The newest step that a version must know to go on with a database that has this one; nil: this one.
+    var admits: String?
     let sql: String
 }
 
@@ -33,7 +38,7 @@ enum Schema {
         SchemaStep(name: "0018-api-keys", sql: apiKeys),
         SchemaStep(name: "0019-audit-account", sql: auditAccount),
         SchemaStep(name: "0020-email-index", sql: emailIndex),
-        SchemaStep(name: "0021-username-tries", sql: usernameTries),
+        SchemaStep(name: "0021-username-tries", admits: "0020-email-index", sql: usernameTries),
     ]
 
     private static let people = """
