@@ -1,7 +1,8 @@
-@testable import Bramley
 import Crypto
 import Storage
 import Testing
+
+@testable import Bramley
 
 struct ConfigurationPostgresTests {
     let fixture: ConfigurationFixture

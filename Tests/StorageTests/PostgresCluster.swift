@@ -29,7 +29,8 @@ final class PostgresCluster: Sendable {
     private let folder: String
 
     private init() throws {
-        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../scripts/postgres.sh").path
+        let script = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../scripts/postgres.sh")
+            .path
         program = try SpawnedProgram([script], input: .pipe, output: .pipe)
         var said: [UInt8] = []
         while let output = program.output, said.last != UInt8(ascii: "\n") {

@@ -62,11 +62,13 @@ import Testing
                 _ = try await server.linking.startUpgrade(username: "ann", password: first.password("correct horse"))
             }
         }
-        guard case .failure = try await second.linking.startUpgrade(username: "bob", password: first.password("x")) else {
+        guard case .failure = try await second.linking.startUpgrade(username: "bob", password: first.password("x"))
+        else {
             throw LinkBench.Unexpected()
         }
         first.clock.advance(seconds: 300)
-        guard case .failure = try await second.linking.startUpgrade(username: "ann", password: first.password("x")) else {
+        guard case .failure = try await second.linking.startUpgrade(username: "ann", password: first.password("x"))
+        else {
             throw LinkBench.Unexpected()
         }
         await #expect(throws: LinkFailure.tooMany(retryAfter: 60)) {

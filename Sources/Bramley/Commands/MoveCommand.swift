@@ -37,7 +37,8 @@ struct MoveCommand: AsyncParsableCommand {
             let start = ContinuousClock.now
             let moved = try await Self.move(source, to: target) {
                 try confirmation.confirm(
-                    "Everything in \(storage.place) moves to \(target.place). Afterwards, nothing opens the old database.")
+                    "Everything in \(storage.place) moves to \(target.place). Afterwards, nothing opens the old database."
+                )
             }
             let report = MoveReport(
                 target: target, tables: moved, milliseconds: Int64((ContinuousClock.now - start) / .milliseconds(1)))
@@ -93,14 +94,16 @@ private struct MoveTarget {
             throw .usage(
                 isPostgres
                     ? "The database is on PostgreSQL: --to must name a directory."
-                    : "The database is SQLite's: --to must be a connection string, such as postgresql://user@host/database.")
+                    : "The database is SQLite's: --to must be a connection string, such as postgresql://user@host/database."
+            )
         }
         guard isPostgres else {
             options.postgres = nil
             options.directory = text
             return MoveTarget(
                 options: options, place: text,
-                advice: "Set storage.directory to \(text), and remove storage.postgres, before you start bramley serve.")
+                advice: "Set storage.directory to \(text), and remove storage.postgres, before you start bramley serve."
+            )
         }
         if let fault = PostgresOptions.fault(in: text) { throw .usage("--to \(fault)") }
         options.postgres = PostgresOptions(url: Secret(text))

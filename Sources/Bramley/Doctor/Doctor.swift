@@ -53,7 +53,8 @@ enum Doctor {
                 configuration: configuration, loop: loop, clock: clock
             ).run()
             async let verifier = Self.verifier(configuration, transport, clock)
-            return await warnings + [place.diagnosis] + stored + inside + certificate + outboundProxy + atApple + outside + told
+            return await warnings + [place.diagnosis] + stored + inside + certificate + outboundProxy + atApple
+                + outside + told
                 + verifier
         }
     }

@@ -35,7 +35,8 @@ enum StoreExamination {
         guard !off.isEmpty else { return nil }
         return .wrong(
             .databaseNotDurable,
-            "PostgreSQL confirms what a crash may undo: \(off.joined(separator: ", ")) \(off.count == 1 ? "is" : "are") off.",
+            "PostgreSQL confirms what a crash may undo: \(off.joined(separator: ", ")) "
+                + "\(off.count == 1 ? "is" : "are") off.",
             next: "Set \(off.map { "\($0) = on" }.joined(separator: ", ")) in postgresql.conf.")
     }
 

@@ -16,7 +16,8 @@ struct PostgresError: Error, Hashable {
 
     static let pooled = PostgresError(
         state: "",
-        message: "a pooler such as pgbouncer answers in its place; name PostgreSQL itself, each server needs six connections")
+        message: "a pooler such as pgbouncer answers in its place; name PostgreSQL itself, each server needs six "
+            + "connections")
 
     static func isUnusable(_ state: String) -> Bool {
         // Shut down by the operator or after a crash, read-only, or not (any more) the primary: the next connection may
