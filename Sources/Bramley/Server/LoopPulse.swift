@@ -25,7 +25,7 @@ struct LoopPulse: Sendable {
         for loop in group.loops { loop.execute { silent.remove(loop.index) } }
         if let loop = group.loops.first(where: { $0.isOnLoop }) {
             let limit = Deadline.now.adding(milliseconds: patience)
-            while !silent.indices.isEmpty, Deadline.now < limit {
+            while !silent.isEmpty, Deadline.now < limit {
                 if await loop.sleep(until: Deadline.now.adding(milliseconds: Self.pause)) { continue }
                 // A draining loop ends by itself, and the process with it.
                 if loop.isDraining { return HealthCheck("event_loops") }
@@ -33,8 +33,7 @@ struct LoopPulse: Sendable {
                 await Task.yield()
             }
         }
-        let words = silent.indices.map { "event loop \($0) is not responding" }.joined(separator: ", ")
-        return HealthCheck("event_loops", problem: words.isEmpty ? nil : words)
+        return HealthCheck("event_loops", problem: silent.isEmpty ? nil : silent.words)
     }
 
     private final class Silent: Sendable {
@@ -44,7 +43,13 @@ struct LoopPulse: Sendable {
             state = Mutex(Array(0..<loops))
         }
 
-        var indices: [Int] { state.withLock { $0 } }
+        var isEmpty: Bool { state.withLock(\.isEmpty) }
+
+        var words: String {
+            state.withLock { indices in
+                indices.map { "event loop \($0) is not responding" }.joined(separator: ", ")
+            }
+        }
 
         func remove(_ index: Int) {
             state.withLock { $0.removeAll { $0 == index } }

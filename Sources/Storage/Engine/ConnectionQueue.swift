@@ -1,5 +1,6 @@
 import Dispatch
 import RelyingParty
+import Synchronization
 
 /// One connection on its own serial queue: no event loop waits for its disk, network or locks.
 final class ConnectionQueue: Sendable {
@@ -26,16 +27,28 @@ final class ConnectionQueue: Sendable {
     func perform<Value: Sendable>(
         _ body: @escaping @Sendable (any EngineConnection) throws -> Value
     ) async throws(StoreError) -> Value {
-        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+        let handover = Handover<Value>()
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             async { connection in
-                do {
-                    continuation.resume(returning: .success(try body(connection)))
-                } catch {
-                    continuation.resume(returning: .failure(StoreError(error)))
-                }
+                handover.fill { try body(connection) }
+                continuation.resume()
             }
         }
-        return try result.get()
+        return try handover.take()
+    }
+
+    /// The result passes from thread to thread under a lock and not with the continuation: the thread sanitizer does not
+    /// see that one which is resumed early has been waited for.
+    private final class Handover<Value: Sendable>: Sendable {
+        private let result = Mutex<Result<Value, StoreError>>(.failure(.inconsistent("nothing was done")))
+
+        func fill(_ body: () throws -> Value) {
+            let made: Result<Value, StoreError>
+            do { made = .success(try body()) } catch { made = .failure(StoreError(error)) }
+            result.withLock { $0 = made }
+        }
+
+        func take() throws(StoreError) -> Value { try result.withLock { $0 }.get() }
     }
 
     /// Closes the connection after what waits there; later calls fail.

@@ -161,10 +161,8 @@ final class GroupCommit: Sendable {
     /// Commits one batch and answers it.
     private func lead() async {
         await gather()
-        let answers = await withCheckedContinuation { (continuation: CheckedContinuation<Answers, Never>) in
-            writer.async { connection in continuation.resume(returning: self.commitNext(on: connection) ?? []) }
-        }
-        for answer in answers { answer() }
+        let answers = try? await writer.perform { connection in self.commitNext(on: connection) ?? [] }
+        for answer in answers ?? [] { answer() }
         let next = state.withLock { state in
             state.isLed = !state.pending.isEmpty
             return state.pending.first
