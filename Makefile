@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test chaos docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image test-image test-postgres
+.PHONY: help run example test test-long test-all install uninstall bench format lint build clean kill-test chaos chaos-cluster docs fuzz fuzz-check test-asan test-tsan tls-scan faults hostile soak soak-operations test-operations dist image test-image test-postgres
 
 SOURCES := Package.swift Public Sources Tests
 
@@ -28,7 +28,7 @@ test-all: ## make test, and what takes hours: each of the long ones below with i
 	@scripts/packages.sh test
 	$(MAKE) test
 	$(MAKE) test-long
-	for target in kill-test test-postgres test-operations faults test-image fuzz-check test-asan test-tsan tls-scan hostile chaos soak soak-operations fuzz; do \
+	for target in kill-test test-postgres test-operations faults test-image fuzz-check test-asan test-tsan tls-scan hostile chaos chaos-cluster soak soak-operations fuzz; do \
 	    echo "== make $$target =="; python3 -B Tests/leftovers.py $(MAKE) "$$target" SECONDS=$(SECONDS) || exit 1; done
 
 build: export SOURCE_COMMIT := $(shell scripts/commit.sh)
@@ -59,6 +59,13 @@ chaos: ## everything at once for SECONDS=600: people, Apple failing, kills; then
 	swift build --product bramley
 	swift build --product apple-simulator
 	"$$(scripts/venv.sh)" -B Tests/Chaos/chaos.py "$$(swift build --show-bin-path)" $(SECONDS) $(PEOPLE)
+
+ROUNDS ?= 100
+chaos-cluster: ## ROUNDS=100 of disaster over three servers, a primary and its standby; nothing answered may be untrue
+	@scripts/packages.sh test
+	swift build --product bramley
+	swift build --product apple-simulator
+	"$$(scripts/venv.sh)" -B Tests/Chaos/cluster.py "$$(swift build --show-bin-path)" $(ROUNDS)
 
 fuzz: ## every reader of untrusted bytes under libFuzzer, SECONDS=600 in all; TARGETS="request json" picks (docs/fuzzing.md)
 	@scripts/packages.sh build

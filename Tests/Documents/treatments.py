@@ -141,6 +141,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     # chaos.md, fuzzing.md, hostile-clients.md, performance.md, conformance.md
     "make chaos": Elsewhere("Tests/Chaos/test_chaos_run.py::test_"),
     "make chaos SECONDS=600": LONG,
+    "make chaos-cluster ROUNDS=1000": LONG,
     "python3 Tests/Chaos/chaos.py .build/debug 600 60 4711": LONG,
     "make fuzz SECONDS=3600": LONG,
     'make fuzz TARGETS="request json"': LONG,

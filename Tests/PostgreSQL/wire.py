@@ -10,8 +10,8 @@ from programs import free_port
 class Wire:
     """Listens on a port and passes everything on to PostgreSQL's socket."""
 
-    def __init__(self, folder: Path):
-        self.target = f"{folder}/.s.PGSQL.5432"
+    def __init__(self, folder: Path, port: int = 5432):
+        self.target = f"{folder}/.s.PGSQL.{port}"
         self.port = free_port()
         self.listener = socket.create_server(("127.0.0.1", self.port))
         self.flows = threading.Event()
