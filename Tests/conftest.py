@@ -35,6 +35,8 @@ def pytest_deselected(items):
 def pytest_sessionfinish(session, exitstatus):
     if programs := sys.modules.get("programs"):
         programs.KEPT.stop()
+    if postgres := sys.modules.get("postgres"):
+        postgres.STORE.end()
     # All tests of the suite are long: none to run is no failure then.
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and getattr(session.config, "has_deselected", False):
         session.exitstatus = pytest.ExitCode.OK

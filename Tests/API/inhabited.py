@@ -6,7 +6,6 @@ import http.client
 import json
 import random
 import re
-import sqlite3
 import time
 from urllib.parse import urlencode, urlsplit
 
@@ -89,16 +88,10 @@ class Inhabited:
     def __init__(self, site):
         self.site = site
         self.operator = Operator(site.binaries, site.folder)
-        self.path = site.folder / "data" / "bramley.db"
         self.keys: dict[tuple[str, ...], str] = {}
 
     def write(self, sql: str, rows: list[tuple]) -> None:
-        connection = sqlite3.connect(self.path, timeout=PATIENCE)
-        try:
-            with connection:
-                connection.executemany(sql, rows)
-        finally:
-            connection.close()
+        self.operator.write(sql, rows)
 
     def read(self, sql: str) -> list[tuple]:
         return self.operator.database(sql)

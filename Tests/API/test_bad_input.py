@@ -7,8 +7,6 @@ the database is what it was, the good request is made: what was refused was refu
 import http.client
 import json
 import re
-import sqlite3
-from contextlib import closing
 from functools import cache
 from types import SimpleNamespace
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -155,15 +153,14 @@ class Request:
 # What the database is, and what refusals are
 
 def everything(site, written: dict = WRITTEN) -> dict:
-    with closing(sqlite3.connect(site.folder / "data/bramley.db", timeout=PATIENCE)) as database:
-        tables = [name for name, in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        assert set(WRITTEN) <= set(tables)
-        found = {}
-        for table in tables:
-            if (passed := written.get(table, set())) is not None:
-                columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[1] not in passed]
-                found[table] = sorted(database.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall(), key=repr)
-        return found
+    tables = site.operator.tables()
+    assert set(WRITTEN) <= set(tables)
+    found = {}
+    for table, names in tables.items():
+        if (passed := written.get(table, set())) is not None:
+            columns = ", ".join(name for name in names if name not in passed)
+            found[table] = sorted(site.operator.database(f"SELECT {columns} FROM {table}"), key=repr)
+    return found
 
 
 def settled(site, written: dict = WRITTEN) -> dict:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+import postgres
 from inhabited import call
 from patience import PATIENCE, eventually
 from programs import Site
@@ -225,11 +226,16 @@ class Lock:
     """Holds the database's one place for writers, as a slow disk would."""
 
     def __init__(self, site):
-        self.connection = sqlite3.connect(site.folder / "data" / "bramley.db", timeout=PATIENCE, isolation_level=None)
-        self.connection.execute("BEGIN IMMEDIATE")
+        if url := site.operator.url:
+            self.connection = postgres.connect(url)
+            self.connection.cursor().execute("SELECT id FROM store_lock FOR UPDATE")
+        else:
+            self.connection = sqlite3.connect(
+                site.folder / "data" / "bramley.db", timeout=PATIENCE, isolation_level=None)
+            self.connection.execute("BEGIN IMMEDIATE")
 
     def release(self) -> None:
-        self.connection.execute("ROLLBACK")
+        self.connection.rollback()
         self.connection.close()
 
 

@@ -1,9 +1,11 @@
 """What an operator does with a server they have started: its commands, and a look into its database."""
 
+import json
 import sqlite3
 import subprocess
 from pathlib import Path
 
+import postgres
 from patience import PATIENCE
 
 
@@ -23,11 +25,36 @@ class Operator:
         assert done.returncode == 0, (arguments, done.stderr)
         return done.stdout
 
+    @property
+    def url(self) -> str | None:
+        """Of PostgreSQL, if that holds the database."""
+        return json.loads((self.folder / "config.json").read_text())["storage"].get("postgres", {}).get("url")
+
     def database(self, sql: str, *values) -> list[tuple]:
         """One statement, as another process may make it while the server runs."""
+        return self.write(sql, [values])
+
+    def write(self, sql: str, rows: list[tuple]) -> list[tuple]:
+        """The same for each of the rows, in one transaction."""
+        if url := self.url:
+            return postgres.ask(url, sql, rows)
         connection = sqlite3.connect(self.folder / "data/bramley.db", timeout=PATIENCE)
         try:
             with connection:
-                return connection.execute(sql, values).fetchall()
+                return [found for row in rows for found in connection.execute(sql, row).fetchall()]
         finally:
             connection.close()
+
+    def tables(self) -> dict[str, list[str]]:
+        """Each with its columns."""
+        if self.url:
+            found = self.database(
+                "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()"
+                " AND table_name NOT LIKE 'store!_%' ESCAPE '!' ORDER BY 1, ordinal_position")
+        else:
+            found = self.database(
+                "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY 1")
+        tables: dict[str, list[str]] = {}
+        for table, column in found:
+            tables.setdefault(table, []).append(column)
+        return tables

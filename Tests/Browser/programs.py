@@ -4,6 +4,7 @@ import atexit
 import json
 import os
 import random
+import secrets
 import socket
 import subprocess
 import time
@@ -14,6 +15,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+import postgres
 from operating import Operator
 from patience import PATIENCE
 
@@ -171,6 +173,11 @@ class Site:
         self.origin = origin or f"{scheme}://localhost:{public_port or self.port}"
         self.server: Program | None = None
         write_private(folder / "AuthKey.p8", self.apple_key)
+        self.store = {}
+        if postgres.IS_STORE:
+            write_private(folder / "sealing.key", secrets.token_hex(32).encode())
+            self.store = {"storage.postgres.url": postgres.STORE.make(),
+                          "secrets.sealingKeyFile": str(folder / "sealing.key")}
         self.apple = kept or Simulator(binaries, folder, self.origin, apps)
         write_private(folder / "config.json", json.dumps(self.configuration(settings), indent=4).encode())
 
@@ -195,7 +202,7 @@ class Site:
             "storage.directory": str(self.folder / "data"),
             "log.level": "debug",
             "log.format": "text",
-        } | settings
+        } | self.store | settings
         tree: dict = {}
         for name, value in values.items():
             *sections, key = name.split(".")

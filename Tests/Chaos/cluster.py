@@ -20,8 +20,9 @@ from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "Browser"), str(TESTS / "PostgreSQL")]
-from nodes import Cluster, House, Node, Server  # noqa: E402
+from nodes import House, Node  # noqa: E402
 from patience import eventually  # noqa: E402
+from postgres import Cluster, Server  # noqa: E402
 from wire import Wire  # noqa: E402
 
 NODES = 3

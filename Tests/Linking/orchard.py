@@ -67,7 +67,7 @@ class Orchard(Site):
     def events(self, user: str | None = None) -> list[str]:
         """The types of the journal, in order."""
         where, values = ("WHERE user = ?", [user]) if user else ("", [])
-        return [kind for kind, in self.sql(f"SELECT type FROM event {where} ORDER BY rowid", *values)]
+        return [kind for kind, in self.sql(f"SELECT type FROM event {where} ORDER BY sequence", *values)]
 
     def owner(self, external: str) -> str | None:
         """The user who has this external ID."""

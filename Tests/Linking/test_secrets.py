@@ -5,6 +5,7 @@ import concurrent.futures
 import json
 import urllib.parse
 
+import postgres
 from app import send
 from demo import Person
 from gate import DOWN, HANG, LOST, says, status
@@ -93,7 +94,7 @@ def test_the_password_is_nowhere(make_orchard):
         if moment == "while it runs":
             orchard.stop()
             orchard.demo.stop()
-    assert looked > 10 and hit >= 3
+    assert looked > 10 and hit >= (1 if postgres.IS_STORE else 3)
     for body in answers:
         for text in searched:
             assert text not in body

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from jsonschema import Draft202012Validator
 
+import postgres
 from app import (APP, OTHER, ROOT, challenge, eventually, exchanges, hashed, post, request, send, sheet, sign_in)
 from closed import closed
 from conftest import make_site
@@ -349,6 +350,7 @@ def test_apples_platforms_learn_of_the_apps(site):
     assert answer.json() == {"webcredentials": {"apps": [f"TEAM123456.{APP}", f"TEAM123456.{OTHER}"]}}
 
 
+@postgres.on_sqlite
 def test_nothing_secret_is_logged_or_kept(site):
     content = request(site)
     answer = post(site, content).json()

@@ -2,7 +2,8 @@ import shutil
 
 import pytest
 
-from nodes import Cluster, House
+from nodes import House
+from postgres import Cluster
 
 
 @pytest.fixture(scope="session")

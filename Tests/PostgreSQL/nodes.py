@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import re
 import secrets
 import signal
@@ -10,98 +9,9 @@ import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from patience import PATIENCE, eventually
+from patience import PATIENCE
+from postgres import Cluster
 from programs import Program, Site, free_port, write_private
-
-SCRIPT = Path(__file__).resolve().parents[2] / "scripts/postgres.sh"
-
-
-class Server:
-    """One server of PostgreSQL, primary or standby."""
-
-    def __init__(self, folder: Path, data: str, port: int):
-        # Of its socket.
-        self.folder = folder
-        self.data = folder / data
-        self.port = port
-        self.programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
-
-    def run(self, program: str, *arguments: str) -> str:
-        return subprocess.run(
-            as_postgres(str(self.programs / program), *arguments), check=True, capture_output=True, text=True,
-            timeout=PATIENCE, cwd="/", stdin=subprocess.DEVNULL).stdout
-
-    def control(self, what: str, *arguments: str) -> None:
-        self.run("pg_ctl", "-D", str(self.data), "-w", *arguments, what)
-
-    def sql(self, text: str, database: str = "postgres") -> str:
-        return self.run(
-            "psql", "-h", str(self.folder), "-p", str(self.port), "-U", "postgres", "-d", database, "-qAtc", text).strip()
-
-    def configure(self, **settings: str) -> None:
-        """While it runs."""
-        for name, value in settings.items():
-            self.sql(f"ALTER SYSTEM SET {name} = '{value}'")
-        self.sql("SELECT pg_reload_conf()")
-
-    def stop(self, mode: str = "immediate") -> None:
-        self.control("stop", "-m", mode)
-
-    def start(self) -> None:
-        self.control("start", "-l", f"{self.data}.log", "-o", f"-p {self.port}")
-
-    def promote(self) -> None:
-        self.control("promote")
-
-    def processes(self) -> list[int]:
-        first = int((self.data / "postmaster.pid").read_text().split()[0])
-        others = subprocess.run(["pgrep", "-P", str(first)], capture_output=True, text=True).stdout.split()
-        return [first, *map(int, others)]
-
-    def signal(self, number: signal.Signals) -> None:
-        """To all of its processes."""
-        for process in self.processes():
-            os.kill(process, number)
-
-
-def as_postgres(*command: str) -> list[str]:
-    """What runs it as an ordinary user: PostgreSQL's programs refuse to run as root."""
-    return ["runuser", "-u", "postgres", "--", *command] if os.getuid() == 0 else list(command)
-
-
-class Cluster(Server):
-    """PostgreSQL in a folder of its own: a primary, and perhaps a standby."""
-
-    def __init__(self, *arguments: str):
-        """Of scripts/postgres.sh."""
-        self.program = subprocess.Popen([SCRIPT, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        folder = Path(self.program.stdout.readline().strip())
-        assert folder.name, "PostgreSQL does not start"
-        super().__init__(folder, "data", 5432)
-        self.standby = Server(folder, "standby", 5433) if "--standby" in arguments else None
-        if self.standby:
-            eventually(
-                lambda: self.sql("SELECT sync_state FROM pg_stat_replication") == "sync", "a synchronous standby")
-
-    @property
-    def hosts(self) -> str:
-        servers = [self] + ([self.standby] if self.standby else [])
-        return "host={} port={}".format(
-            ",".join(str(server.folder) for server in servers), ",".join(str(server.port) for server in servers))
-
-    def make_database(self) -> str:
-        """The name of an empty one."""
-        name = "bramley_" + secrets.token_hex(4)
-        self.sql(f"CREATE DATABASE {name}")
-        return name
-
-    def url(self, database: str, place: str | None = None) -> str:
-        """Its connection string, by default with all hosts."""
-        return f"{place or self.hosts} user=postgres dbname={database}"
-
-    def end(self) -> None:
-        self.program.stdin.close()
-        self.program.wait(timeout=PATIENCE)
 
 
 class Answer:

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from nodes import Cluster, Node
+from nodes import Node
 from patience import eventually
+from postgres import Cluster
 
 
 @pytest.fixture

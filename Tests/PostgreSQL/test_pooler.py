@@ -5,8 +5,9 @@ import subprocess
 
 import pytest
 
-from nodes import House, as_postgres
+from nodes import House
 from patience import PATIENCE, eventually
+from postgres import as_postgres
 from programs import free_port
 
 

@@ -3,7 +3,6 @@
 import datetime
 import ipaddress
 import json
-import sqlite3
 import ssl
 import subprocess
 import time
@@ -228,9 +227,7 @@ def test_dead_letters_are_seen_and_sent_again(receivers, sender):
     site.wait_for_log("webhook endpoint failing")
     site.stop()
     # Three days pass.
-    with sqlite3.connect(site.folder / "data/bramley.db") as connection:
-        connection.execute("UPDATE webhook_delivery SET attempts = 9, next_attempt_at = 0 WHERE attempts > 0")
-    connection.close()
+    site.operator.database("UPDATE webhook_delivery SET attempts = 9, next_attempt_at = 0 WHERE attempts > 0")
     site.start()
     site.wait_for_log("webhook event moved to dead letters")
     dead = json.loads(site.command("list", "--dead", "--json").stdout)["items"]

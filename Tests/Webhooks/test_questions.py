@@ -66,7 +66,7 @@ class Upgrading(Site):
         """In the log, in every file of the data directory, in the configuration's folder."""
         assert self.passwords
         files = [file for file in self.folder.rglob("*") if file.is_file()]
-        assert any(file.name == "bramley.db" for file in files) and any(file.name == "bramley.log" for file in files)
+        assert (self.operator.url or any(file.name == "bramley.db" for file in files)) and any(file.name == "bramley.log" for file in files)
         for file in files:
             content = file.read_bytes()
             for password in self.passwords:
