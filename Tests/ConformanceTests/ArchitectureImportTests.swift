@@ -27,7 +27,7 @@ enum ImportRules {
         ],
         "Sources/Storage/SQLite": ["RelyingParty", "Crypto", "Coding", "CSQLite", "Logging", "Synchronization"],
         "Sources/Storage/PostgreSQL": ["RelyingParty", "Crypto", "Coding", "Logging", "Glibc", "Synchronization"],
-        "Sources/Storage/Engine": ["RelyingParty", "Coding", "Crypto", "Dispatch"],
+        "Sources/Storage/Engine": ["RelyingParty", "Coding", "Crypto", "Dispatch", "Synchronization"],
         "Sources/Web": [
             "RelyingParty", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Logging", "Instruments",
             "Synchronization",

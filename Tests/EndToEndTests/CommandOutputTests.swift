@@ -202,6 +202,7 @@ import Testing
             #expect(try await refusal(place).contains("older Bramley"))
             try Stranger.beside(place.databasePath).write {
                 try $0.execute("INSERT INTO migration (name, applied_at) VALUES ('9999-future', 0)")
+                try $0.execute("UPDATE meta SET value = CAST('9999-future' AS BLOB) WHERE key = 'oldest-admitted'")
             }
             #expect(try await refusal(place).contains("newer Bramley"))
         }

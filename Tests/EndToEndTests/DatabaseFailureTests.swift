@@ -34,6 +34,7 @@ import Testing
         Case(name: "a newer schema", says: "was written by a newer Bramley: its schema is at") { place in
             try KillTestsDatabase.open(place.databasePath) {
                 try $0.execute("INSERT INTO migration (name, applied_at) VALUES ('9999 hovercraft', 0)")
+                try $0.execute("UPDATE meta SET value = CAST('9999 hovercraft' AS BLOB) WHERE key = 'oldest-admitted'")
             }
         },
         Case(name: "the wrong stamp", says: "holds real sign-ins and the configured Apple is simulated") { place in
