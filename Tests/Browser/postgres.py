@@ -137,20 +137,29 @@ def connect(url: str):
     return connection
 
 
+# Of the sites asked about lately: to connect takes longer than to ask.
+CONNECTIONS: dict[str, object] = {}
+
+
 def ask(url: str, sql: str, rows: list[tuple]) -> list[tuple]:
     """One statement in SQLite's words, for each of the rows."""
     with_names = re.sub(r"(?<![\w.'\"])user(?![\w'\"])", '"user"', sql).replace("%", "%%").replace("?", "%s")
-    connection, found = connect(url), []
+    connection = CONNECTIONS.pop(url, None) or connect(url)
+    found = []
     try:
+        cursor = connection.cursor()
         for row in rows:
-            cursor = connection.cursor()
             cursor.execute(with_names, row)
             if cursor.description:
                 found += [tuple(value) for value in cursor.fetchall()]
         connection.commit()
-        return found
-    finally:
+    except BaseException:
         connection.close()
+        raise
+    if len(CONNECTIONS) >= 8:
+        CONNECTIONS.pop(next(iter(CONNECTIONS))).close()
+    CONNECTIONS[url] = connection
+    return found
 
 
 # For tests that look into SQLite's file.

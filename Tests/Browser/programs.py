@@ -175,9 +175,11 @@ class Site:
         write_private(folder / "AuthKey.p8", self.apple_key)
         self.store = {}
         if postgres.IS_STORE:
-            write_private(folder / "sealing.key", secrets.token_hex(32).encode())
+            # Where SQLite's would be: servers over PostgreSQL make none.
+            (folder / "data").mkdir(mode=0o700, exist_ok=True)
+            write_private(folder / "data/sealing.key", secrets.token_hex(32).encode())
             self.store = {"storage.postgres.url": postgres.STORE.make(),
-                          "secrets.sealingKeyFile": str(folder / "sealing.key")}
+                          "secrets.sealingKeyFile": str(folder / "data/sealing.key")}
         self.apple = kept or Simulator(binaries, folder, self.origin, apps)
         write_private(folder / "config.json", json.dumps(self.configuration(settings), indent=4).encode())
 
