@@ -99,11 +99,14 @@ docs: ## write docs/configuration.md and its schema from the table of keys
 	"$$(swift build --show-bin-path)/bramley" check --schema > .build/config.schema.json
 	mv .build/configuration.md .build/config.schema.json docs/
 
-test-postgres: ## the tests of the store on PostgreSQL
+test-postgres: ## the tests of the store, and those from outside, on PostgreSQL
 	@scripts/packages.sh test
 	swift build --build-tests
 	TEST_STORE=postgres SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 TEST_PATIENCE=4 \
 	    swift test --skip-build --filter StorageTests
+	for suite in API Linking Native Webhooks Browser; do \
+	    TEST_STORE=postgres TEST_BIN="$$(swift build --show-bin-path)" "$$(scripts/venv.sh)" -B -m pytest -q \
+	        -p no:cacheprovider "Tests/$$suite" || exit 1; done
 
 faults: ## the Swift tests while the kernel interrupts, shortens and refuses what is done to sockets
 	@scripts/packages.sh test

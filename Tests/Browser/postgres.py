@@ -143,13 +143,14 @@ CONNECTIONS: dict[str, object] = {}
 
 def ask(url: str, sql: str, rows: list[tuple]) -> list[tuple]:
     """One statement in SQLite's words, for each of the rows."""
-    with_names = re.sub(r"(?<![\w.'\"])user(?![\w'\"])", '"user"', sql).replace("%", "%%").replace("?", "%s")
+    text = re.sub(r"(?<![\w.'\"])user(?![\w'\"])", '"user"', sql).replace("%", "%%").replace("?", "%s")
+    text = re.sub(r"group_concat\((\w+)\)", r"string_agg(\1, ',')", text)
     connection = CONNECTIONS.pop(url, None) or connect(url)
     found = []
     try:
         cursor = connection.cursor()
         for row in rows:
-            cursor.execute(with_names, row)
+            cursor.execute(text, row)
             if cursor.description:
                 found += [tuple(value) for value in cursor.fetchall()]
         connection.commit()
