@@ -217,7 +217,7 @@ def test_nothing_secret_is_told(site, inhabited):
     for document in call(site, "GET", "/api/v1/events?limit=200", bearer(key)).body, *inhabited.read("SELECT group_concat(fields) FROM event")[0]:
         text = document if isinstance(document, str) else document.decode()
         assert not any(secret in text for secret in [*secrets, *private])
-    told = str(inhabited.read("SELECT type, actor, reason, object, api_key, network, quote(subject) FROM audit"))
+    told = str(inhabited.read("SELECT type, actor, reason, object, api_key, network, subject FROM audit"))
     assert "sign_in" in told
     # Nobody's id either.
     assert not any(text in told for text in [*secrets, *private, person.user, "usr_", "ses_"])

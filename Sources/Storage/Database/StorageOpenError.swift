@@ -63,7 +63,7 @@ package enum StorageOpenError: Error, Hashable, Sendable, CustomStringConvertibl
             """
         case .wrongOrigin(let path, let found, let expected):
             "The database \(path) holds \(found.rawValue) sign-ins and the configured Apple is"
-                + " \(expected.rawValue): use another storage.directory."
+                + " \(expected.rawValue): name another database in the configuration."
         case .wrongSealingKey(let path):
             "The sealing key does not belong to the database \(path): restore its key file, or list the old key under"
                 + " secrets.previousSealingKeyFiles."
