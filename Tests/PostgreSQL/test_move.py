@@ -79,7 +79,7 @@ def test_what_is_cut_is_not_moved_and_can_be_moved_again(house, cluster):
         url = cluster.url(house.database, f"host=127.0.0.1 port={wire.port}")
         # The schema is there, the copy begins, and the connection is lost.
         wire.decide = lambda content, writes: "cut before" if b"DELETE FROM" in content else "pass"
-        assert "Nothing was moved" in node.bramley("move", "--to", url, "--yes", code=1)
+        assert "The move was not completed" in node.bramley("move", "--to", url, "--yes", code=1)
         assert "Ada Byron" in node.bramley("users", "list")
         wire.decide = lambda content, writes: "pass"
         node.bramley("move", "--to", url, "--yes")

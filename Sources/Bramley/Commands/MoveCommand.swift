@@ -74,7 +74,8 @@ struct MoveCommand: AsyncParsableCommand {
         } catch let error as StorageOpenError {
             throw CommandFailure(error.description)
         } catch let error as StoreError {
-            throw CommandFailure("Nothing was moved: \(error.text).")
+            throw CommandFailure(
+                "The move was not completed: \(error.text). The old database is as it was; empty the target, and try again.")
         }
     }
 }
