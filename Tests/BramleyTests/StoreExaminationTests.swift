@@ -27,8 +27,8 @@ struct StoreExaminationTests {
         arguments: [
             (["fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"], nil),
             (["fsync": "on", "full_page_writes": "on", "synchronous_commit": "remote_apply"], nil),
-            (["fsync": "off", "full_page_writes": "on", "synchronous_commit": "on"], "Set fsync = on in"),
-            (["fsync": "on", "full_page_writes": "off", "synchronous_commit": "off"], "synchronous_commit = on in"),
+            (["fsync": "off", "full_page_writes": "on", "synchronous_commit": "on"], "set fsync = on."),
+            (["fsync": "on", "full_page_writes": "off", "synchronous_commit": "off"], "synchronous_commit = on."),
         ] as [([String: String], String?)])
     func saysWhatACrashMayUndo(settings: [String: String], next: String?) {
         let diagnosis = StoreExamination.durability(settings)

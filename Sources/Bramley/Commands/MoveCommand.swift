@@ -75,7 +75,8 @@ struct MoveCommand: AsyncParsableCommand {
             throw CommandFailure(error.description)
         } catch let error as StoreError {
             throw CommandFailure(
-                "The move was not completed: \(error.text). The old database is as it was; empty the target, and try again.")
+                "The move was not completed: \(error.text). The old database is as it was; empty the target, and try "
+                    + "again.")
         }
     }
 }

@@ -37,7 +37,7 @@ enum StoreExamination {
             .databaseNotDurable,
             "PostgreSQL confirms what a crash may undo: \(off.joined(separator: ", ")) "
                 + "\(off.count == 1 ? "is" : "are") off.",
-            next: "Set \(off.map { "\($0) = on" }.joined(separator: ", ")) in postgresql.conf.")
+            next: "In postgresql.conf, set \(off.map { "\($0) = on" }.joined(separator: ", ")).")
     }
 
     static func replication(_ settings: [String: String]) -> Diagnosis? {
@@ -54,7 +54,8 @@ enum StoreExamination {
 
     private static func clock(_ difference: Int64) -> Diagnosis? {
         clockProblem(difference).map {
-            .wrong(.databaseClock, $0.prefix(1).uppercased() + $0.dropFirst() + ".", next: "Run a time service on both.")
+            .wrong(
+                .databaseClock, $0.prefix(1).uppercased() + $0.dropFirst() + ".", next: "Run a time service on both.")
         }
     }
 }
