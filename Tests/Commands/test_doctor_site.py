@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from doctor_place import DOCUMENTED, NO_HTTP, met
+from doctor_place import DOCUMENTED, NO_HTTP, ON_POSTGRESQL, met
 from front import Authority, Front, Habits
 from patience import PATIENCE
 from programs import Program, Site, free_port
@@ -318,4 +318,4 @@ def test_every_kind_of_finding_was_met(request):
     run = {item.path.name for item in request.session.items}
     chosen = request.config.getoption("keyword") or any("::" in argument for argument in request.config.args)
     assert met <= DOCUMENTED
-    assert chosen or not files <= run or met == DOCUMENTED, DOCUMENTED - met
+    assert chosen or not files <= run or met == DOCUMENTED - ON_POSTGRESQL, DOCUMENTED - met

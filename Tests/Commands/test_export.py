@@ -73,7 +73,8 @@ EXPORTED = {
     "session": SESSION, "notification": NOTIFICATION, "event": EVENT}
 LEFT_OUT = {
     "webhook_delivery": WEBHOOKS, "used_attempt": UNDER_WAY, "code_exchange": UNDER_WAY,
-    "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY, "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
+    "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY, "username_try": UNDER_WAY,
+    "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
 # docs/privacy.md: "No data of visitors".
 IMPERSONAL = {
     "api_key", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",

@@ -268,7 +268,8 @@ def age(file) -> None:
     """Takes the last step of the schema back, as an older Bramley has left it."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.executescript(
-            "ALTER TABLE audit DROP COLUMN account; DELETE FROM migration WHERE name >= '0019'; VACUUM")
+            "ALTER TABLE audit DROP COLUMN account; DROP TABLE username_try;"
+            "DELETE FROM migration WHERE name >= '0019'; VACUUM")
 
 
 def steps(file) -> list[str]:

@@ -205,12 +205,12 @@ def database(service) -> sqlite3.Connection:
     return sqlite3.connect(service.site.folder / "data/bramley.db", isolation_level=None, timeout=PATIENCE)
 
 
-def refused_successor(service) -> str:
+def refused_successor(service, ready: int = 200) -> str:
     """Asks for one that must fail, and returns what the log says of it."""
     before = len(service.text())
     service.signal(signal.SIGUSR2)
     eventually(lambda: "new process not ready" in service.text()[before:], "the line", service.text)
-    assert service.is_running(service.process) and admin(service, "/readyz") == 200
+    assert service.is_running(service.process) and admin(service, "/readyz") == ready
     return service.text()[before:]
 
 
@@ -220,7 +220,8 @@ def test_a_successor_that_refuses_the_database_leaves_the_lock(make_service):
     with contextlib.closing(database(service)) as data:
         data.execute("INSERT INTO migration (name, applied_at) VALUES ('9999-later', 1)")
         data.execute("UPDATE meta SET value = CAST('9999-later' AS BLOB) WHERE key = 'oldest-admitted'")
-        assert "9999-later" in refused_successor(service)
+        # A newer version has left this one behind, too: it goes on, but is not ready.
+        assert "9999-later" in refused_successor(service, ready=503)
         data.execute("DELETE FROM migration WHERE name = '9999-later'")
         data.execute("DELETE FROM meta WHERE key = 'oldest-admitted'")
     with (service.site.folder / "data/serve.lock").open() as file, pytest.raises(BlockingIOError):

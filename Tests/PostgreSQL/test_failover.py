@@ -1,5 +1,6 @@
 """A primary and its synchronous standby: one takes over from the other, and nothing that was answered is lost."""
 
+import json
 import signal
 import threading
 import time
@@ -73,6 +74,19 @@ def test_a_standby_takes_over(pair, build, is_announced):
         "SELECT count(*) FROM (SELECT session FROM event WHERE type = 'session.created' GROUP BY session "
         "HAVING count(*) > 1) AS twice", house.database)
     assert twice == "0"
+
+
+def test_doctor_says_what_postgresql_may_lose(pair, build):
+    node = build(1, own=pair).nodes[0]
+
+    def findings() -> set[str]:
+        return {item["finding"] for item in json.loads(node.bramley("doctor", "--json", code=1))["items"]}
+
+    # The cluster of the tests does without fsync.
+    assert "database_not_durable" in (found := findings())
+    assert not {"replication_asynchronous", "database_clock"} & found
+    pair.configure(synchronous_standby_names="")
+    assert "replication_asynchronous" in findings()
 
 
 def test_two_primaries_do_not_let_in_whoever_signed_out(pair, build):
