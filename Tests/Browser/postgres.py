@@ -1,5 +1,6 @@
 """PostgreSQL for tests: a primary of their own, and perhaps a standby."""
 
+import contextlib
 import os
 import re
 import secrets
@@ -61,7 +62,9 @@ class Server:
     def signal(self, number: signal.Signals) -> None:
         """To all of its processes."""
         for process in self.processes():
-            os.kill(process, number)
+            # One that served a connection may have ended since.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
 
 
 def as_postgres(*command: str) -> list[str]:
