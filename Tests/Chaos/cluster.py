@@ -154,6 +154,8 @@ class Run:
         self.heard: list[str] = []
         self.over, self.settled = threading.Event(), threading.Event()
         self.errors: list[BaseException] = []
+        # A disaster that itself went wrong: nobody waits for what comes after it.
+        self.is_abandoned = False
 
     # MARK: What people do
 
@@ -239,7 +241,7 @@ class Run:
     def follow(self) -> None:
         """An application that reads the journal, at whichever server."""
         roll, last = random.Random(f"{self.seed}/follower"), None
-        while not self.settled.is_set() or last != self.newest():
+        while not self.is_abandoned and (not self.settled.is_set() or last != self.newest()):
             path = "/api/v1/events?limit=200" + (f"&after={last}" if last else "")
             answer = self.call(
                 lambda: roll.choice(self.nodes).call("GET", path, {"Authorization": f"Bearer {self.key}"}))
@@ -356,6 +358,9 @@ class Run:
                 self.book.count(f"rounds: {disaster.__name__}")
                 if self.over.is_set() or self.book.wrong:
                     break
+        except BaseException:
+            self.is_abandoned = True
+            raise
         finally:
             self.over.set()
             for thread in threads:
