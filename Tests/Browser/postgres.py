@@ -28,9 +28,15 @@ class Server:
         self.programs = max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
 
     def run(self, program: str, *arguments: str) -> str:
-        return subprocess.run(
-            as_postgres(str(self.programs / program), *arguments), check=True, capture_output=True, text=True,
-            timeout=PATIENCE, cwd="/", stdin=subprocess.DEVNULL).stdout
+        done = subprocess.run(
+            as_postgres(str(self.programs / program), *arguments), capture_output=True, text=True,
+            timeout=PATIENCE, cwd="/", stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            log = Path(f"{self.data}.log")
+            raise RuntimeError(
+                f"{program} {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}"
+                + (log.read_text()[-1500:] if log.exists() else ""))
+        return done.stdout
 
     def control(self, what: str, *arguments: str) -> None:
         self.run("pg_ctl", "-D", str(self.data), "-w", *arguments, what)
@@ -65,6 +71,12 @@ class Server:
             # One that served a connection may have ended since.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, number)
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        # Nobody may have collected the dead process yet, and PostgreSQL would take it for one that runs.
+        for lock in (self.data / "postmaster.pid", self.folder / f".s.PGSQL.{self.port}.lock"):
+            lock.unlink(missing_ok=True)
 
 
 def as_postgres(*command: str) -> list[str]:

@@ -309,7 +309,7 @@ class Run:
 
     def kill_the_primary(self) -> None:
         old, new = self.primary, self.standby
-        old.signal(signal.SIGKILL)
+        old.kill()
         time.sleep(self.roll.choice([0, 0.5]))
         new.promote()
         self.primary, self.standby = new, old
@@ -321,7 +321,7 @@ class Run:
         old.start()
 
     def kill_the_standby(self) -> None:
-        self.standby.signal(signal.SIGKILL)
+        self.standby.kill()
         time.sleep(self.roll.uniform(0, 1.5))
         self.standby.start()
 
