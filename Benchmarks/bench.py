@@ -21,6 +21,7 @@ import idle
 import latency
 import measuring
 import peers
+import sessions
 import signins
 import start
 import verify
@@ -106,6 +107,9 @@ class Bench:
             "notifications", "≥ 0.15", lambda: notifications.run(self.binary, folder, SERVER_CORE, LOAD_CORE),
             lambda results: "")
 
+    def sessions(self):
+        return sessions.rows(self.binary, os.path.join(self.folder, "sessions"))
+
     def applications(self):
         return applications.rows(
             self.binary, os.path.join(self.folder, "applications"), SERVER_CORE, LOAD_CORE, max(3, ROUNDS // 3),
@@ -114,7 +118,7 @@ class Bench:
 
 PARTS = [
     "verify", "instructions", "tls", "http2", "loops", "latency", "handshakes", "idle", "idle_tls", "start", "signins",
-    "notifications", "applications",
+    "notifications", "sessions", "applications",
 ]
 
 

@@ -100,10 +100,13 @@ package struct WebConfiguration: Sendable {
         package var limits: SessionLimits
         /// The parent domain for the session cookie; nil keeps it on this host (`__Host-`).
         package var cookieDomain: String?
+        /// For cached sessions, all loops together, in bytes.
+        package var cacheMemory: Int
 
-        package init(limits: SessionLimits, cookieDomain: String? = nil) {
+        package init(limits: SessionLimits, cookieDomain: String? = nil, cacheMemory: Int = 64 << 20) {
             self.limits = limits
             self.cookieDomain = cookieDomain
+            self.cacheMemory = cacheMemory
         }
     }
 

@@ -16,7 +16,7 @@ private final class FakeSessions: Sendable {
     func remove(_ token: Digest256) { sessions.withLock { $0[token] = nil } }
     var readCount: Int { reads.withLock { $0 } }
 
-    func makeCache(capacity: Int = 100, limits: SessionLimits = SessionCacheTests.limits) -> SessionCache<String> {
+    func makeCache(capacity: Int = 100, limits: SessionLimits = SessionCacheTests.limits) -> SessionCache {
         SessionCache(reader: Reader(self), invalidations: invalidations, limits: limits, capacity: capacity)
     }
 
@@ -51,8 +51,8 @@ private final class FakeSessions: Sendable {
                 id: UserID(unchecked: user), state: .active, appleSubject: AppleSubject("s"), createdAt: Self.start))
     }
 
-    private func look(_ cache: SessionCache<String>, _ name: String, at now: Timestamp = start) throws -> String? {
-        try cache.lookUp(token: SHA256.hash(utf8: name), now: now) { "value of \($0.session.id)" }?.value
+    private func look(_ cache: SessionCache, _ name: String, at now: Timestamp = start) throws -> String? {
+        try cache.text(of: SHA256.hash(utf8: name), at: now) { "value of \($0.session.id)" }?.text
     }
 
     @Test("a session is read once and answered from memory after")
@@ -119,7 +119,7 @@ private final class FakeSessions: Sendable {
         let sessions = FakeSessions()
         sessions.set(signedIn("a"))
         let reader = FakeSessions.Reader(sessions)
-        let cache = SessionCache<String>(
+        let cache = SessionCache(
             reader: reader, invalidations: sessions.invalidations, limits: Self.limits, capacity: 10)
         reader.afterRead = {
             // The revocation commits while the old row is on its way.
@@ -168,11 +168,9 @@ private final class FakeSessions: Sendable {
         let cache = sessions.makeCache()
         var touches: [Int64] = []
         for second in stride(from: Int64(0), through: 7_200, by: 10) {
-            let found = try cache.lookUp(
-                token: SHA256.hash(utf8: "a"), now: Self.start.adding(seconds: second)
-            ) { _ in "" }
-            #expect(found != nil)
-            if found?.touchDue != nil { touches.append(second) }
+            let found = try #require(
+                try cache.text(of: SHA256.hash(utf8: "a"), at: Self.start.adding(seconds: second)) { _ in "" })
+            if found.isTouchDue { touches.append(second) }
         }
         #expect(touches == Array(stride(from: Int64(60), through: 7_200, by: 60)))
         #expect(sessions.readCount == 1)
@@ -212,9 +210,40 @@ private final class FakeSessions: Sendable {
         let sessions = FakeSessions()
         let reader = FakeSessions.Reader(sessions)
         reader.failure = .busy("locked")
-        let cache = SessionCache<String>(
+        let cache = SessionCache(
             reader: reader, invalidations: sessions.invalidations, limits: Self.limits, capacity: 10)
         #expect(throws: StoreError.busy("locked")) { try look(cache, "a") }
+    }
+
+    /// Held against what is really so, in a ring that has long been full, with values of very different lengths.
+    @Test("whatever is kept, changed, revoked and evicted, an answer is the newest", arguments: [1, 12, 300])
+    func answersTheNewest(capacity: Int) throws {
+        let sessions = FakeSessions()
+        let cache = sessions.makeCache(capacity: capacity)
+        var random = SeededRandom(seed: UInt64(capacity))
+        for step in 0..<20_000 {
+            let number = Int.random(in: 0..<(2 * capacity + 5), using: &random)
+            let (name, user) = ("\(number)", "usr_\(number % 7)")
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0:
+                // Another user agent, of another length, stands for any change of what is shown.
+                var changed = signedIn(name, user: user)
+                let length = Int.random(in: 0..<(step % 50 == 0 ? 5_000 : 300), using: &random)
+                changed.session.device.userAgent = "\(step)" + String(repeating: "x", count: length)
+                sessions.set(changed)
+                sessions.invalidations.append([.user(UserID(unchecked: user))])
+            case 1:
+                sessions.remove(SHA256.hash(utf8: name))
+                sessions.invalidations.append([.token(SHA256.hash(utf8: name))])
+            case 2 where step % 100 == 0: sessions.invalidations.append([.all])
+            default: break
+            }
+            let token = SHA256.hash(utf8: name)
+            let real = sessions.sessions.withLock { $0[token]?.session.device.userAgent }
+            #expect(try cache.text(of: token, at: Self.start) { $0.session.device.userAgent }?.text == real)
+            #expect(cache.count <= capacity)
+        }
+        #expect(sessions.readCount < 20_000)
     }
 
     /// Loop A revokes and acknowledges; loop B, on another thread, never says yes to a token whose revocation was
@@ -235,8 +264,7 @@ private final class FakeSessions: Sendable {
         let thread = Thread {
             let cache = sessions.makeCache(capacity: 1_000)
             func isLive(_ number: Int) -> Bool {
-                let found = try? cache.lookUp(token: Self.token(number), now: Self.start) { $0.session.id.rawValue }
-                return found != nil
+                (try? cache.text(of: Self.token(number), at: Self.start) { $0.session.id.rawValue }) != nil
             }
             for start in stride(from: 0, to: rounds, by: groupSize) {
                 // Every one is in memory before any of them is revoked.

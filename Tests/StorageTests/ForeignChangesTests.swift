@@ -14,7 +14,7 @@ import Testing
         let ours: Storage.Database
         let theirs: Storage.Database
         let session: Session
-        let cache: SessionCache<String>
+        let cache: SessionCache
         var now: Timestamp { bench.clock.now() }
 
         init() async throws {
@@ -29,7 +29,7 @@ import Testing
         }
 
         func look() throws -> String? {
-            try cache.lookUp(token: session.tokenHash, now: now) { $0.user.state.rawValue }?.value
+            try cache.text(of: session.tokenHash, at: now) { $0.user.state.rawValue }?.text
         }
 
         func close() {

@@ -336,11 +336,11 @@ import Testing
             there.close()
         }
         let session = try #require(try await here.completeSignIn(sealedRecord("ann", bench)).session)
-        let cache = SessionCache<String>(
+        let cache = SessionCache(
             reader: try there.makeReader(), invalidations: there.invalidations, limits: Bench.limits, capacity: 10)
         there.tick(at: bench.clock.now())
         func look() throws -> String? {
-            try cache.lookUp(token: session.tokenHash, now: bench.clock.now()) { $0.user.id.rawValue }?.value
+            try cache.text(of: session.tokenHash, at: bench.clock.now()) { $0.user.id.rawValue }?.text
         }
         #expect(try look() == session.user.rawValue)
         #expect(try await here.deleteUser(session.user, at: bench.clock.now()) != .unknown)

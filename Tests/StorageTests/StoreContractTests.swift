@@ -478,15 +478,15 @@ extension Bench {
         if let database = subject.store as? Database { database.tick(at: subject.now) }
         for _ in 0..<50 {
             let session = try await subject.signIn()
-            let cache = SessionCache<Bool>(
+            let cache = SessionCache(
                 reader: try subject.store.makeReader(), invalidations: subject.store.invalidations,
                 limits: Bench.limits, capacity: 10)
             // Where a loop's reader must not wait, a route has read the session before.
             #expect(try await subject.isLive(session))
-            #expect(try cache.lookUp(token: session.tokenHash, now: subject.now) { _ in true } != nil)
+            #expect(try cache.text(of: session.tokenHash, at: subject.now) { _ in "" } != nil)
             #expect(cache.count == 1)
             _ = try await subject.store.endSession(session.id, cause: .signOut, at: subject.now)
-            #expect(try cache.lookUp(token: session.tokenHash, now: subject.now) { _ in true } == nil)
+            #expect(try cache.text(of: session.tokenHash, at: subject.now) { _ in "" } == nil)
         }
     }
 }

@@ -335,7 +335,7 @@ import Testing
     @Test(arguments: [1, 2, 3, 4])
     func chaos(seed: UInt64) async throws {
         let bench = try await WebhookBench(people: 5)
-        let random = Mutex(Seeded(state: seed))
+        let random = Mutex(SeededRandom(seed: seed))
         func chance(_ percent: UInt64) -> Bool { random.withLock { $0.next() % 100 < percent } }
         let arrivals = Box<[Arrival]>([])
         let receiver = FakeReceiver { request in
@@ -403,17 +403,5 @@ import Testing
             if arrival.isAccepted { accepted.insert(arrival.id) }
         }
         #expect(accepted == Set(events.map(\.id.rawValue)), comment)
-    }
-}
-
-/// SplitMix64.
-struct Seeded {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
     }
 }

@@ -25,12 +25,11 @@ import Web
         return site
     }
 
-    private func path(_ site: Site, capacity: Int = 64) throws -> VerifyFastPath {
+    private func path(_ site: Site) throws -> VerifyFastPath {
         try VerifyFastPath(
             configuration: site.configuration, directory: site.store,
             issuer: AssertionIssuer(
-                configuration: site.configuration, keys: site.signingKeys, random: CountingRandom()),
-            capacity: capacity)
+                configuration: site.configuration, keys: site.signingKeys, random: CountingRandom()))
     }
 
     /// The assertion of the fast path; nil when it left the request to the route.

@@ -200,7 +200,7 @@ final class ServerParts: Sendable {
     func makeVisitorLoop(_ loop: EventLoop) throws -> HTTPLoop {
         let fastPath = try VerifyFastPath(
             configuration: webConfiguration, directory: database, rules: reload.accessRules.current,
-            issuer: assertions)
+            issuer: assertions, memory: webConfiguration.sessions.cacheMemory / group.loops.count)
         return HTTPLoop(
             loop: loop, configuration: httpConfiguration, handler: application,
             immediate: VerifyResponder(

@@ -13,74 +13,83 @@ import RelyingParty
 final class AssertionFastPath {
     /// Seconds for which an assertion is reused: a receiver can use it for `assertionLifetime` minus this.
     static let reuse: Int64 = 60
+    /// Of a typical kept assertion, in bytes.
+    private static let keptSize = 800
 
+    /// One audience's, all signed with one key.
     private struct Kept {
-        var assertion: Assertion
-        /// The whole field line.
-        var line: [UInt8]
-    }
-
-    /// One session's assertions. A class, so that it is renewed in its place in the cache.
-    private final class Entry {
-        /// As read when the entry was made; used for the first assertion.
-        var fresh: SignedIn?
-        /// By the audience's position in the configuration, once signed.
-        var kept: [Int: Kept] = [:]
-
-        init(_ signedIn: SignedIn) { fresh = signedIn }
+        let cache: SessionCache
+        var keyID = ""
     }
 
     private let issuer: AssertionIssuer
-    private let reader: any SessionReader
-    private let cache: SessionCache<Entry>
+    /// By the audience's position in the configuration.
+    private var kept: [Kept]
     private let name: [UInt8]
 
-    /// - Parameter capacity: assertions kept, over all audiences.
+    /// - Parameter memory: for all audiences, in bytes.
     init(
-        issuer: AssertionIssuer, directory: any SessionDirectory, limits: SessionLimits, capacity: Int
+        issuer: AssertionIssuer, directory: any SessionDirectory, limits: SessionLimits, memory: Int
     ) throws(StoreError) {
         self.issuer = issuer
-        reader = try directory.makeReader()
-        cache = SessionCache(
-            reader: reader, invalidations: directory.invalidations, limits: limits,
-            capacity: max(1, capacity / issuer.audiences.count))
+        let reader = try directory.makeReader()
+        kept = issuer.audiences.map { _ in
+            Kept(
+                cache: SessionCache(
+                    reader: reader, invalidations: directory.invalidations, limits: limits,
+                    memory: memory / issuer.audiences.count, valueSize: Self.keptSize))
+        }
         name = Array("\(HTTPField.Name.authRequestAssertion.rawName): ".utf8)
     }
 
     /// The field's line without a value, including the line end.
     var emptyLine: [UInt8] { name + Array("\r\n".utf8) }
 
-    /// The field's line for a browser's session; nil when the ordinary route must answer.
+    /// Appends the field's line for a browser's session; false when the ordinary route must answer.
     /// - Parameter audience: its position in the configuration.
-    func line(token: Digest256, audience: Int, now: Timestamp) -> [UInt8]? {
+    func append(token: Digest256, audience: Int, now: Timestamp, to output: inout [UInt8]) -> Bool {
         guard issuer.audiences.indices.contains(audience),
-            let signer = issuer.keys.knownSigner(issuer.audiences[audience].algorithm, at: now),
-            // The cache that was asked before decides whether `lastSeenAt` is due.
-            let found = try? cache.lookUp(token: token, now: now, prepare: { Entry($0) })
-        else { return nil }
-        let entry = found.value
-        if let kept = entry.kept[audience], kept.assertion.keyID.isExactly(signer.keyID),
-            now >= kept.assertion.issuedAt, now < kept.assertion.issuedAt.adding(seconds: Self.reuse),
-            now < kept.assertion.expiresAt
-        {
-            return kept.line
+            let signer = issuer.keys.knownSigner(issuer.audiences[audience].algorithm, at: now)
+        else { return false }
+        if !kept[audience].keyID.isExactly(signer.keyID) {
+            kept[audience].cache.removeAll()
+            kept[audience].keyID = signer.keyID
         }
-        return renew(entry, token, audience, now, signer)
+        let cache = kept[audience].cache
+        // The cache that was asked before decides whether `lastSeenAt` is due.
+        let isKept = cache.kept(token, at: now) { value, _ in append(value, now, to: &output) }
+        if isKept == true { return true }
+        let isMade = try? cache.fill(
+            token: token, now: now, prepare: { sign($0, issuer.audiences[audience], now, signer) },
+            use: { value, _ in append(value, now, to: &output) })
+        return isMade == true
     }
 
-    /// Signs for the session as the database has it now. The entry is still in the cache: whatever is invalidated after
-    /// the look-up above removes it before the next one.
-    private func renew(
-        _ entry: Entry, _ token: Digest256, _ audience: Int, _ now: Timestamp, _ signer: SigningKeys.Signer
-    ) -> [UInt8]? {
-        var signedIn = entry.fresh
-        entry.fresh = nil
-        if signedIn == nil { signedIn = (try? reader.signedIn(token: token, at: now)) ?? nil }
-        guard let signedIn, signedIn.session.kind == .browser, signedIn.user.state == .active,
-            let assertion = (try? issuer.sign(signedIn, for: issuer.audiences[audience], at: now, with: signer)) ?? nil
-        else { return nil }
-        let line = name + Array(assertion.token.reveal().utf8) + Array("\r\n".utf8)
-        entry.kept[audience] = Kept(assertion: assertion, line: line)
-        return line
+    /// When an assertion was made and until when it is reused, in milliseconds of eight bytes each, and its text. Empty
+    /// for a session this path may not answer.
+    private func sign(
+        _ signedIn: SignedIn, _ audience: AssertionAudience, _ now: Timestamp, _ signer: SigningKeys.Signer
+    ) -> [UInt8] {
+        guard signedIn.session.kind == .browser, signedIn.user.state == .active,
+            let assertion = (try? issuer.sign(signedIn, for: audience, at: now, with: signer)) ?? nil
+        else { return [] }
+        let end = min(now.adding(seconds: Self.reuse), assertion.expiresAt)
+        return [now, end].flatMap { time in
+            (0..<8).map { UInt8(truncatingIfNeeded: time.milliseconds >> (56 - 8 * $0)) }
+        } + assertion.token.reveal().utf8
+    }
+
+    private func append(_ kept: Span<UInt8>, _ now: Timestamp, to output: inout [UInt8]) -> Bool {
+        func time(at start: Int) -> Int64 {
+            (start..<start + 8).reduce(0) { $0 << 8 | Int64(kept[$1]) }
+        }
+        guard kept.count > 16, time(at: 0) <= now.milliseconds, now.milliseconds < time(at: 8) else { return false }
+        output += name
+        output.append(addingCapacity: kept.count) { target in
+            for index in 16..<kept.count { target.append(kept[index]) }
+            target.append(0x0d)
+            target.append(0x0a)
+        }
+        return true
     }
 }

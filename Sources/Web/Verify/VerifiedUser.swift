@@ -9,8 +9,6 @@ struct VerifiedUser: Hashable, Sendable {
     var user = ""
     /// The address, only when Apple verified it and it is visible ASCII.
     var email = ""
-    /// The address, otherwise the id.
-    var preferredUsername = ""
     /// Given and family name, percent-encoded UTF-8; for display only.
     var name = ""
     /// Joined by commas; anything but plain words is percent-encoded.
@@ -23,10 +21,12 @@ struct VerifiedUser: Hashable, Sendable {
     init(_ person: User) {
         user = person.id.rawValue
         email = person.email?.forApplications ?? ""
-        preferredUsername = email.isEmpty ? user : email
         name = PercentEncoding.encodeComponent(PersonText.fullName(of: person.name) ?? "")
         groups = person.groups.map(PercentEncoding.encodeComponent).joined(separator: ",")
     }
+
+    /// The address, otherwise the id.
+    var preferredUsername: String { email.isEmpty ? user : email }
 
     var fields: [(name: HTTPField.Name, value: String)] {
         [

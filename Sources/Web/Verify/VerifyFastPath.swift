@@ -4,7 +4,7 @@ package import HTTP
 import HTTPTypes
 package import RelyingParty
 
-/// Answers `GET /auth/verify` on the loop, without a task, from bytes prepared when the session was first seen.
+/// Answers `GET /auth/verify` on the loop, without a task, from what was prepared when the session was first seen.
 ///
 /// One per event loop, not Sendable. It only answers plain requests: HTTP/1.1 that stays open, exactly one session
 /// cookie, a live browser session of an active user, and nothing ambiguous from the proxy or in the query. For others
@@ -18,12 +18,12 @@ package final class VerifyFastPath {
     /// A copy of those in force, and their generation.
     private var rules: AccessRules?
     private var generation: UInt64
-    private let cache: SessionCache<[UInt8]>
+    private let cache: SessionCache
     private let hasher = SHA256Hasher()
     /// Status line and security fields, the same in every answer.
     private let prefix: [UInt8]
-    /// The five fields, empty.
-    private let nobody = VerifyAnswer.fields(.nobody)
+    private let fields = VerifyFields()
+    private let nobody = VerifyFields.kept(.nobody)
     /// Present when `assertion.audience` is configured; then `plainPrefix` also says that no assertion was requested.
     private let assertions: AssertionFastPath?
     private let plainPrefix: [UInt8]
@@ -33,11 +33,11 @@ package final class VerifyFastPath {
     /// - Parameters:
     ///   - rules: those in force; nil uses those of `configuration` permanently.
     ///   - issuer: makes assertions that a proxy may ask for.
-    ///   - capacity: sessions whose answers are kept.
+    ///   - memory: for the sessions that are kept, in bytes; half of it for their assertions, if there are any.
     /// - Throws: when the store gives this loop no reader.
     package init(
         configuration: WebConfiguration, directory: any SessionDirectory, rules: CurrentAccessRules? = nil,
-        issuer: AssertionIssuer? = nil, capacity: Int = 16_384
+        issuer: AssertionIssuer? = nil, memory: Int = 1 << 20
     ) throws(StoreError) {
         path = Array(configuration.publicURL.path(VerifyRoute.pattern).utf8)
         cookieName = Array(Cookies(configuration).sessionName.utf8)
@@ -46,11 +46,12 @@ package final class VerifyFastPath {
         (self.rules, generation) = currentRules.read()
         cache = SessionCache(
             reader: try directory.makeReader(), invalidations: directory.invalidations,
-            limits: configuration.sessions.limits, capacity: capacity)
+            limits: configuration.sessions.limits, memory: issuer == nil ? memory : memory / 2,
+            valueSize: VerifyFields.keptSize)
         prefix = VerifyAnswer.prefix(ContentSecurityPolicy(configuration))
         if let issuer {
             assertions = try AssertionFastPath(
-                issuer: issuer, directory: directory, limits: configuration.sessions.limits, capacity: capacity)
+                issuer: issuer, directory: directory, limits: configuration.sessions.limits, memory: memory / 2)
         } else {
             assertions = nil
         }
@@ -75,37 +76,40 @@ package final class VerifyFastPath {
             let query = PlainVerifyQuery(head.query, bytes, audiences: audiences)
         else { return false }
         let access = rules.map { decide($0, plain, bytes) } ?? .signedIn
-        let answer: [UInt8]
-        var (start, assertion) = (plainPrefix, [UInt8]())
-        if let cookie = plain.cookie {
-            guard access != .restricted, let place = token(in: bytes, cookie) else { return false }
-            let token = hasher.hash(bytes.extracting(place.range))
-            guard let found = look(up: token, now) else { return false }
-            answer = found
-            if let audience = query.audience, let assertions {
-                guard let line = assertions.line(token: token, audience: audience, now: now) else { return false }
-                (start, assertion) = (prefix, line)
-            }
-        } else {
+        guard let cookie = plain.cookie else {
             guard access == .open else { return false }
-            answer = nobody
+            output += plainPrefix
+            let kept = nobody
+            append(kept.span, date, to: &output)
+            return true
         }
-        output.append(contentsOf: start)
-        output.append(contentsOf: assertion)
-        output.append(contentsOf: answer)
-        output.append(contentsOf: "Date: ".utf8)
-        output.append(contentsOf: date)
-        output.append(contentsOf: "\r\n\r\n".utf8)
+        guard access != .restricted, let place = token(in: bytes, cookie) else { return false }
+        let token = hasher.hash(bytes.extracting(place.range))
+        let start = output.count
+        let found = try? cache.lookUp(token: token, now: now, prepare: VerifyFields.kept) { kept, isTouchDue in
+            // The ordinary route writes `lastSeenAt`.
+            guard !kept.isEmpty, !isTouchDue else { return false }
+            if let audience = query.audience, let assertions {
+                output += prefix
+                guard assertions.append(token: token, audience: audience, now: now, to: &output) else { return false }
+            } else {
+                output += plainPrefix
+            }
+            append(kept, date, to: &output)
+            return true
+        }
+        guard found == true else {
+            output.removeSubrange(start...)
+            return false
+        }
         return true
     }
 
-    /// The prepared fields of the session; nil when it is unknown, not a browser's, not of an active user, or when
-    /// `lastSeenAt` is due, which the ordinary route writes.
-    private func look(up token: Digest256, _ now: Timestamp) -> [UInt8]? {
-        guard let found = try? cache.lookUp(token: token, now: now, prepare: VerifyAnswer.fields),
-            found.touchDue == nil, !found.value.isEmpty
-        else { return nil }
-        return found.value
+    private func append(_ kept: Span<UInt8>, _ date: [UInt8], to output: inout [UInt8]) {
+        fields.append(kept, to: &output)
+        output.append(contentsOf: "Date: ".utf8)
+        output.append(contentsOf: date)
+        output.append(contentsOf: "\r\n\r\n".utf8)
     }
 
     /// The relevant fields, by their ranges.
@@ -242,129 +246,6 @@ package final class VerifyFastPath {
         guard place.count == other.count else { return false }
         let start = place.range.lowerBound
         for offset in other.indices where bytes[start &+ offset] != other[offset] { return false }
-        return true
-    }
-}
-
-/// The bytes of an answer to a signed-in `/auth/verify`.
-enum VerifyAnswer {
-    /// Status line and the fields of every response.
-    static func prefix(_ policy: ContentSecurityPolicy) -> [UInt8] {
-        var bytes = Array("HTTP/1.1 204 No Content\r\n".utf8)
-        for field in SecurityHeaders.fields(policy: policy.nothing, referrer: .noReferrer) {
-            append(field.name.rawName, field.value, to: &bytes)
-        }
-        return bytes
-    }
-
-    /// The five fields of a person; empty for a session this path may not answer.
-    static func fields(_ signedIn: SignedIn) -> [UInt8] {
-        guard signedIn.session.kind == .browser, signedIn.user.state == .active else { return [] }
-        return fields(VerifiedUser(signedIn.user))
-    }
-
-    static func fields(_ user: VerifiedUser) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for (name, value) in user.fields { append(name.rawName, value, to: &bytes) }
-        return bytes
-    }
-
-    private static func append(_ name: String, _ value: String, to bytes: inout [UInt8]) {
-        bytes.append(contentsOf: name.utf8)
-        bytes.append(contentsOf: ": ".utf8)
-        bytes.append(contentsOf: value.utf8)
-        bytes.append(contentsOf: "\r\n".utf8)
-    }
-}
-
-/// Cheap checks of a proxy's values for the original request: whatever passes here passes `OriginalRequest`, which
-/// examines the rest.
-enum OriginalFieldCheck {
-    static func isPlain(_ known: KnownField, _ bytes: Span<UInt8>, _ place: ByteRange) -> Bool {
-        let range = place.range
-        switch known {
-        case .xForwardedProto: return isScheme(bytes, range)
-        case .xForwardedHost: return isHost(bytes, range)
-        case .xForwardedURI: return isTarget(bytes, range)
-        case .xForwardedMethod, .xOriginalMethod: return isMethod(bytes, range)
-        case .xOriginalURL, .xOriginalURI: return isURL(bytes, range) || isTarget(bytes, range)
-        default: return false
-        }
-    }
-
-    private static func isScheme(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        equals(bytes, range, "https") || equals(bytes, range, "http")
-    }
-
-    private static func isMethod(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        guard !range.isEmpty, range.count <= 8 else { return false }
-        for index in range {
-            guard (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(bytes[index]) else { return false }
-        }
-        return true
-    }
-
-    /// A registered name without a port.
-    private static func isHost(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        guard !range.isEmpty, range.count <= 253 else { return false }
-        for index in range {
-            switch bytes[index] {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
-                UInt8(ascii: "."):
-                continue
-            default: return false
-            }
-        }
-        return true
-    }
-
-    /// A path without escapes and without segments that begin with a dot, and a query of unreserved characters,
-    /// escapes, `=` and `&`.
-    private static func isTarget(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        guard !range.isEmpty, bytes[range.lowerBound] == UInt8(ascii: "/") else { return false }
-        var isQuery = false
-        var isSegmentStart = false
-        for index in range {
-            let byte = bytes[index]
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "~"):
-                isSegmentStart = false
-            case UInt8(ascii: "."):
-                guard !isSegmentStart || isQuery else { return false }
-            case UInt8(ascii: "/"):
-                guard !isSegmentStart || isQuery else { return false }
-                isSegmentStart = true
-            case UInt8(ascii: "?"):
-                guard !isQuery else { return false }
-                isQuery = true
-            case UInt8(ascii: "="), UInt8(ascii: "&"), UInt8(ascii: "%"):
-                guard isQuery else { return false }
-            default: return false
-            }
-        }
-        return true
-    }
-
-    private static func isURL(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
-        var start = range.lowerBound
-        for scheme in ["https://", "http://"] {
-            let end = range.lowerBound + scheme.utf8.count
-            if end <= range.upperBound, equals(bytes, range.lowerBound..<end, scheme) { start = end }
-        }
-        guard start > range.lowerBound else { return false }
-        var slash = start
-        while slash < range.upperBound, bytes[slash] != UInt8(ascii: "/") { slash += 1 }
-        return isHost(bytes, start..<slash) && isTarget(bytes, slash..<range.upperBound)
-    }
-
-    private static func equals(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: String) -> Bool {
-        guard range.count == text.utf8.count else { return false }
-        var index = range.lowerBound
-        for byte in text.utf8 {
-            guard bytes[index] == byte else { return false }
-            index += 1
-        }
         return true
     }
 }

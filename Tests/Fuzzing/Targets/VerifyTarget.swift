@@ -36,7 +36,7 @@ extension FuzzTarget {
         guard let configuration = configuration(style) else { throw Finding("no configuration") }
         let path: VerifyFastPath
         do throws(StoreError) {
-            path = try VerifyFastPath(configuration: configuration, directory: Everybody(), capacity: 4)
+            path = try VerifyFastPath(configuration: configuration, directory: Everybody(), memory: 1_024)
         } catch {
             throw Finding("no reader: \(error)")
         }

@@ -90,6 +90,13 @@ extension ConfigurationTable {
             A parent domain of publicURL's host, such as `example.com`. All its hosts then receive the session cookie. \
             Without it only publicURL's host does, which is safer.
             """)
+        Key(
+            "sessions.cacheMemory", .integer(1_048_576...68_719_476_736, "bytes"), .default(67_108_864),
+            into: \.sessions.cacheMemory,
+            """
+            Memory for cached sessions, all event loops together. About 150 bytes a session and loop; used as far as \
+            there are sessions.
+            """)
     }
 
     @KeyList static var storageKeys: [Key] {
