@@ -34,6 +34,12 @@ package struct RandomIdentifier: Sendable {
         return Identifier(unchecked: Identifier.prefix + Self.encode(bytes))
     }
 
+    /// A positive number of 41 bits of milliseconds since 1970 and 22 random bits.
+    package func makeNumber(at now: Timestamp) -> Int64 {
+        let random = random.bytes(3).reduce(0) { $0 << 8 | Int64($1) }
+        return (now.milliseconds & 0x1FF_FFFF_FFFF) << 22 | random & 0x3F_FFFF
+    }
+
     /// The bytes that `encode` made these characters from, with the last six bits zero; nil for any other text.
     static func decode(_ characters: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []

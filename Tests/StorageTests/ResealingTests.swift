@@ -140,7 +140,8 @@ import Testing
             try connection.execute(
                 """
                 UPDATE apple_credential SET sealed_refresh_token =
-                (SELECT sealed_refresh_token FROM apple_credential WHERE identity = 1) WHERE identity = 2
+                (SELECT sealed_refresh_token FROM apple_credential ORDER BY identity LIMIT 1)
+                WHERE identity = (SELECT identity FROM apple_credential ORDER BY identity LIMIT 1 OFFSET 1)
                 """)
         }
         let server = try open(rotated)

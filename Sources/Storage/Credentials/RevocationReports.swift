@@ -24,7 +24,7 @@ extension Database {
     /// - Returns: how many entries are due.
     package func retryRevocations(at now: Timestamp) async throws(StoreError) -> Int {
         try await write(at: now) { transaction in
-            let count = try transaction.run(
+            let count = try transaction.change(
                 """
                 UPDATE revocation SET next_attempt_at = min(next_attempt_at, ?1) WHERE sealed_refresh_token IS NOT NULL
                 AND next_attempt_at IS NOT NULL AND (failure IS DISTINCT FROM ?2 OR next_attempt_at <= ?1)

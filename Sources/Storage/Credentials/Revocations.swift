@@ -179,7 +179,7 @@ extension Database: RevocationQueue {
         _ id: Int64, at now: Timestamp, until deadline: Timestamp
     ) async throws(StoreError) -> Bool {
         try await write(at: now) { transaction in
-            try transaction.run(
+            try transaction.change(
                 """
                 UPDATE revocation SET failure = ?, next_attempt_at = ?
                 WHERE id = ? AND next_attempt_at <= ? AND sealed_refresh_token IS NOT NULL
@@ -189,7 +189,7 @@ extension Database: RevocationQueue {
 
     package func finishRevocation(_ id: Int64, at now: Timestamp) async throws(StoreError) -> Bool {
         try await write(at: now) { transaction in
-            let changes = try transaction.run(
+            let changes = try transaction.change(
                 """
                 UPDATE revocation SET attempts = attempts + 1, next_attempt_at = NULL, failure = ?,
                 sealed_refresh_token = NULL WHERE id = ? AND sealed_refresh_token IS NOT NULL

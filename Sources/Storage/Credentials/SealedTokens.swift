@@ -121,18 +121,18 @@ extension Transaction {
     fileprivate func replace(_ token: SealedToken, with sealed: [UInt8]) throws -> Int {
         switch token.place {
         case .credential(let team, let subject, let client):
-            try run(
+            try change(
                 """
                 UPDATE apple_credential SET sealed_refresh_token = ?
                 WHERE identity = (SELECT id FROM apple_identity WHERE team = ? AND subject = ?) AND client_id = ?
                 AND sealed_refresh_token = ?
                 """, [sealed, team, subject, client, token.sealed])
         case .revocation(let id):
-            try run(
+            try change(
                 "UPDATE revocation SET sealed_refresh_token = ? WHERE id = ? AND sealed_refresh_token = ?",
                 [sealed, id, token.sealed])
         case .link(let key):
-            try run(
+            try change(
                 "UPDATE account_link SET sealed_identity = ? WHERE id = ? AND sealed_identity = ?",
                 [sealed, key, token.sealed])
         }

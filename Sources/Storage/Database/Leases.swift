@@ -10,7 +10,7 @@ extension Database: LeaseStore {
         return try await write(at: now) { transaction in
             // A lease that ends twice as late as one begun now is from before the clock was set back, and belongs to
             // nobody.
-            try transaction.run(
+            try transaction.change(
                 """
                 INSERT INTO lease (job, holder, expires_at) VALUES (?1, ?2, ?3)
                 ON CONFLICT (job) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at

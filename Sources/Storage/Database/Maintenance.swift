@@ -99,7 +99,7 @@ extension Database {
         let start = payloadsErasedUntil.load(ordering: .relaxed)
         guard cutoff.milliseconds > start else { return 0 }
         let total = try await inBatches { transaction, limit in
-            try transaction.run(
+            try transaction.change(
                 """
                 UPDATE notification SET payload = NULL WHERE jti IN
                 (SELECT jti FROM notification WHERE received_at > ? AND received_at <= ? AND payload IS NOT NULL
@@ -111,7 +111,7 @@ extension Database {
     }
 
     private func delete(_ sql: String, until moment: Timestamp) async throws(StoreError) -> Int {
-        try await inBatches { transaction, limit in try transaction.run(sql, [moment, limit]) }
+        try await inBatches { transaction, limit in try transaction.change(sql, [moment, limit]) }
     }
 
     /// Changes many rows in small transactions, so that no sign-in waits long for them.

@@ -7,6 +7,9 @@ protocol EngineConnection: AnyObject, Sendable {
     /// - Returns: how many rows it inserted, updated or deleted.
     @discardableResult
     func run(_ sql: String, _ arguments: StatementArguments) throws -> Int
+    /// Runs one statement of a transaction whose count nobody needs: before the next one that has an answer, at the latest
+    /// before the commit. Its failure may show only then.
+    func enqueue(_ sql: String, _ arguments: StatementArguments) throws
     /// The first row. No read transaction outlives the call.
     func firstRow(_ sql: String, _ arguments: StatementArguments) throws -> Row?
     func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row]
@@ -21,6 +24,13 @@ protocol EngineConnection: AnyObject, Sendable {
     func rollBack()
     /// Returns once what was written survives a crash. Throws when nothing was committed, or nobody knows.
     func commit() throws
+
+    /// Says of a write, before its first statement, that it reads and changes only rows which hang on these keys, or on
+    /// those of later calls. Then it may run together with writes of other keys.
+    func claim(_ keys: [String])
+    /// Runs writes inside the open transaction, as if one after the other, in any order.
+    /// - Throws: when one fails: none of them counts.
+    func runAll<Value>(_ bodies: [(any EngineConnection) throws -> Value]) throws -> [Value]
 
     /// Whether the tables are Bramley's, and makes them so.
     func isOurs() throws -> Bool
@@ -44,6 +54,18 @@ enum Access: Sendable {
 }
 
 extension EngineConnection {
+    func enqueue(_ sql: String, _ arguments: StatementArguments) throws { try run(sql, arguments) }
+
+    func claim(_ keys: [String]) {}
+
+    func runAll<Value>(_ bodies: [(any EngineConnection) throws -> Value]) throws -> [Value] {
+        try bodies.map { body in
+            let value = try body(self)
+            guard isInsideTransaction else { throw TransactionLost() }
+            return value
+        }
+    }
+
     @discardableResult
     func run(_ sql: String) throws -> Int { try run(sql, []) }
     func firstRow(_ sql: String) throws -> Row? { try firstRow(sql, []) }
@@ -91,11 +113,14 @@ protocol EngineError: Error {
     var mayRerun: Bool { get }
     /// The transaction may have been committed or not, and it could not be found out.
     var isOutcomeUnknown: Bool { get }
+    /// One statement of a transaction was refused; without the write that it belongs to, the others succeed.
+    var isRefusal: Bool { get }
 }
 
 extension EngineError {
     var mayRerun: Bool { false }
     var isOutcomeUnknown: Bool { false }
+    var isRefusal: Bool { false }
 }
 
 extension StoreError {

@@ -29,7 +29,7 @@ extension Database: APIKeyStore {
 
     package func revokeAPIKey(_ id: APIKeyID, at now: Timestamp) async throws(StoreError) -> Bool {
         try await write(at: now) { transaction in
-            let changes = try transaction.run(
+            let changes = try transaction.change(
                 "UPDATE api_key SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", [now, id])
             guard changes > 0 else { return false }
             let links = try transaction.rows(

@@ -9,7 +9,7 @@ extension Database {
         try await write(at: now) { transaction in
             guard let link = try transaction.storedLink(key)?.link, link.state == .converting else { return .nothing }
             // A mark further ahead than a call can take was set before the clock was set back.
-            let changes = try transaction.run(
+            let changes = try transaction.change(
                 """
                 UPDATE account_link SET is_asking = 1, next_attempt_at = ?3 WHERE id = ?1 AND state = 'converting'
                 AND (is_asking = 0 OR next_attempt_at <= ?2 OR next_attempt_at > ?3)
@@ -94,7 +94,7 @@ extension Database {
     /// - Returns: how many.
     package func retryConversions(_ key: LinkKey?, at now: Timestamp) async throws(StoreError) -> Int {
         try await write(at: now) { transaction in
-            let count = try transaction.run(
+            let count = try transaction.change(
                 """
                 UPDATE account_link SET next_attempt_at = min(next_attempt_at, ?1) WHERE state = 'converting'
                 AND (is_asking = 0 OR next_attempt_at <= ?1) AND (CAST(?2 AS TEXT) IS NULL OR id = ?2)

@@ -16,7 +16,7 @@ extension Database: LinkStore {
         _ key: LinkKey, for browser: Digest256, takesOver: Bool
     ) async throws(StoreError) -> Bool {
         try await write { transaction in
-            try transaction.run(
+            try transaction.change(
                 """
                 UPDATE account_link SET browser = ?1 WHERE id = ?2 AND state = 'open'
                 AND (?3 OR coalesce(browser, ?1) = ?1)
@@ -67,7 +67,7 @@ extension Database: LinkStore {
         _ key: LinkKey, externalID: String, at now: Timestamp
     ) async throws(StoreError) -> Bool {
         try await write(at: now) { transaction in
-            try transaction.run(
+            try transaction.change(
                 """
                 UPDATE account_link SET state = 'open', external_id = ?, sealed_challenge = NULL, methods = '[]',
                 tries = 0 WHERE id = ? AND state = 'challenged' AND expires_at > ?
@@ -79,7 +79,7 @@ extension Database: LinkStore {
         _ key: LinkKey, sealedChallenge: [UInt8], methods: [String]
     ) async throws(StoreError) -> Bool {
         try await write { transaction in
-            try transaction.run(
+            try transaction.change(
                 "UPDATE account_link SET sealed_challenge = ?, methods = ? WHERE id = ? AND state = 'challenged'",
                 [sealedChallenge, TextList(methods), key]) > 0
         }
@@ -93,7 +93,7 @@ extension Database: LinkStore {
             guard let link = try transaction.storedLink(key)?.link else { return nil }
             guard link.state == .open, !link.isOver(at: authorization.now) else { return link }
             if let waiting = authorization.waiting {
-                let changes = try transaction.run(
+                let changes = try transaction.change(
                     """
                     UPDATE waiting_identity SET link = ?1
                     WHERE id = ?2 AND (link IS NULL OR link = ?1) AND expires_at > ?3

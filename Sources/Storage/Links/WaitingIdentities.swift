@@ -19,7 +19,7 @@ extension Database {
                 OR EXISTS (SELECT 1 FROM used_attempt WHERE attempt = ?4)
                 """, [identity.team, identity.subject, identity.transferSubject, identity.attempt])
             guard !isKnown else { return nil }
-            let kept = try transaction.run(
+            let kept = try transaction.change(
                 """
                 INSERT INTO waiting_identity (id, attempt, binding_hash, ticket_hash, team, subject, sealed_identity,
                 expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (attempt) DO NOTHING

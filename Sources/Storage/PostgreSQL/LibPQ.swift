@@ -33,6 +33,14 @@ import Glibc
         @Sendable @convention(c) (
             Session, Text, Int32, UnsafePointer<Text?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?, Int32
         ) -> Int32
+    let sendQueryParams:
+        @Sendable @convention(c) (
+            Session, Text, Int32, UnsafePointer<UInt32>?, UnsafePointer<Text?>?, UnsafePointer<Int32>?,
+            UnsafePointer<Int32>?, Int32
+        ) -> Int32
+    let enterPipelineMode: @Sendable @convention(c) (Session) -> Int32
+    let exitPipelineMode: @Sendable @convention(c) (Session) -> Int32
+    let pipelineSync: @Sendable @convention(c) (Session) -> Int32
     let flush: @Sendable @convention(c) (Session) -> Int32
     let consumeInput: @Sendable @convention(c) (Session) -> Int32
     let isBusy: @Sendable @convention(c) (Session) -> Int32
@@ -62,8 +70,6 @@ import Glibc
             guard let found = unsafe dlsym(library, name) else { throw .noLibrary(Self.reason) }
             return unsafe unsafeBitCast(found, to: Function.self)
         }
-        // Of PostgreSQL 14: an older library is refused here and not in the middle of a transaction.
-        let _: @Sendable @convention(c) (Session) -> Int32 = unsafe try symbol("PQenterPipelineMode")
         unsafe connectStart = try symbol("PQconnectStartParams")
         unsafe parseConnectionString = try symbol("PQconninfoParse")
         unsafe freeOptions = try symbol("PQconninfoFree")
@@ -81,6 +87,11 @@ import Glibc
         unsafe sendPrepare = try symbol("PQsendPrepare")
         unsafe sendDescribePrepared = try symbol("PQsendDescribePrepared")
         unsafe sendQueryPrepared = try symbol("PQsendQueryPrepared")
+        unsafe sendQueryParams = try symbol("PQsendQueryParams")
+        // Of PostgreSQL 14: an older library is refused here.
+        unsafe enterPipelineMode = try symbol("PQenterPipelineMode")
+        unsafe exitPipelineMode = try symbol("PQexitPipelineMode")
+        unsafe pipelineSync = try symbol("PQpipelineSync")
         unsafe flush = try symbol("PQflush")
         unsafe consumeInput = try symbol("PQconsumeInput")
         unsafe isBusy = try symbol("PQisBusy")

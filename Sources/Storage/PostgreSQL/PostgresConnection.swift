@@ -42,6 +42,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private var isBegun = false
     /// Of the open transaction, when it writes.
     private var receipt: String?
+    /// Statements of the open transaction that wait for the next trip.
+    private var queued: [PostgresCall] = []
     private var isClosed = false
     /// When a connection was lost that has not been made again.
     private var lostSince: ContinuousClock.Instant?
@@ -152,7 +154,31 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     func execute(sql: String) throws {
+        try sendQueued()
         try opened().query(sql, patience: patience.statement)
+    }
+
+    func enqueue(_ sql: String, _ arguments: StatementArguments) throws {
+        queued.append(try call(sql, arguments.values.map { $0?.column ?? .null }, standing()))
+        if queued.count >= Self.longestQueue { try sendQueued() }
+    }
+
+    private static let longestQueue = 1_024
+
+    private func sendQueued() throws(PostgresError) {
+        guard !queued.isEmpty else { return }
+        _ = try ask(standing(), [])
+    }
+
+    /// The rows of several statements of the open transaction, in one trip.
+    func rowsTogether(_ statements: [PostgresReadAhead.Statement]) throws(PostgresError) -> [[Row]] {
+        guard !statements.isEmpty else { return [] }
+        let session = try standing()
+        var calls: [PostgresCall] = []
+        for statement in statements { calls.append(try call(statement.sql, statement.values, session)) }
+        var rows: [[Row]] = []
+        for answer in try ask(session, calls) { rows.append(try answer.rows()) }
+        return rows
     }
 
     private func answer(_ sql: String, _ arguments: StatementArguments) throws(PostgresError) -> PostgresAnswer {
@@ -176,17 +202,31 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private func ask(
         _ session: PostgresSession, _ sql: String, _ arguments: StatementArguments
     ) throws(PostgresError) -> PostgresAnswer {
+        let call = try call(sql, arguments.values.map { $0?.column ?? .null }, session)
+        guard queued.isEmpty else { return try ask(session, [call])[0] }
+        return try session.execute(call, patience: patience.statement)
+    }
+
+    /// What waits, and then these.
+    /// - Returns: the answers of these.
+    private func ask(_ session: PostgresSession, _ calls: [PostgresCall]) throws(PostgresError) -> [PostgresAnswer] {
+        let before = queued
+        queued = []
+        return Array(try session.execute(before + calls, patience: patience.statement).dropFirst(before.count))
+    }
+
+    private func call(
+        _ sql: String, _ values: [ColumnValue], _ session: PostgresSession
+    ) throws(PostgresError) -> PostgresCall {
         let prepared = try prepared(sql, session)
-        guard prepared.types.count == arguments.values.count else {
+        guard prepared.types.count == values.count else {
             throw PostgresError(
-                state: "08P01", message: "\(arguments.values.count) values for \(prepared.types.count) parameters")
+                state: "08P01", message: "\(values.count) values for \(prepared.types.count) parameters")
         }
         var parameters: [PostgresParameter] = []
-        parameters.reserveCapacity(prepared.types.count)
-        for (value, type) in zip(arguments.values, prepared.types) {
-            parameters.append(try PostgresParameter(value?.column ?? .null, type: type))
-        }
-        return try session.execute(prepared.name, parameters, patience: patience.statement)
+        parameters.reserveCapacity(values.count)
+        for (value, type) in zip(values, prepared.types) { parameters.append(try PostgresParameter(value, type: type)) }
+        return .prepared(prepared.name, parameters)
     }
 
     private func prepared(_ sql: String, _ session: PostgresSession) throws(PostgresError) -> Prepared {
@@ -247,6 +287,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         if isInsideTransaction { _ = try? session?.query("ROLLBACK", patience: patience.statement) }
         isBegun = false
         receipt = nil
+        queued = []
     }
 
     /// A COMMIT whose answer was lost is looked up: its receipt is in the database, or nothing of it is.
@@ -270,7 +311,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
 
     private func end(_ session: PostgresSession) throws(PostgresError) {
         // COMMIT of a transaction that an error has spoiled rolls back, and reports no error.
-        let answer = try session.query("COMMIT", patience: patience.statement)
+        let answer = try ask(session, [.text("COMMIT")])[0]
         guard answer.command == "COMMIT" else { throw PostgresError(state: "25P02", message: "nothing was committed") }
     }
 

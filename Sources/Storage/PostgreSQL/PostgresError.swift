@@ -34,6 +34,8 @@ struct PostgresError: Error, Hashable {
 extension PostgresError: EngineError {
     var isOutcomeUnknown: Bool { state == Self.unknown }
 
+    var isRefusal: Bool { state != nil && !mayRerun && !isOutcomeUnknown }
+
     var mayRerun: Bool {
         guard let state else { return true }
         // Also a serialization failure, a deadlock, and a transaction that was idle for too long.

@@ -86,16 +86,49 @@ import Glibc
         unsafe try exchange(patience) { unsafe library.sendDescribePrepared($0, name) }.parameterTypes
     }
 
-    /// Runs a prepared statement.
-    func execute(
-        _ name: String, _ parameters: [PostgresParameter], patience: Int
-    ) throws(PostgresError) -> PostgresAnswer {
-        let bytes = parameters.map(\.bytes)
-        let lengths = bytes.map { Int32($0?.count ?? 0) }
-        let formats = parameters.map { $0.isBinary ? Int32(1) : 0 }
-        return unsafe try exchange(patience) { session in
-            // Safe: libpq copies the values into its buffer during the call. Results are binary.
-            unsafe withValues(bytes) { values in
+    func execute(_ call: PostgresCall, patience: Int) throws(PostgresError) -> PostgresAnswer {
+        unsafe try exchange(patience) { unsafe send(call, $0) }
+    }
+
+    /// Runs statements in one trip, in order. After one that fails, none runs.
+    /// - Returns: the answer of each.
+    func execute(_ calls: [PostgresCall], patience: Int) throws(PostgresError) -> [PostgresAnswer] {
+        unsafe try guarded(patience) { session, end throws(PostgresError) in
+            guard unsafe library.enterPipelineMode(session) == 1 else { throw failure() }
+            for call in calls {
+                guard unsafe send(call, session) == 1 else { throw failure() }
+            }
+            guard unsafe library.pipelineSync(session) == 1 else { throw failure() }
+            unsafe try flush(session, until: end)
+            var answers: [PostgresAnswer] = []
+            var first: PostgresError?
+            for _ in calls {
+                while let answer = unsafe try next(session, until: end) {
+                    if first == nil { first = answer.error }
+                    answers.append(answer)
+                }
+            }
+            // The end of the pipeline, even after an error. 1 is CONNECTION_BAD.
+            let isWhole = unsafe try next(session, until: end) != nil
+            if let first, first.state == nil { throw first }
+            guard isWhole, answers.count == calls.count, unsafe library.status(session) != 1,
+                unsafe library.exitPipelineMode(session) == 1
+            else { throw failure() }
+            if let first { throw first }
+            return answers
+        }
+    }
+
+    private func send(_ call: PostgresCall, _ session: LibPQ.Session) -> Int32 {
+        // Safe, both: libpq copies texts and values into its buffer during the call. Results are binary.
+        switch call {
+        case .text(let sql):
+            return unsafe library.sendQueryParams(session, sql, 0, nil, nil, nil, nil, 1)
+        case .prepared(let name, let parameters):
+            let bytes = parameters.map(\.bytes)
+            let lengths = bytes.map { Int32($0?.count ?? 0) }
+            let formats = parameters.map { $0.isBinary ? Int32(1) : 0 }
+            return unsafe withValues(bytes) { values in
                 unsafe library.sendQueryPrepared(session, name, Int32(bytes.count), values, lengths, formats, 1)
             }
         }
@@ -106,12 +139,20 @@ import Glibc
     private func exchange(
         _ patience: Int, _ send: (LibPQ.Session) -> Int32
     ) throws(PostgresError) -> PostgresAnswer {
-        guard let session = unsafe session else { throw .closed }
-        let end = Moment.now.adding(milliseconds: patience)
-        do throws(PostgresError) {
+        unsafe try guarded(patience) { session, end throws(PostgresError) in
             guard unsafe send(session) == 1 else { throw failure() }
             unsafe try flush(session, until: end)
             return unsafe try answer(session, until: end)
+        }
+    }
+
+    /// Closes the connection when it is of no more use.
+    private func guarded<Value>(
+        _ patience: Int, _ body: (LibPQ.Session, Moment) throws(PostgresError) -> Value
+    ) throws(PostgresError) -> Value {
+        guard let session = unsafe session else { throw .closed }
+        do throws(PostgresError) {
+            return unsafe try body(session, Moment.now.adding(milliseconds: patience))
         } catch {
             if error.state.map(PostgresError.isUnusable) ?? true { close() }
             throw error
@@ -135,20 +176,23 @@ import Glibc
     private func answer(_ session: LibPQ.Session, until end: Moment) throws(PostgresError) -> PostgresAnswer {
         var last: PostgresAnswer?
         var first: PostgresError?
-        while true {
-            while unsafe library.isBusy(session) == 1 {
-                try wait(for: Int16(POLLIN), until: end)
-                guard unsafe library.consumeInput(session) == 1 else { throw failure() }
-            }
-            guard let next = unsafe library.getResult(session) else { break }
-            let answer = unsafe PostgresAnswer(next, library)
-            if let error = answer.error, first == nil { first = error }
+        while let answer = unsafe try next(session, until: end) {
+            if first == nil { first = answer.error }
             last = answer
         }
         if let first { throw first }
         // 1 is CONNECTION_BAD.
         guard let last, unsafe library.status(session) != 1 else { throw failure() }
         return last
+    }
+
+    /// The next answer of a statement; nil when it has no more.
+    private func next(_ session: LibPQ.Session, until end: Moment) throws(PostgresError) -> PostgresAnswer? {
+        while unsafe library.isBusy(session) == 1 {
+            try wait(for: Int16(POLLIN), until: end)
+            guard unsafe library.consumeInput(session) == 1 else { throw failure() }
+        }
+        return unsafe library.getResult(session).map { unsafe PostgresAnswer($0, library) }
     }
 
     /// Blocks the calling thread.
@@ -176,6 +220,13 @@ import Glibc
         let text = unsafe session.flatMap { unsafe library.errorMessage($0) }.map { unsafe String(cString: $0) }
         return PostgresError(message: text.flatMap { $0.isEmpty ? nil : $0 } ?? "the connection was lost")
     }
+}
+
+/// One statement to run.
+enum PostgresCall {
+    /// A text without parameters.
+    case text(String)
+    case prepared(String, [PostgresParameter])
 }
 
 /// A moment of the monotonic clock.

@@ -7,6 +7,8 @@ extension Database {
         _ claim: ExchangeClaim, consent: FirstConsent?
     ) async throws(StoreError) -> ExchangeClaimResult {
         try await write(at: claim.begunAt) { transaction in
+            transaction.claim(.attempt(claim.attempt))
+            if let consent { transaction.claim(.subject(consent.subject)) }
             if let row = try transaction.firstRow(
                 "SELECT request, begun_at, is_spent FROM code_exchange WHERE attempt = ?", [claim.attempt])
             {
@@ -23,6 +25,7 @@ extension Database {
 
     package func settleExchange(_ attempt: Digest256, isSpent: Bool) async throws(StoreError) {
         try await write { transaction in
+            transaction.claim(.attempt(attempt))
             try transaction.run(
                 isSpent
                     ? "UPDATE code_exchange SET is_spent = 1 WHERE attempt = ?"

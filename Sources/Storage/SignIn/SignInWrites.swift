@@ -61,7 +61,10 @@ extension Snapshot {
 
 // The steps of the one transaction.
 extension Transaction {
-    fileprivate func completeSignIn(_ record: SignInRecord) throws -> SignInResult {
+    func completeSignIn(_ record: SignInRecord) throws -> SignInResult {
+        claim(.attempt(record.attempt), .subject(record.claims.subject))
+        if let name = record.claims.transferSubject { claim(.transfer(TransferSubject(name))) }
+        if let replaced = record.replacing { claim(.session(replaced)) }
         if let used = try usedAttempt(record.attempt) { return .alreadyUsed(used) }
         if try hasEnded(record) {
             // The name stays. The end may have come just before this consent, in the same second or with a lost answer;
@@ -115,6 +118,7 @@ extension Transaction {
         ).map { PersonName(given: try $0["given_name"], family: try $0["family_name"]) }
         if consent != nil { try forgetFirstConsent(of: record.claims.subject, team: record.team) }
 
+        if let known { claim(.user(known.user.id)) }
         let person = try known.map { try update($0, record, consent) } ?? insert(record, consent)
         try storeCredential(record, identity: person.identity)
         return person
@@ -141,14 +145,15 @@ extension Transaction {
                 user.id, user.state, user.name.given, user.name.family, user.email?.address,
                 user.email?.isVerified ?? false, user.email?.isPrivate ?? false, user.realUserStatus, now, now,
             ])
-        let identity: Int64 = try insert(
+        let identity = context.rowNumbers.next(context.identifiers, at: now)
+        try run(
             """
-            INSERT INTO apple_identity (user, team, subject, transfer_subject, credential_state,
+            INSERT INTO apple_identity (id, user, team, subject, transfer_subject, credential_state,
             credential_changed_at, credential_cause, last_sign_in_issued_at, email_told_at, real_user_status_told_at,
-            created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
-                user.id, record.team, record.claims.subject, record.claims.transferSubject,
+                identity, user.id, record.team, record.claims.subject, record.claims.transferSubject,
                 user.identityCredential.state, user.identityCredential.changedAt, user.identityCredential.cause,
                 record.claims.issuedAt, told.email, told.realUserStatus, now,
             ])

@@ -228,8 +228,10 @@ final class GroupCommit: Sendable {
         var answers: Answers = []
         answers.reserveCapacity(batch.count)
         do {
-            for write in batch {
-                let finished = isolating ? try isolated(write, on: connection) : try plain(write, on: connection)
+            let finished =
+                isolating
+                ? try batch.map { try isolated($0, on: connection) } : try connection.runAll(batch.map(\.run))
+            for finished in finished {
                 answers.append(finished.answer)
                 invalidations += finished.invalidations
             }
@@ -242,7 +244,9 @@ final class GroupCommit: Sendable {
             try connection.commit()
         } catch {
             connection.rollBack()
-            return abandon(batch, error, isLost: true, isLast: isLast)
+            // Of a statement that was only sent with it.
+            let isRefusal = !isolating && ((error as? any EngineError)?.isRefusal ?? false)
+            return abandon(batch, error, isLost: !isRefusal, isLast: isLast)
         }
         state.withLock { state in
             state.statistics.transactions += 1
@@ -269,13 +273,6 @@ final class GroupCommit: Sendable {
         let failure = StoreError(error)
         state.withLock { $0.fail(failure, writes: batch.count) }
         return .answers(batch.map { write in { write.fail(failure) } })
-    }
-
-    /// One write, whose failure spoils the batch.
-    private func plain(_ write: PendingWrite, on connection: any EngineConnection) throws -> FinishedWrite {
-        let finished = try write.run(connection)
-        guard connection.isInsideTransaction else { throw TransactionLost() }
-        return finished
     }
 
     /// One write in its savepoint.

@@ -1,10 +1,12 @@
 import Coding
 import Crypto
 import RelyingParty
+import Synchronization
 
 /// What the domain's statements may need besides their own arguments.
 struct StoreContext: Sendable {
     let identifiers: RandomIdentifier
+    let rowNumbers = RowNumbers()
     let keyring: SealingKeyring
     let sessionLimits: SessionLimits
     let onAccountDeleted: AccountDeletionPolicy
@@ -15,6 +17,19 @@ struct StoreContext: Sendable {
 
     var subjectHashes: SubjectHashes { SubjectHashes(keyring: keyring) }
     var auditSubjects: AuditSubjects { AuditSubjects(keyring: keyring) }
+}
+
+/// Numbers of rows without a public identifier, chosen by their writer so that the database need not be asked for them.
+/// They sort by time, those of one process in the order in which they were made.
+final class RowNumbers: Sendable {
+    private let last = Mutex<Int64>(0)
+
+    func next(_ identifiers: RandomIdentifier, at now: Timestamp) -> Int64 {
+        last.withLock { last in
+            last = max(last + 1, identifiers.makeNumber(at: now))
+            return last
+        }
+    }
 }
 
 /// One state of the store, as statements read it. The domain's reads are its methods; used wherever its connection is.
@@ -79,10 +94,36 @@ class Snapshot {
         try connection.releaseMemory()
     }
 
-    /// For `Transaction`: runs one statement to completion.
-    /// - Returns: how many rows it changed.
+    // For `Transaction`.
+
+    fileprivate final func enqueue(_ sql: String, _ arguments: StatementArguments) throws {
+        try connection.enqueue(sql, arguments)
+    }
+
     fileprivate final func execute(_ sql: String, _ arguments: StatementArguments) throws -> Int {
         try connection.run(sql, arguments)
+    }
+
+    fileprivate final func claimed(_ keys: [String]) { connection.claim(keys) }
+}
+
+/// What rows hang on.
+enum TransactionKey {
+    case attempt(Digest256)
+    /// In whatever team: a person who is moving may have the same in two.
+    case subject(AppleSubject)
+    case transfer(TransferSubject)
+    case user(UserID)
+    case session(SessionID)
+
+    fileprivate var text: String {
+        switch self {
+        case .attempt(let id): "attempt \(id.hexadecimal)"
+        case .subject(let subject): "subject \(subject.rawValue)"
+        case .transfer(let subject): "transfer \(subject.rawValue)"
+        case .user(let id): "user \(id.rawValue)"
+        case .session(let id): "session \(id.rawValue)"
+        }
     }
 }
 
@@ -99,10 +140,18 @@ final class Transaction: Snapshot {
         super.init(connection, context, at: now)
     }
 
+    /// Says, before the first statement, that this write reads and changes only rows which hang on these keys, or on
+    /// those of later calls: it may run together with writes of other keys.
+    func claim(_ keys: TransactionKey...) { claimed(keys.map(\.text)) }
+
+    /// Runs one statement. Its failure may show only at the next one that has an answer, or at the commit.
+    func run(_ sql: String, _ arguments: StatementArguments = []) throws {
+        try enqueue(sql, arguments)
+    }
+
     /// Runs one statement to completion.
     /// - Returns: how many rows it inserted, updated or deleted.
-    @discardableResult
-    func run(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
+    func change(_ sql: String, _ arguments: StatementArguments = []) throws -> Int {
         try execute(sql, arguments)
     }
 

@@ -113,11 +113,12 @@ extension Transaction {
     private func insert(
         _ subject: AppleSubject, name: TransferSubject, of origin: TransferOrigin, to team: TeamID
     ) throws -> Int64 {
-        let row: Int64 = try insert(
+        let row = context.rowNumbers.next(context.identifiers, at: now)
+        try run(
             """
-            INSERT INTO apple_identity (user, team, subject, transfer_subject, credential_state,
-            last_sign_in_issued_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING id
-            """, [origin.user.id, team, subject, name, CredentialState.authorized, origin.lastSignIn, now])
+            INSERT INTO apple_identity (id, user, team, subject, transfer_subject, credential_state,
+            last_sign_in_issued_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """, [row, origin.user.id, team, subject, name, CredentialState.authorized, origin.lastSignIn, now])
         if let status = arrival(of: origin) { try update(status, ofIdentity: row) }
         return row
     }

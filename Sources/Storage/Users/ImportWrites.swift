@@ -70,8 +70,9 @@ extension Transaction {
             ])
         let identity: Int64 = try insert(
             """
-            INSERT INTO apple_identity (user, team, subject, credential_state, credential_changed_at,
-            credential_cause, last_sign_in_issued_at, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
+            INSERT INTO apple_identity (id, user, team, subject, credential_state, credential_changed_at,
+            credential_cause, last_sign_in_issued_at, created_at)
+            VALUES ((SELECT coalesce(max(id), 0) + 1 FROM apple_identity), ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id
             """,
             [
                 person.newUser, team, person.subject, status.state, status.changedAt, status.cause,
@@ -86,7 +87,7 @@ extension Transaction {
     @discardableResult
     private func insert(_ credential: ImportedPerson.Credential?, identity: Int64) throws -> Bool {
         guard let credential else { return false }
-        return try run(
+        return try change(
             """
             INSERT INTO apple_credential (identity, client_id, sealed_refresh_token, issued_at, state)
             VALUES (?, ?, ?, ?, 'authorized') ON CONFLICT (identity, client_id) DO NOTHING

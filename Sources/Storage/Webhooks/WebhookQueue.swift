@@ -178,7 +178,7 @@ extension Transaction {
     ) throws -> WebhookTransition {
         let endpoint = delivery.endpoint
         // A replay of an earlier event may have become first in the line in the meantime.
-        let changes = try run(
+        let changes = try change(
             """
             UPDATE webhook_delivery AS d SET attempts = attempts + 1, failure = ?3,
             next_attempt_at = CASE WHEN \(WebhookQuery.hasPredecessor) THEN NULL ELSE CAST(?4 AS BIGINT) END,
@@ -197,7 +197,7 @@ extension Transaction {
             "UPDATE webhook_delivery SET attempts = attempts + 1, failure = ? WHERE endpoint = ? AND sequence = ?",
             ["status 410", endpoint, delivery.sequence])
         _ = try recordFailure(of: endpoint, "status 410", pausedUntil: nil)
-        let changes = try run(
+        let changes = try change(
             "UPDATE webhook_endpoint SET stopped_at = ? WHERE id = ? AND stopped_at IS NULL", [now, endpoint])
         return changes > 0 ? .stopped : .none
     }
@@ -210,7 +210,7 @@ extension Transaction {
             UPDATE webhook_endpoint SET last_failure_at = ?2, last_failure = ?3,
             paused_until = max(coalesce(paused_until, 0), coalesce(?4, paused_until, 0)) WHERE id = ?1
             """, [endpoint, now, reason, pausedUntil])
-        let changes = try run(
+        let changes = try change(
             "UPDATE webhook_endpoint SET failing_since = ? WHERE id = ? AND failing_since IS NULL", [now, endpoint])
         return changes > 0 ? .beganFailing : .none
     }

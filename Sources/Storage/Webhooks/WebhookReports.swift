@@ -63,7 +63,7 @@ extension Database: WebhookDirectory {
                         WebhookRequest.origin(of: url)
                     )
                 }
-            let count = try transaction.run(
+            let count = try transaction.change(
                 """
                 UPDATE webhook_delivery SET dead_at = NULL, attempts = 0, queued_at = ?1, next_attempt_at = NULL
                 WHERE \(condition)

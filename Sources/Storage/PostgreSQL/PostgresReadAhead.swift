@@ -1,0 +1,172 @@
+import RelyingParty
+
+/// One write of a batch, tried without a connection: it finds out what the write will read, and keeps what it writes.
+///
+/// A read that is not known yet finds no row, and the write goes on as if that were true, up to the first change: so
+/// most of what it will read is known after the first try, and is then read for all writes of the batch in one trip.
+/// Nothing of a try counts until every read of it is known.
+///
+/// That is only right for a write that says what it hangs on (`claim`), because those of a batch read before any of them
+/// has changed anything. Every other write, and one that reads from a table it has changed, runs alone.
+///
+/// Proof for `@unchecked Sendable`: one thread at a time uses the connection that made it.
+final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
+    struct Statement: Hashable {
+        let sql: String
+        let values: [ColumnValue]
+
+        init(_ sql: String, _ arguments: StatementArguments) {
+            self.sql = sql
+            values = arguments.values.map { $0?.column ?? .null }
+        }
+    }
+
+    enum Outcome<Value> {
+        case done(Value)
+        /// Some reads are not known: `wanted`.
+        case unknown
+        case alone
+    }
+
+    private struct RunsAlone: Error {}
+    private struct Unknown: Error {}
+
+    private var known: [Statement: [Row]] = [:]
+    private(set) var wanted: [Statement] = []
+    private(set) var claims: Set<String> = []
+    private(set) var changes: [(sql: String, arguments: StatementArguments)] = []
+    private var changedTables: Set<Substring> = []
+
+    func run<Value>(_ body: (any EngineConnection) throws -> Value) throws -> Outcome<Value> {
+        (wanted, claims, changes, changedTables) = ([], [], [], [])
+        do {
+            let value = try body(self)
+            return wanted.isEmpty ? .done(value) : .unknown
+        } catch is RunsAlone {
+            return .alone
+        } catch {
+            // What failed may have failed because nothing was found.
+            guard !wanted.isEmpty else { throw error }
+            return .unknown
+        }
+    }
+
+    func learn(_ answers: [[Row]]) {
+        for (statement, rows) in zip(wanted, answers) { known[statement] = rows }
+    }
+
+    // MARK: What a write does
+
+    func claim(_ keys: [String]) {
+        claims.formUnion(keys)
+    }
+
+    func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
+        let tables = Self.tables(of: sql)
+        guard !claims.isEmpty, sql.hasPrefix("SELECT"), changedTables.isDisjoint(with: tables.read) else {
+            throw RunsAlone()
+        }
+        let statement = Statement(sql, arguments)
+        if let rows = known[statement] { return rows }
+        wanted.append(statement)
+        return []
+    }
+
+    func firstRow(_ sql: String, _ arguments: StatementArguments) throws -> Row? {
+        try rows(sql, arguments).first
+    }
+
+    func enqueue(_ sql: String, _ arguments: StatementArguments) throws {
+        guard wanted.isEmpty else { throw Unknown() }
+        let table = Self.tables(of: sql).changed
+        // Rows of other tables go with these.
+        guard !claims.isEmpty, let table, !(sql.hasPrefix("DELETE") && ["user", "apple_identity"].contains(table)) else {
+            throw RunsAlone()
+        }
+        changedTables.insert(table)
+        changes.append((sql, arguments))
+    }
+
+    private static func tables(of sql: String) -> (read: Set<Substring>, changed: Substring?) {
+        var reader = PostgresTextReader(sql)
+        var (previous, verb): (Substring, Substring) = ("", "")
+        var read: Set<Substring> = []
+        var changed: Substring?
+        while let token = reader.next() {
+            guard !token.allSatisfy(\.isWhitespace) else { continue }
+            if verb.isEmpty { verb = token }
+            switch previous {
+            case "INTO", "UPDATE": changed = changed ?? token
+            case "FROM" where verb == "DELETE" && changed == nil: changed = token
+            case "FROM", "JOIN": read.insert(token)
+            default: break
+            }
+            previous = token
+        }
+        return (read, changed)
+    }
+
+    // MARK: What only a transaction of its own can do
+
+    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int { throw RunsAlone() }
+    func execute(sql: String) throws { throw RunsAlone() }
+    var isInsideTransaction: Bool { true }
+    func begin(_ access: Access) throws { throw RunsAlone() }
+    func rollBack() {}
+    func commit() throws { throw RunsAlone() }
+    func isOurs() throws -> Bool { throw RunsAlone() }
+    func markOurs() throws { throw RunsAlone() }
+    func tables() throws -> Set<String> { throw RunsAlone() }
+    func define(_ schema: String) throws { throw RunsAlone() }
+    func releaseMemory() throws { throw RunsAlone() }
+    func close() {}
+}
+
+extension PostgresConnection {
+    /// Tries of a write, each of which knows more: more are not worth a trip for the whole batch.
+    private static let tries = 5
+
+    /// The writes that say what they hang on, in two or three trips together; the others after them, one by one.
+    func runAll<Value>(_ bodies: [(any EngineConnection) throws -> Value]) throws -> [Value] {
+        let ahead = bodies.map { _ in PostgresReadAhead() }
+        var values: [Value?] = bodies.map { _ in nil }
+        var open = Array(bodies.indices)
+        for _ in 0..<Self.tries where !open.isEmpty {
+            open = try open.filter { index in
+                switch try ahead[index].run(bodies[index]) {
+                case .done(let value):
+                    values[index] = value
+                    return false
+                case .unknown: return true
+                case .alone: return false
+                }
+            }
+            try learn(open.map { ahead[$0] })
+        }
+        var claimed: Set<String> = []
+        for index in bodies.indices where values[index] != nil {
+            if claimed.isDisjoint(with: ahead[index].claims) {
+                for (sql, arguments) in ahead[index].changes { try enqueue(sql, arguments) }
+            } else {
+                // What it has read may be true no longer.
+                values[index] = nil
+            }
+            claimed.formUnion(ahead[index].claims)
+        }
+        return try bodies.indices.map { index in
+            if let value = values[index] { return value }
+            let value = try bodies[index](self)
+            guard isInsideTransaction else { throw TransactionLost() }
+            return value
+        }
+    }
+
+    private func learn(_ writes: [PostgresReadAhead]) throws {
+        var answers = try rowsTogether(writes.flatMap(\.wanted))[...]
+        for write in writes {
+            let count = write.wanted.count
+            write.learn(Array(answers.prefix(count)))
+            answers = answers.dropFirst(count)
+        }
+    }
+}

@@ -1,0 +1,157 @@
+import Coding
+import Crypto
+import Foundation
+import MemoryStores
+import RelyingParty
+import Testing
+
+@testable import Storage
+
+/// Writes that share a transaction. On PostgreSQL those of different people read together, before any of them changes
+/// anything.
+@Suite struct WriteBatchTests {
+    private static let engines = [false, true]
+
+    /// Runs the writes in one batch: they wait while another occupies the writer.
+    private func together<Value: Sendable>(
+        _ database: Storage.Database, _ writes: [@Sendable () async -> Value]
+    ) async -> [Value] {
+        let gate = DispatchSemaphore(value: 0)
+        return await withTaskGroup(of: (Int, Value)?.self) { group in
+            group.addTask {
+                try? await database.write { _ in gate.wait() }
+                return nil
+            }
+            while database.statistics.running < 1 { await Task.yield() }
+            for (index, write) in writes.enumerated() { group.addTask { (index, await write()) } }
+            while database.statistics.pending < writes.count { await Task.yield() }
+            gate.signal()
+            return await group.reduce(into: []) { $0.append($1) }.compactMap(\.self).sorted { $0.0 < $1.0 }.map(\.1)
+        }
+    }
+
+    private func signIn(_ database: Storage.Database, _ record: SignInRecord) -> @Sendable () async -> SignInResult? {
+        { try? await database.completeSignIn(record) }
+    }
+
+    @Test("people who sign in together, new or not, each get their own", arguments: engines)
+    func manyPeople(isPostgres: Bool) async throws {
+        let bench = try Bench(isPostgres: isPostgres)
+        let database = try bench.open()
+        defer { database.close() }
+        for isNew in [true, false] {
+            let before = database.statistics
+            let records = (0..<30).map { record("person\($0)", at: bench.clock.now()) }
+            let results = await together(database, records.map { signIn(database, $0) })
+            for (record, result) in zip(records, results) {
+                let session = try #require(result?.session)
+                #expect(session.tokenHash == record.session.tokenHash)
+                let found = try #require(try await database.signedIn(token: session.tokenHash, at: record.now))
+                #expect(found.user.appleSubject == record.claims.subject)
+                #expect(found.session == session)
+                guard case .signedIn(_, _, isNew) = result else {
+                    Issue.record("\(record.claims.subject): \(String(describing: result))")
+                    continue
+                }
+            }
+            #expect(database.statistics.transactions <= before.transactions + 2)
+            #expect(database.statistics.lost == before.lost)
+        }
+        let events = try await database.events(after: nil, limit: 1_000)
+        #expect(events.filter { $0.kind == .userCreated }.count == 30)
+        #expect(events.filter { $0.kind == .sessionCreated }.count == 60)
+    }
+
+    @Test("one person several times, one attempt several times, and a session replaced twice", arguments: engines)
+    func sameKeys(isPostgres: Bool) async throws {
+        let bench = try Bench(isPostgres: isPostgres)
+        let database = try bench.open()
+        defer { database.close() }
+        let now = bench.clock.now()
+        let old = try #require(try await database.completeSignIn(record("bob", at: now)).session)
+        let attempt = randomDigest()
+        let records =
+            (0..<4).map { _ in record("ann", at: now) } + (0..<4).map { _ in record("cora", attempt: attempt, at: now) }
+            + (0..<2).map { _ in record("bob", replacing: old.id, at: now) }
+        let results = await together(database, records.map { signIn(database, $0) })
+        let ann = Set(results[..<4].compactMap { $0?.session?.user })
+        #expect(ann.count == 1)
+        #expect(Set(results[..<4].compactMap { $0?.session?.id }).count == 4)
+        let cora = results[4..<8].compactMap { $0?.session?.id }
+        #expect(cora.count == 1)
+        for result in results[4..<8] where result?.session == nil {
+            guard case .alreadyUsed(let used) = result else {
+                Issue.record("\(String(describing: result))")
+                continue
+            }
+            #expect(used.session == cora.first)
+        }
+        #expect(results[8...].compactMap { $0?.session }.count == 2)
+        #expect(try await database.signedIn(token: old.tokenHash, at: now) == nil)
+        let events = try await database.events(after: nil, limit: 1_000)
+        #expect(events.filter { $0.kind == .userCreated }.count == 3)
+        #expect(events.filter { $0.session == old.id && $0.kind == .sessionEnded }.count == 1)
+    }
+
+    @Test("one that the database refuses leaves the others of its batch alone", arguments: engines)
+    func refused(isPostgres: Bool) async throws {
+        let bench = try Bench(isPostgres: isPostgres)
+        let database = try bench.open()
+        defer { database.close() }
+        let now = bench.clock.now()
+        let taken = try #require(try await database.completeSignIn(record("first", at: now)).session)
+        var records = (0..<10).map { record("person\($0)", at: now) }
+        records[6].session.tokenHash = taken.tokenHash
+        let results = await together(database, records.map { signIn(database, $0) })
+        for (index, result) in results.enumerated() { #expect((result?.session == nil) == (index == 6)) }
+        let people = try await database.events(after: nil, limit: 1_000).filter { $0.kind == .userCreated }
+        #expect(people.count == 10)
+    }
+
+    @Test("consent that ends in the batch of a sign-in leaves no session", arguments: engines)
+    func endsTogether(isPostgres: Bool) async throws {
+        let bench = try Bench(isPostgres: isPostgres)
+        let database = try bench.open()
+        defer { database.close() }
+        let now = bench.clock.now()
+        _ = try await database.completeSignIn(record("ann", at: now))
+        let again = record("ann", at: now)
+        let ended = notification(.consentRevoked, time: now)
+        let end: @Sendable () async -> SignInResult? = {
+            _ = try? await database.apply(ended, team: Bench.team, at: now)
+            return nil
+        }
+        let results = await together(database, [signIn(database, again), end])
+        #expect(results.count == 2)
+        #expect(try await database.signedIn(token: again.session.tokenHash, at: now) == nil)
+    }
+
+    /// Each try but the last is a trip for all of the batch.
+    @Test("after a few tries it is known what a sign-in reads, and it runs with others", arguments: [true, false])
+    func readsAhead(isNew: Bool) async throws {
+        let bench = try Bench(isPostgres: true)
+        let database = try bench.open()
+        defer { database.close() }
+        let now = bench.clock.now()
+        let old = isNew ? nil : try await database.completeSignIn(record("ann", at: now)).session
+        let next = record("ann", replacing: old?.id, at: now)
+        let tries = try database.engine.writer.sync { connection in
+            let connection = try #require(connection as? PostgresConnection)
+            try connection.begin(.write)
+            defer { connection.rollBack() }
+            let ahead = PostgresReadAhead()
+            for number in 1...9 {
+                let outcome = try ahead.run { connection in
+                    try Transaction(connection, database.context, at: now).completeSignIn(next)
+                }
+                switch outcome {
+                case .done: return number
+                case .alone: return -1
+                case .unknown: ahead.learn(try connection.rowsTogether(ahead.wanted))
+                }
+            }
+            return 0
+        }
+        #expect(tries == (isNew ? 2 : 4))
+    }
+}
