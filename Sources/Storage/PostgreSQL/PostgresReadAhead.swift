@@ -80,7 +80,7 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
         guard wanted.isEmpty else { throw Unknown() }
         let table = Self.tables(of: sql).changed
         // Rows of other tables go with these.
-        guard !claims.isEmpty, let table, !(sql.hasPrefix("DELETE") && ["user", "apple_identity"].contains(table)) else {
+        guard !claims.isEmpty, let table, !sql.hasPrefix("DELETE") || !["user", "apple_identity"].contains(table) else {
             throw RunsAlone()
         }
         changedTables.insert(table)
