@@ -120,7 +120,7 @@ class Bramley(Server):
     """One `bramley serve`, with one loop unless told otherwise."""
 
     def __init__(self, binary, folder, core, apple="http://127.0.0.1:9", limits=None, certificate=None, threads=1,
-                 wrapper=()):
+                 wrapper=(), postgres=None, sealing_key=None):
         os.makedirs(folder, mode=0o700, exist_ok=True)
         self.certificate = certificate
         self.port, admin = free_port(), free_port()
@@ -141,6 +141,9 @@ class Bramley(Server):
             "storage": {"directory": os.path.join(folder, "data")},
             "log": {"level": "error"},
         }
+        if postgres:
+            configuration["storage"]["postgres"] = {"url": postgres}
+            configuration["secrets"] = {"sealingKeyFile": sealing_key}
         if certificate:
             configuration["server"].update(
                 certificateFile=certificate.certificate, privateKeyFile=certificate.key)

@@ -12,7 +12,7 @@ bin=$("${build[@]}" --show-bin-path)
 
 export BENCH_PROGRAMS=$PWD/.build/benchmarks
 mkdir -p "$BENCH_PROGRAMS"
-for program in open_loop handshakes idle; do
+for program in open_loop handshakes idle delay; do
     cc -O2 -Wall -Wextra -std=gnu11 -o "$BENCH_PROGRAMS/$program" "Benchmarks/load/$program.c" -lssl -lcrypto -lpthread
 done
 

@@ -65,7 +65,7 @@ class Signer:
 
 
 def serve_apple(listener, answers, core, control):
-    os.sched_setaffinity(0, {int(core)})
+    os.sched_setaffinity(0, set(map(int, core.split(","))))
 
     def answer(head, body):
         if head.startswith(b"GET /auth/keys"):

@@ -139,7 +139,7 @@ import Testing
             let connection = try #require(connection as? PostgresConnection)
             try connection.begin(.write)
             defer { connection.rollBack() }
-            let ahead = PostgresReadAhead()
+            let ahead = PostgresReadAhead(connection.statementTables)
             for number in 1...9 {
                 let outcome = try ahead.run { connection in
                     try Transaction(connection, database.context, at: now).completeSignIn(next)

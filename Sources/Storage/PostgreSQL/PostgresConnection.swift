@@ -42,6 +42,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     private var isBegun = false
     /// Of the open transaction, when it writes.
     private var receipt: String?
+    let statementTables = StatementTables()
     /// Statements of the open transaction that wait for the next trip.
     private var queued: [PostgresCall] = []
     private var isClosed = false

@@ -36,6 +36,11 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
     private(set) var claims: Set<String> = []
     private(set) var changes: [(sql: String, arguments: StatementArguments)] = []
     private var changedTables: Set<Substring> = []
+    private let texts: StatementTables
+
+    init(_ texts: StatementTables) {
+        self.texts = texts
+    }
 
     func run<Value>(_ body: (any EngineConnection) throws -> Value) throws -> Outcome<Value> {
         (wanted, claims, changes, changedTables) = ([], [], [], [])
@@ -62,10 +67,8 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
     }
 
     func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
-        let tables = Self.tables(of: sql)
-        guard !claims.isEmpty, sql.hasPrefix("SELECT"), changedTables.isDisjoint(with: tables.read) else {
-            throw RunsAlone()
-        }
+        let tables = texts.tables(of: sql)
+        guard !claims.isEmpty, tables.isRead, changedTables.isDisjoint(with: tables.read) else { throw RunsAlone() }
         let statement = Statement(sql, arguments)
         if let rows = known[statement] { return rows }
         wanted.append(statement)
@@ -78,32 +81,9 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
 
     func enqueue(_ sql: String, _ arguments: StatementArguments) throws {
         guard wanted.isEmpty else { throw Unknown() }
-        let table = Self.tables(of: sql).changed
-        // Rows of other tables go with these.
-        guard !claims.isEmpty, let table, !sql.hasPrefix("DELETE") || !["user", "apple_identity"].contains(table) else {
-            throw RunsAlone()
-        }
+        guard !claims.isEmpty, let table = texts.tables(of: sql).changed else { throw RunsAlone() }
         changedTables.insert(table)
         changes.append((sql, arguments))
-    }
-
-    private static func tables(of sql: String) -> (read: Set<Substring>, changed: Substring?) {
-        var reader = PostgresTextReader(sql)
-        var (previous, verb): (Substring, Substring) = ("", "")
-        var read: Set<Substring> = []
-        var changed: Substring?
-        while let token = reader.next() {
-            guard !token.allSatisfy(\.isWhitespace) else { continue }
-            if verb.isEmpty { verb = token }
-            switch previous {
-            case "INTO", "UPDATE": changed = changed ?? token
-            case "FROM" where verb == "DELETE" && changed == nil: changed = token
-            case "FROM", "JOIN": read.insert(token)
-            default: break
-            }
-            previous = token
-        }
-        return (read, changed)
     }
 
     // MARK: What only a transaction of its own can do
@@ -122,13 +102,54 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
     func close() {}
 }
 
+/// The tables of the statements of one connection, each text read once.
+final class StatementTables {
+    struct Tables {
+        var isRead = false
+        var read: Set<Substring> = []
+        /// Nil also when rows of other tables go with these.
+        var changed: Substring?
+    }
+
+    private var known: [String: Tables] = [:]
+
+    func tables(of sql: String) -> Tables {
+        if let known = known[sql] { return known }
+        let tables = Self.read(sql)
+        known[sql] = tables
+        return tables
+    }
+
+    private static func read(_ sql: String) -> Tables {
+        var reader = PostgresTextReader(sql)
+        var (previous, verb): (Substring, Substring) = ("", "")
+        var tables = Tables()
+        while let token = reader.next() {
+            guard !token.allSatisfy(\.isWhitespace) else { continue }
+            if verb.isEmpty { verb = token }
+            switch previous {
+            case "INTO", "UPDATE": tables.changed = tables.changed ?? token
+            case "FROM" where verb == "DELETE" && tables.changed == nil: tables.changed = token
+            case "FROM", "JOIN": tables.read.insert(token)
+            default: break
+            }
+            previous = token
+        }
+        tables.isRead = verb == "SELECT"
+        if verb == "DELETE", ["user", "apple_identity", "event", "webhook_endpoint"].contains(tables.changed) {
+            tables.changed = nil
+        }
+        return tables
+    }
+}
+
 extension PostgresConnection {
     /// Tries of a write, each of which knows more: more are not worth a trip for the whole batch.
     private static let tries = 5
 
     /// The writes that say what they hang on, in two or three trips together; the others after them, one by one.
     func runAll<Value>(_ bodies: [(any EngineConnection) throws -> Value]) throws -> [Value] {
-        let ahead = bodies.map { _ in PostgresReadAhead() }
+        let ahead = bodies.map { _ in PostgresReadAhead(statementTables) }
         var values: [Value?] = bodies.map { _ in nil }
         var open = Array(bodies.indices)
         for _ in 0..<Self.tries where !open.isEmpty {

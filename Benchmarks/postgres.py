@@ -1,0 +1,127 @@
+"""Sign-ins over PostgreSQL: with one and three servers, beside the database and a millisecond away from it.
+
+Everything shares the cores here: servers, PostgreSQL, the stand-in for Apple and the load. So the figures say how
+configurations compare, and how much CPU each side takes, rather than what a machine can do.
+"""
+
+import concurrent.futures
+import contextlib
+import os
+import secrets
+import subprocess
+import time
+
+import measuring
+import peers
+import signins
+
+COUNT = int(os.environ.get("BENCH_SIGN_INS", "2000"))
+CORES = ",".join(map(str, range(os.cpu_count())))
+
+
+class Postgres:
+    """A server in a temporary folder, that syncs as its settings say."""
+
+    def __init__(self, **settings):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../scripts/postgres.sh")
+        given = [f"{name}={value}" for name, value in settings.items()]
+        self.program = subprocess.Popen([script, *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.folder = self.program.stdout.readline().strip()
+        if not self.folder:
+            raise SystemExit("PostgreSQL does not start")
+        with open(os.path.join(self.folder, "data/postmaster.pid")) as file:
+            self.pid = int(file.readline())
+
+    def make_schema(self):
+        name = "bench" + secrets.token_hex(4)
+        program = sorted(os.listdir("/usr/lib/postgresql"), key=int)[-1]
+        subprocess.run(
+            [f"/usr/lib/postgresql/{program}/bin/psql", "-h", self.folder, "-U", "postgres", "-qc",
+             f"CREATE DATABASE {name}"], check=True)
+        return name
+
+    def cpu_seconds(self):
+        """Of all its processes, those that have ended too."""
+        children = subprocess.run(["pgrep", "-P", str(self.pid)], capture_output=True, text=True).stdout.split()
+        return sum(peers.cpu_seconds(int(pid)) for pid in children)
+
+    def stop(self):
+        self.program.stdin.close()
+        self.program.wait(60)
+
+
+class Delay:
+    """The way to PostgreSQL, 0.45 ms longer in each direction."""
+
+    def __init__(self, postgres):
+        self.port = peers.free_port()
+        self.process = subprocess.Popen(
+            [os.path.join(os.environ["BENCH_PROGRAMS"], "delay"), str(self.port), f"{postgres.folder}/.s.PGSQL.5432", "450"])
+        peers.wait_for_port(self.port, self.process)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def sign_ins(binary, folder, postgres, nodes, is_far):
+    """Sign-ins a second of people who are known, and the CPU of servers and PostgreSQL for each, in µs."""
+    with contextlib.ExitStack() as stack:
+        apple = signins.StandIn.start(CORES)
+        stack.callback(apple.stop)
+        place = f"host={postgres.folder} port=5432"
+        if is_far:
+            delay = Delay(postgres)
+            stack.callback(delay.stop)
+            place = f"host=127.0.0.1 port={delay.port}"
+        url = f"{place} user=postgres dbname={postgres.make_schema()}"
+        servers = []
+        key = os.path.join(folder, "sealing.key")
+        with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(secrets.token_hex(32))
+        for number in range(nodes):
+            own = os.path.join(folder, secrets.token_hex(4))
+            server = peers.Bramley(binary, own, CORES, apple=apple.url, postgres=url, sealing_key=key)
+            stack.callback(server.stop)
+            servers.append(server)
+
+        def prepared(server, count, first, returning):
+            items = signins.prepare(server.port, apple.signer, count, first, returning)
+            apple.learn({item.code: item.answer for item in items})
+            return items
+
+        share = COUNT // nodes
+        for number, server in enumerate(servers):
+            signins.post_all(server.port, prepared(server, share, 10_000 * (number + 1), False))
+        batches = [prepared(server, share, 10_000 * (number + 1), True) for number, server in enumerate(servers)]
+        before = [peers.cpu_seconds(server.pid) for server in servers], postgres.cpu_seconds()
+        began = time.monotonic()
+        with concurrent.futures.ProcessPoolExecutor(nodes) as pool:
+            list(pool.map(signins.post_all, [server.port for server in servers], batches))
+        elapsed = time.monotonic() - began
+        ours = sum(peers.cpu_seconds(server.pid) - start for server, start in zip(servers, before[0]))
+        theirs = postgres.cpu_seconds() - before[1]
+        total = share * nodes
+        return total / elapsed, ours / total * 1e6, theirs / total * 1e6
+
+
+def rows(binary, folder):
+    os.makedirs(folder, exist_ok=True)
+    table = []
+    for commit in ("on", "off"):
+        postgres = Postgres(fsync="on", synchronous_commit=commit)
+        try:
+            for nodes in (1, 3):
+                for is_far in (False, True):
+                    results = [
+                        sign_ins(binary, folder, postgres, nodes, is_far) for _ in range(max(3, measuring.ROUNDS // 3))]
+                    middle = sorted(results)[len(results) // 2]
+                    where = "1 ms away" if is_far else "beside it"
+                    table.append((
+                        f"sign-ins a second, PostgreSQL, {nodes} server{'s' if nodes > 1 else ''} {where}, "
+                        f"synchronous_commit {commit}", measuring.spread([result[0] for result in results], 0),
+                        "≥ 2000" if nodes == 3 and is_far and commit == "on" else "",
+                        f"CPU a sign-in: servers {middle[1]:.0f} µs, PostgreSQL {middle[2]:.0f} µs"))
+        finally:
+            postgres.stop()
+    return table
