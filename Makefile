@@ -103,7 +103,7 @@ test-postgres: ## the tests of the store, and those from outside, on PostgreSQL
 	@scripts/packages.sh test
 	swift build --build-tests
 	TEST_STORE=postgres SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=8 TEST_PATIENCE=4 \
-	    swift test --skip-build --filter StorageTests
+	    swift test --skip-build --filter 'StorageTests|EndToEndTests'
 	for suite in API Linking Native Webhooks Browser; do \
 	    TEST_STORE=postgres TEST_BIN="$$(swift build --show-bin-path)" "$$(scripts/venv.sh)" -B -m pytest -q \
 	        -p no:cacheprovider "Tests/$$suite" || exit 1; done

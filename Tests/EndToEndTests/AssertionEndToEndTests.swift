@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func keysOutliveARestart_andANewSealingKey() async throws {
+    @Test(.onSQLite) func keysOutliveARestart_andANewSealingKey() async throws {
         try await withSite(Self.options) { (site: Site) async throws in
             let before = try await keyIDs(site)
             #expect(before.count == 1)

@@ -346,7 +346,7 @@ import Testing
         }
     }
 
-    @Test func databaseHoldsOnlyTheHashOfAToken() async throws {
+    @Test(.onSQLite) func databaseHoldsOnlyTheHashOfAToken() async throws {
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
             let form = try await browser.consent()

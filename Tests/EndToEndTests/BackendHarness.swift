@@ -17,8 +17,8 @@ struct Backend: Sendable {
         browser = site.browser()
         key = "brk_" + Self.random(43, of: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         let (key, now) = (key, site.clock.milliseconds())
-        try site.writeBeside { connection in
-            try connection.execute(
+        try site.writeBeside { execute in
+            try execute(
                 "INSERT INTO api_key (id, hash, name, scopes, created_at) VALUES (?, ?, 'test', ?, ?)",
                 [
                     Self.makeID("key_"), SHA256.hash(utf8: key).bytes,
@@ -70,9 +70,16 @@ struct Backend: Sendable {
 extension Site {
     var basePath: String { String(publicURL.dropFirst(origin.count)) }
 
-    /// One transaction of another process.
-    func writeBeside(_ body: (Stranger) throws -> Void) throws {
-        try Stranger.beside(databasePath).write(body)
+    /// One transaction of another process, by statements with parameters.
+    func writeBeside(_ body: (_ execute: (String, [Any?]) throws -> Void) throws -> Void) throws {
+        guard let postgres else {
+            return try Stranger.beside(databasePath).write { connection in
+                try body { try connection.execute($0, $1) }
+            }
+        }
+        var statements: [String] = []
+        try body { statements.append(SitePostgres.text($0, $1)) }
+        _ = try SitePostgres.shared.get().query(postgres, statements.joined(separator: ";\n"))
     }
 
     /// Users nobody has signed in as, made at this time; their ids.
@@ -80,14 +87,14 @@ extension Site {
     func addUsers(_ count: Int, at time: Int64? = nil) throws -> [String] {
         let ids = (0..<count).map { _ in Backend.makeID("usr_") }
         let made = time ?? clock.milliseconds()
-        try writeBeside { connection in
+        try writeBeside { execute in
             for id in ids {
-                try connection.execute(
-                    "INSERT INTO user (id, state, created_at, updated_at) VALUES (?, 'active', ?, ?)",
+                try execute(
+                    "INSERT INTO \"user\" (id, state, created_at, updated_at) VALUES (?, 'active', ?, ?)",
                     [id, made, made])
-                try connection.execute(
+                try execute(
                     """
-                        INSERT INTO apple_identity (user, team, subject, credential_state, last_sign_in_issued_at, created_at)
+                        INSERT INTO apple_identity ("user", team, subject, credential_state, last_sign_in_issued_at, created_at)
                         VALUES (?, ?, ?, 'authorized', ?, ?)
                         """, [id, Apple.teamID, "001." + id, made, made])
             }

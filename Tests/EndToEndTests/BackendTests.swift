@@ -111,7 +111,7 @@ import Testing
             let backend = try Backend(site)
             #expect(try await backend.send("GET", "/api/v1/users").status == 200)
             #expect(try await site.query("SELECT last_used_at FROM api_key") == String(site.clock.milliseconds()))
-            try site.writeBeside { try $0.execute("UPDATE api_key SET revoked_at = 1") }
+            try site.writeBeside { try $0("UPDATE api_key SET revoked_at = 1", []) }
             let response = try await backend.send("GET", "/api/v1/users")
             #expect(response.status == 401)
             #expect(response["www-authenticate"] == "Bearer realm=\"bramley\", error=\"invalid_token\"")
@@ -247,7 +247,7 @@ import Testing
             #expect(more["items"]?.array?.map { $0["type"]?.string } == ["session.created"])
             let first = try await backend.page("/api/v1/events?limit=1")
             let second = try #require(first["next"]?.string)
-            try site.writeBeside { try $0.execute("DELETE FROM event WHERE sequence <= 2") }
+            try site.writeBeside { try $0("DELETE FROM event WHERE sequence <= 2", []) }
             let gone = try await backend.send("GET", "/api/v1/events?after=\(second)")
             #expect(gone.status == 410)
             #expect(gone.text.contains("cursor_expired"))

@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func whatAppleRefusesForAWeekIsGivenUpAndSaid() async throws {
+    @Test(.onSQLite) func whatAppleRefusesForAWeekIsGivenUpAndSaid() async throws {
         try await withSite { (site: Site) async throws in
             let browser = site.browser()
             try await browser.signIn(as: "ada")

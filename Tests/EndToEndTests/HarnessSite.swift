@@ -48,6 +48,8 @@ final class Site: Sendable {
     let apple: Apple
     let log: LogRecorder
     private let options: SiteOptions
+    /// The connection string; nil for a database of SQLite's.
+    let postgres: String?
 
     private struct Running: Sendable {
         var server: PreparedServer
@@ -64,6 +66,14 @@ final class Site: Sendable {
         self.clock = clock
         self.apple = apple
         log = LogRecorder(level: options.logLevel)
+        postgres = SitePostgres.isWanted ? try SitePostgres.shared.get().makeDatabase() : nil
+        if postgres != nil {
+            // All servers of one database have the same, so none makes it.
+            try FileManager.default.createDirectory(
+                atPath: directory + "/data", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            try Self.write(
+                Array(Hexadecimal.encode(SystemRandom().bytes(32)).utf8), to: directory + "/data/sealing.key")
+        }
         authority = "localhost:\(sockets.address.port)"
         publicURL = "http://" + authority + options.basePath
         try start(on: sockets, options)
@@ -82,7 +92,8 @@ final class Site: Sendable {
     }
 
     private func start(on sockets: BoundSockets, _ options: SiteOptions) throws {
-        let configuration = try Self.configuration(options, directory: directory, publicURL: publicURL, apple: apple)
+        let configuration = try Self.configuration(
+            options, directory: directory, publicURL: publicURL, apple: apple, postgres: postgres)
         let server = try PreparedServer(
             configuration: configuration, readFrom: Self.input(directory), visitors: sockets, admin: try Self.bind(),
             clock: clock, logger: log.logger)
@@ -121,15 +132,16 @@ final class Site: Sendable {
 
     /// One value of the database, read by another implementation in another process.
     func query(_ sql: String) async throws -> String {
-        try await IndependentSigner.shared.query(databasePath, sql)
+        guard let postgres else { return try await IndependentSigner.shared.query(databasePath, sql) }
+        return try await blocking { try SitePostgres.shared.get().query(postgres, sql) }
     }
 
-    func count(_ table: String) async throws -> Int { Int(try await query("SELECT count(*) FROM \(table)")) ?? -1 }
+    func count(_ table: String) async throws -> Int { Int(try await query("SELECT count(*) FROM \"\(table)\"")) ?? -1 }
 
     // MARK: Configuration
 
     private static func configuration(
-        _ options: SiteOptions, directory: String, publicURL: String, apple: Apple
+        _ options: SiteOptions, directory: String, publicURL: String, apple: Apple, postgres: String?
     ) throws -> Configuration {
         let endpoint = options.appleEndpoint ?? apple.origin
         var json: JSON = [
@@ -143,6 +155,9 @@ final class Site: Sendable {
             ],
             "storage": ["directory": .string(directory + "/data")],
         ]
+        if let postgres {
+            json["storage"] = ["directory": .string(directory + "/data"), "postgres": ["url": .string(postgres)]]
+        }
         for (group, changes) in options.configuration {
             guard let members = changes.members, var all = json[group] else {
                 json[group] = changes

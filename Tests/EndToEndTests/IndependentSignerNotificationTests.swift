@@ -353,7 +353,7 @@ import Testing
     }
 
     /// Another process holds the database: 503, and no 200 before the write is durable.
-    @Test func lockedDatabaseIs503() async throws {
+    @Test(.onSQLite) func lockedDatabaseIs503() async throws {
         try await withSite { (site: Site) async throws in
             let body = try await site.apple.notification("consent-revoked", about: "ada")
             let lock = try DatabaseLock(site.databasePath)

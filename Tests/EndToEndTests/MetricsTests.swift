@@ -90,7 +90,7 @@ struct MetricsTests {
         }
     }
 
-    @Test func whatHappenedIsCounted() async throws {
+    @Test(.onSQLite) func whatHappenedIsCounted() async throws {
         try await withSite { (site: Site) async throws in
             let before = try await site.metrics()
             #expect(before["bramley_sign_ins_total", Self.signedIn] == 0)
