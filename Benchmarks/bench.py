@@ -21,6 +21,7 @@ import idle
 import latency
 import measuring
 import peers
+import postgres
 import sessions
 import signins
 import start
@@ -107,6 +108,9 @@ class Bench:
             "notifications", "≥ 0.15", lambda: notifications.run(self.binary, folder, SERVER_CORE, LOAD_CORE),
             lambda results: "")
 
+    def postgres(self):
+        return postgres.rows(self.binary, os.path.join(self.folder, "postgres"))
+
     def sessions(self):
         return sessions.rows(self.binary, os.path.join(self.folder, "sessions"))
 
@@ -118,7 +122,7 @@ class Bench:
 
 PARTS = [
     "verify", "instructions", "tls", "http2", "loops", "latency", "handshakes", "idle", "idle_tls", "start", "signins",
-    "notifications", "sessions", "applications",
+    "notifications", "sessions", "applications", "postgres",
 ]
 
 

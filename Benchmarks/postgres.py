@@ -76,9 +76,7 @@ def sign_ins(binary, folder, postgres, nodes, is_far):
             place = f"host=127.0.0.1 port={delay.port}"
         url = f"{place} user=postgres dbname={postgres.make_schema()}"
         servers = []
-        key = os.path.join(folder, "sealing.key")
-        with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(secrets.token_hex(32))
+        key = sealing_key(folder)
         for number in range(nodes):
             own = os.path.join(folder, secrets.token_hex(4))
             server = peers.Bramley(binary, own, CORES, apple=apple.url, postgres=url, sealing_key=key)
@@ -105,9 +103,44 @@ def sign_ins(binary, folder, postgres, nodes, is_far):
         return total / elapsed, ours / total * 1e6, theirs / total * 1e6
 
 
+def sealing_key(folder):
+    key = os.path.join(folder, "sealing.key")
+    with open(os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(secrets.token_hex(32))
+    return key
+
+
+def checks(binary, folder, postgres):
+    """`/auth/verify` from the cache, on either engine."""
+    headers = {"User-Agent": "Mozilla/5.0", "Accept": "*/*", "X-Forwarded-Proto": "https"}
+    url = f"host={postgres.folder} port=5432 user=postgres dbname={postgres.make_schema()}"
+    with contextlib.ExitStack() as stack:
+        measures = {}
+        for name, options in (("ours", {"postgres": url, "sealing_key": sealing_key(folder)}), ("sqlite", {})):
+            apple = signins.StandIn.start(measuring.LOAD_CORE)
+            stack.callback(apple.stop)
+            server = peers.Bramley(
+                binary, os.path.join(folder, "checks-" + name), measuring.SERVER_CORE, apple=apple.url, **options)
+            stack.callback(server.stop)
+            cookie = signins.sign_in_once(server, apple)
+
+            def load(server=server, cookie=cookie):
+                return measuring.wrk(server.url + "/auth/verify", {**headers, "Cookie": cookie})
+            measures[name] = lambda server=server, load=load: measuring.rate_and_cost(server.pid, load)
+        results = measuring.in_turn(measures)
+    costs = {name: [cost for _, cost in results[name]] for name in results}
+    return ("`/auth/verify` from the cache on PostgreSQL: CPU per request, ÷ on SQLite",
+            measuring.spread(measuring.ratios(costs["ours"], costs["sqlite"])), "≤ 1.03",
+            f"{sorted(costs['ours'])[len(costs['ours']) // 2]:.2f} µs")
+
+
 def rows(binary, folder):
     os.makedirs(folder, exist_ok=True)
-    table = []
+    postgres = Postgres()
+    try:
+        table = [checks(binary, folder, postgres)]
+    finally:
+        postgres.stop()
     for commit in ("on", "off"):
         postgres = Postgres(fsync="on", synchronous_commit=commit)
         try:
