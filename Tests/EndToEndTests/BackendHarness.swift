@@ -94,9 +94,9 @@ extension Site {
                     [id, made, made])
                 try execute(
                     """
-                        INSERT INTO apple_identity ("user", team, subject, credential_state, last_sign_in_issued_at, created_at)
-                        VALUES (?, ?, ?, 'authorized', ?, ?)
-                        """, [id, Apple.teamID, "001." + id, made, made])
+                    INSERT INTO apple_identity ("user", team, subject, credential_state, last_sign_in_issued_at, created_at)
+                    VALUES (?, ?, ?, 'authorized', ?, ?)
+                    """, [id, Apple.teamID, "001." + id, made, made])
             }
         }
         return ids
