@@ -20,6 +20,8 @@ enum AllowLists {
         "Sources/Storage/SQLite/SQLiteConnection.swift SQLiteConnection": "used by one thread at a time: see its proof",
         "Sources/Storage/PostgreSQL/PostgresConnection.swift PostgresConnection":
             "used by one thread at a time: see its proof",
+        "Sources/Storage/PostgreSQL/PostgresReadAhead.swift PostgresReadAhead":
+            "used by the thread that uses the connection which made it",
         "Sources/Storage/PostgreSQL/PostgresSession.swift PostgresSession": "owned by one PostgresConnection",
         "Sources/Crypto/SecretBytes.swift Storage": "written by init alone",
         "Sources/Crypto/FetchedAlgorithms.swift FetchedAlgorithms": "OpenSSL algorithms are immutable once fetched",
