@@ -33,7 +33,7 @@ options=external_symbolizer_path=$symbolizer
 sources=(Tests/Sanitizers/options.c)
 case $sanitizer in
 address)
-    options=log_path=$reports/asan:detect_leaks=1:detect_stack_use_after_return=0:$options
+    options=log_path=$reports/asan:detect_leaks=1:detect_stack_use_after_return=0:print_suppressions=0:$options
     ;;
 thread)
     options=log_path=$reports/tsan:history_size=4:$options
