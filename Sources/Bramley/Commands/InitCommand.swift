@@ -139,7 +139,8 @@ struct InitCommand: AsyncParsableCommand {
                 // Report invalid flags before asking anything.
                 try refuse(draft.problems.filter { $0.severity == .error && $0.source != nil })
                 let dialogue = SetupDialogue(
-                    surroundings: .init(keyFiles: Self.keyFiles()), readLine: { Swift.readLine() }, write: show,
+                    surroundings: .init(keyFiles: Self.keyFiles()), readLine: { StandardStream.input.readLine() },
+                    write: show,
                     width: StandardStream.error.columns ?? 80)
                 try dialogue.complete(&draft)
             } else if let question = SetupQuestion.all.first(where: { $0.key.name == "apple.keyID" }) {

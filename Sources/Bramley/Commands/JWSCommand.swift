@@ -1,5 +1,6 @@
 import ArgumentParser
 import Crypto
+import Sockets
 
 /// `bramley jws`
 struct JWSCommand: AsyncParsableCommand {
@@ -44,7 +45,8 @@ struct JWSVerifyCommand: AsyncParsableCommand {
     /// Standard input as bytes; longer than any token is cut, and then fails.
     private static func standardInput(atMost limit: Int) -> [UInt8] {
         var bytes: [UInt8] = []
-        while bytes.count < limit, let line = readLine(strippingNewline: false) { bytes += line.utf8 }
+        guard let input = try? InputFile.standardInput() else { return bytes }
+        while bytes.count < limit, let count = try? input.read(65_536, appendingTo: &bytes), count > 0 {}
         return bytes
     }
 }

@@ -48,6 +48,25 @@ package enum StandardStream: Int32, Sendable {
     /// - Returns: whether there is any after at most this many milliseconds.
     package func hasSomething(within milliseconds: Int32) -> Bool { events(POLLIN, timeout: milliseconds) != 0 }
 
+    /// One line of the input without its end, or what there is before the end of the input; nil when that is nothing.
+    ///
+    /// Swift's own `readLine` spins at the end of the input when some call in its thread was interrupted before.
+    package func readLine() -> String? {
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while true {
+            // Invariant: read(2) writes at most the one byte that is passed.
+            let count = unsafe Glibc.read(rawValue, &byte, 1)
+            if count < 0, errno == EINTR { continue }
+            guard count == 1, byte != UInt8(ascii: "\n") else {
+                if count != 1, line.isEmpty { return nil }
+                if line.last == UInt8(ascii: "\r") { line.removeLast() }
+                return String(decoding: line, as: UTF8.self)
+            }
+            line.append(byte)
+        }
+    }
+
     func waitUntilWritable() {
         _ = events(POLLOUT, timeout: -1)
     }

@@ -29,7 +29,7 @@ package struct ConfirmationOptions: ParsableArguments {
             StandardError().write([UInt8(ascii: "\n")])
             throw CommandFailure("Interrupted. Nothing was done.")
         }
-        let answer = readLine() ?? ""
+        let answer = StandardStream.input.readLine() ?? ""
         guard Self.agrees(answer, id: id) else { throw CommandFailure("Nothing was done.") }
     }
 
