@@ -181,10 +181,12 @@ def changes(before: dict, after: dict) -> dict:
 
 
 def unfinished(site) -> int:
-    """Revocations that Apple has not been told of, and endpoints that new events have not been queued for."""
+    """Revocations that Apple has not been told of, endpoints that new events have not been queued for, and what a start
+    writes once the server answers: which key and which access rules it has."""
     return site.operator.database("""
         SELECT (SELECT count(*) FROM revocation WHERE next_attempt_at IS NOT NULL)
         + (SELECT count(*) FROM webhook_endpoint WHERE cursor < (SELECT coalesce(max(sequence), 0) FROM event))
+        + (SELECT 2 - count(*) FROM meta WHERE key IN ('audited-apple_key.changed', 'audited-access_rules.changed'))
         """)[0][0]
 
 
