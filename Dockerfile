@@ -1,6 +1,7 @@
 # Three images: `build` holds Swift and what it made, `apple-simulator` the simulated Apple, and the last, which is what a
 # build without --target gives, Bramley. `make image` builds both with buildah, and tests sign in through them.
-# The Debian releases of all must be the same, for the libraries.
+# The Debian releases of all must be the same, for the libraries. The `-files` stages are what is in an image: as a layer of
+# its own, what is removed from Debian takes no room.
 FROM swift:6.3-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libssl-dev libsqlite3-dev libnghttp2-dev \
@@ -20,13 +21,17 @@ RUN --mount=type=cache,target=/source/.build \
           "$(swift build -c release --static-swift-stdlib --show-bin-path)/apple-simulator" /programs/ \
     && strip /programs/*
 
-FROM debian:bookworm-slim AS apple-simulator
-# openssl: the demonstration makes its key with it.
+FROM debian:bookworm-slim AS apple-simulator-files
+# openssl: the demonstration makes its key with it. Nothing reads other character sets or time zones.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libnghttp2-14 libssl3 openssl \
-    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* \
+    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /usr/lib/*/gconv /usr/share/zoneinfo \
     && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin apple
 COPY --from=build /programs/apple-simulator /usr/local/bin/
+
+FROM scratch AS apple-simulator
+COPY --from=apple-simulator-files / /
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 # The number: an engine that refuses root cannot judge a name.
 USER 10001
 EXPOSE 9700
@@ -35,16 +40,20 @@ ENTRYPOINT ["apple-simulator"]
 # A simulated Apple lets anybody sign in as anybody: publish the port on your own machine alone.
 CMD ["--host=0.0.0.0", "--port=9700"]
 
-FROM debian:bookworm-slim AS bramley
+FROM debian:bookworm-slim AS bramley-files
 # libpq5 for storage.postgres.url: docker build --build-arg FURTHER_PACKAGES=libpq5
 ARG FURTHER_PACKAGES=
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends ca-certificates libnghttp2-14 libsqlite3-0 libssl3 tzdata \
+    && apt-get install -y --no-install-recommends ca-certificates libnghttp2-14 libsqlite3-0 libssl3 \
        $FURTHER_PACKAGES \
-    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* \
+    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /usr/lib/*/gconv /usr/share/zoneinfo \
     && useradd --system --uid 10001 --home-dir /var/lib/bramley --create-home --shell /usr/sbin/nologin bramley \
     && install -d -o bramley -g bramley -m 700 /var/lib/bramley/data
 COPY --from=build /programs/bramley /usr/local/bin/
+
+FROM scratch AS bramley
+COPY --from=bramley-files / /
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 # The number: an engine that refuses root cannot judge a name.
 USER 10001
 # config.json, the .p8 and data/ (a volume, owned by 10001) are looked for here.

@@ -56,12 +56,12 @@ def fill(folder, count):
         rows = sorted((digest(token(n)), n) for n in numbers)
         database.executemany(
             "INSERT INTO session (token_hash, id, kind, user, identity, client_id, user_agent, address, issued_at,"
-            " created_at, last_seen_at, expires_at)"
-            " VALUES (?, ?, 'browser', ?, ?, 'com.example.web', 'Mozilla/5.0', '203.0.113.7', ?, ?, ?, ?)",
-            ((h, identifier("ses", n), identifier("usr", n), n + 1, now, now, seen, end) for h, n in rows))
+            " created_at, last_seen_at, expires_at, examine_at)"
+            " VALUES (?, ?, 'browser', ?, ?, 'com.example.web', 'Mozilla/5.0', '203.0.113.7', ?, ?, ?, ?, ?)",
+            ((h, identifier("ses", n), identifier("usr", n), n + 1, now, now, seen, end, end) for h, n in rows))
         database.executemany(
-            "INSERT INTO event (id, type, time, user, session) VALUES (?, 'session.created', ?, ?, ?)",
-            ((identifier("evt", n), now, identifier("usr", n), identifier("ses", n)) for n in numbers))
+            "INSERT INTO event (salt, type, time, user, session) VALUES (x'00', 'session.created', ?, ?, ?)",
+            ((now, identifier("usr", n), identifier("ses", n)) for n in numbers))
         database.execute(
             "INSERT INTO api_key (id, hash, name, scopes, created_at) VALUES (?, ?, 'benchmark', ?, ?)",
             (identifier("key", 1), digest(KEY), json.dumps(["introspect", "users:read", "events:read"]), now))

@@ -4,8 +4,9 @@ package import Crypto
 /// Makes the part after the prefix of `usr_`, `ses_` and `evt_` identifiers: 26 characters of lower-case Crockford
 /// base32 (no i, l, o, u), 130 bits. Identifiers are public; knowing one proves nothing.
 ///
-/// A person's identifier is fully random. Those of sessions and events begin with their time, which is no secret: new
-/// rows are neighbours in an index, where random ones would each touch, and make SQLite write, another page.
+/// A person's identifier is fully random. A session's begins with its time, which is no secret: new rows are neighbours in
+/// an index, where random ones would each touch, and make SQLite write, another page. An event's begins with its place in
+/// the journal, so that it needs no index; the rest tells it from the one that had this place before a restore.
 package struct RandomIdentifier: Sendable {
     /// Random bytes for one identifier; the last six bits are dropped.
     package static let byteCount = 17
@@ -33,6 +34,9 @@ package struct RandomIdentifier: Sendable {
         bytes += random.bytes(Self.byteCount - bytes.count)
         return Identifier(unchecked: Identifier.prefix + Self.encode(bytes))
     }
+
+    /// The random part of an event's identifier.
+    package func makeSalt() -> [UInt8] { random.bytes(EventID.saltCount) }
 
     /// A positive number of 41 bits of milliseconds since 1970 and 22 random bits.
     package func makeNumber(at now: Timestamp) -> Int64 {
@@ -77,6 +81,22 @@ package struct RandomIdentifier: Sendable {
             }
         }
         return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension EventID {
+    package static let saltCount = 10
+
+    /// - Parameter sequence: up to 48 bits.
+    package init(sequence: Int64, salt: [UInt8]) {
+        let place = stride(from: Int64(40), through: 0, by: -8).map { UInt8(truncatingIfNeeded: sequence >> $0) }
+        self.init(unchecked: Self.prefix + RandomIdentifier.encode(place + salt.prefix(Self.saltCount) + [0]))
+    }
+
+    /// What it was made of; nil for an identifier that was made otherwise.
+    package var sequenceAndSalt: (sequence: Int64, salt: [UInt8])? {
+        guard let bytes = packed else { return nil }
+        return (bytes.prefix(6).reduce(0) { $0 << 8 | Int64($1) }, Array(bytes.dropFirst(6).prefix(Self.saltCount)))
     }
 }
 

@@ -131,6 +131,13 @@ class Inhabited:
         return sessions
 
 
+    def events(self) -> list[str]:
+        """The ids in the journal: 48 bits of the sequence and 80 that are stored beside it, five bits a character."""
+        rows = self.read("SELECT sequence, salt FROM event ORDER BY sequence")
+        numbers = [(sequence << 82) + (int.from_bytes(salt) << 2) for sequence, salt in rows]
+        return ["evt_" + "".join(ALPHABET[number >> shift & 31] for shift in range(125, -1, -5)) for number in numbers]
+
+
 def now() -> int:
     return time.time_ns() // 1_000_000
 

@@ -163,7 +163,7 @@ class Run:
             "tokens": tokens[1:] + [token for _, token in native],
             "users": users[:60],
             "sessions": [session for session, _ in native],
-            "events": [row[0] for row in inhabited.read("SELECT id FROM event")],
+            "events": inhabited.events(),
             "answers": str(folder / "answers"),
         }
         (folder / "schemathesis.toml").write_text(configuration(place))

@@ -41,7 +41,7 @@ def test_what_was_answered_is_true_and_what_is_planted_is_found(run):
     run.book.ended.clear()
     # An event that nobody heard, one told twice, and a second account.
     assert any("the application heard" in found for found in run.differences())
-    plant("INSERT INTO event (id, type, time, \"user\", session) SELECT id || 'x', type, time, \"user\", session FROM event"
+    plant("INSERT INTO event (salt, type, time, \"user\", session) SELECT salt, type, time, \"user\", session FROM event"
           " WHERE type = 'session.created' LIMIT 1", "told twice")
     plant("INSERT INTO \"user\" (id, state, family_name, created_at, updated_at)"
           " SELECT id || 'x', state, family_name, created_at, updated_at FROM \"user\" LIMIT 1", "two accounts")

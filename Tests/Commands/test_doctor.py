@@ -160,13 +160,13 @@ def test_a_notification_that_should_have_come(place):
     assert place.doctor().check("last_notification") == "good"
     with sqlite3.connect(place.folder / "data/bramley.db") as database:
         database.execute(
-            "INSERT INTO event (id, type, time, user, session, cause, fields) VALUES "
-            "('evt_doctor', 'session.ended', ?, 'usr_gone', 'ses_gone', 'token_dead', '[]')", (int(time.time() * 1000),))
+            "INSERT INTO event (salt, type, time, user, session, cause, fields) VALUES "
+            "(x'00', 'session.ended', ?, 'usr_gone', 'ses_gone', 'token_dead', '[]')", (int(time.time() * 1000),))
     found = place.doctor().one("no_notification")
     assert found["state"] == "unsure" and "daily check" in found["detail"]
     assert place.site.url("/apple/notifications") in found["nextStep"]
     with sqlite3.connect(place.folder / "data/bramley.db") as database:
-        database.execute("DELETE FROM event WHERE id = 'evt_doctor'")
+        database.execute("DELETE FROM event WHERE session = 'ses_gone'")
 
 
 def test_without_an_app_notifications_are_refused(place):

@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -265,11 +266,10 @@ def test_a_server_finishes_a_restore_that_was_killed(house, tmp_path):
 
 
 def age(file) -> None:
-    """Takes the last steps of the schema back, as an older Bramley has left it."""
+    """As an older Bramley has left it."""
     with contextlib.closing(sqlite3.connect(file)) as connection:
         connection.executescript(
-            "ALTER TABLE audit DROP COLUMN account; DROP TABLE username_try; CREATE INDEX event_age ON event (time);"
-            "DELETE FROM migration WHERE name >= '0019'; VACUUM")
+            (Path(__file__).parent.parent / "Former/age.sql").read_text() + "VACUUM")
 
 
 def steps(file) -> list[str]:

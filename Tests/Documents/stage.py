@@ -137,14 +137,15 @@ class Stage:
         lines = self.bramley("events", "tail", "--json", "--user", user).splitlines()
         event = json.loads(lines[-1])["id"]
         # The server puts it into the queue of the webhooks a moment later.
-        eventually(lambda: self.is_queued(event), "the webhook")
+        eventually(lambda: self.is_queued(user), "the webhook")
         return event
 
-    def is_queued(self, event: str) -> bool:
+    def is_queued(self, user: str) -> bool:
         connection = sqlite3.connect(f"file:{self.folder}/data/bramley.db?mode=ro", uri=True, timeout=PATIENCE)
         try:
             return bool(connection.execute(
-                "SELECT 1 FROM webhook_delivery JOIN event USING (sequence) WHERE event.id = ?", [event]).fetchone())
+                "SELECT 1 FROM webhook_delivery WHERE sequence = (SELECT max(sequence) FROM event WHERE user = ?)",
+                [user]).fetchone())
         finally:
             connection.close()
 

@@ -197,7 +197,7 @@ import Testing
                 if !word.isEmpty { #expect(try await refusal(place).contains(word)) }
             }
             try Stranger.beside(place.databasePath).write {
-                try $0.execute("DELETE FROM migration WHERE name = '0005-applications'")
+                try $0.execute("DELETE FROM migration")
             }
             #expect(try await refusal(place).contains("older Bramley"))
             try Stranger.beside(place.databasePath).write {

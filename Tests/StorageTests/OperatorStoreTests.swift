@@ -186,7 +186,7 @@ import Testing
         beside.use = use
         _ = try bench.open(beside)
         database.close()
-        try bench.stranger().write { try $0.execute("DELETE FROM migration WHERE name = '0005-applications'") }
+        try bench.stranger().write { try $0.execute("DELETE FROM migration") }
         #expect(throws: StorageOpenError.olderSchema(bench.folder.path + "/bramley.db")) { _ = try bench.open(beside) }
         let empty = try Bench()
         var options = empty.options()

@@ -80,6 +80,10 @@ package struct SessionLimits: Hashable, Sendable {
 
     /// When this session ends: the absolute end or the idle end, whichever is earlier.
     package func end(of session: Session) -> Timestamp {
-        min(session.expiresAt, session.lastSeenAt.adding(seconds: idleTimeout))
+        end(lastSeenAt: session.lastSeenAt, expiresAt: session.expiresAt)
+    }
+
+    package func end(lastSeenAt: Timestamp, expiresAt: Timestamp) -> Timestamp {
+        min(expiresAt, lastSeenAt.adding(seconds: idleTimeout))
     }
 }

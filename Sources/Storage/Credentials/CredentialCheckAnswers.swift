@@ -84,8 +84,10 @@ extension Transaction {
             next_check_at = NULL, held_back_at = NULL WHERE identity = ? AND client_id = ?
             """, [SessionEndCause.tokenDead, dead.identity, dead.clientID])
         let sessions = try endSessions(
-            where: "s.identity = ? AND s.client_id = ? AND s.issued_at <= ?",
-            [dead.identity, dead.clientID, dead.issuedAt], cause: .tokenDead)
+            where: """
+                s.user = (SELECT user FROM apple_identity WHERE id = ?1) AND s.identity = ?1 AND s.client_id = ?2
+                AND s.issued_at <= ?3
+                """, [dead.identity, dead.clientID, dead.issuedAt], cause: .tokenDead)
         try applyDeadToken(ofIdentity: dead.identity)
         return sessions
     }

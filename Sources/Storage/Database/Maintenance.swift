@@ -14,17 +14,17 @@ extension Database {
         report.usedAttempts = try await delete(
             """
             DELETE FROM used_attempt WHERE attempt IN
-            (SELECT attempt FROM used_attempt WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+            (SELECT attempt FROM used_attempt WHERE expires_at <= ? ORDER BY attempt LIMIT ?)
             """, until: now)
         report.exchanges = try await delete(
             """
             DELETE FROM code_exchange WHERE attempt IN
-            (SELECT attempt FROM code_exchange WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+            (SELECT attempt FROM code_exchange WHERE expires_at <= ? LIMIT ?)
             """, until: now)
         report.firstConsents = try await delete(
             """
             DELETE FROM first_consent WHERE (team, subject) IN
-            (SELECT team, subject FROM first_consent WHERE saved_at <= ? ORDER BY saved_at LIMIT ?)
+            (SELECT team, subject FROM first_consent WHERE saved_at <= ? LIMIT ?)
             """, until: cutoffs.firstConsent)
         report.notifications = try await delete(
             """
@@ -83,13 +83,13 @@ extension Database {
     }
 
     private func endExpiredSessions(at now: Timestamp) async throws(StoreError) -> Int {
-        let idleSince = now.adding(seconds: -options.sessionLimits.idleTimeout)
-        return try await inBatches(at: now) { transaction, limit in
-            try transaction.endSessions(
-                where: """
-                    s.token_hash IN (SELECT token_hash FROM session WHERE expires_at <= ? LIMIT ?)
-                    OR s.token_hash IN (SELECT token_hash FROM session WHERE last_seen_at <= ? LIMIT ?)
-                    """, [now, limit, idleSince, limit], cause: .expired)
+        var total = 0
+        while true {
+            let examined = try await write(at: now) { transaction in
+                try transaction.examineSessions(atMost: Self.batch)
+            }
+            total += examined.ended
+            if examined.due < Self.batch { return total }
         }
     }
 
@@ -114,18 +114,20 @@ extension Database {
         try await inBatches { transaction, limit in try transaction.change(sql, [moment, limit]) }
     }
 
+    /// Rows that one transaction changes at most.
+    private static var batch: Int { 200 }
+
     /// Changes many rows in small transactions, so that no sign-in waits long for them.
     /// - Parameter body: changes at most the given number of rows, and returns how many.
     /// - Returns: how many were changed.
     func inBatches(
         at now: Timestamp? = nil, _ body: @escaping @Sendable (Transaction, _ limit: Int) throws -> Int
     ) async throws(StoreError) -> Int {
-        let limit = 200
         var total = 0
         while true {
-            let count = try await write(at: now) { transaction in try body(transaction, limit) }
+            let count = try await write(at: now) { transaction in try body(transaction, Self.batch) }
             total += count
-            if count < limit { return total }
+            if count < Self.batch { return total }
         }
     }
 }

@@ -45,10 +45,12 @@ extension Snapshot {
     fileprivate func counts(_ scope: CheckScope) throws -> StoreCounts {
         var counts = StoreCounts()
         let idleSince = now.adding(seconds: -context.sessionLimits.idleTimeout)
-        // All of them by the smallest index, minus those that ended and wait to be deleted: few, and found by index.
+        // All of them by the smallest index, minus those that ended and wait to be deleted: few, and due.
         counts.sessions =
             try count("SELECT count(*) FROM session")
-            - count("SELECT count(*) FROM session WHERE expires_at <= ? OR last_seen_at <= ?", [now, idleSince])
+            - count(
+                "SELECT count(*) FROM session WHERE examine_at <= ?1 AND (expires_at <= ?1 OR last_seen_at <= ?2)",
+                [now, idleSince])
         for row in try rows("SELECT credential_state, count(*) AS number FROM apple_identity GROUP BY 1") {
             guard let state = CredentialState(rawValue: try row["credential_state"]) else { continue }
             counts.credentials[state] = try row["number"]

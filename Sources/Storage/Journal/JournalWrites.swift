@@ -8,25 +8,25 @@ extension Transaction {
         _ kind: JournalEntry.Kind, user: UserID, session: SessionID? = nil, cause: SessionEndCause? = nil,
         fields: [String] = [], into: UserID? = nil
     ) throws {
-        let id: EventID = context.identifiers.make(at: now)
         try run(
             """
-            INSERT INTO event (id, type, time, user, session, cause, fields, into_user, external_id)
+            INSERT INTO event (salt, type, time, user, session, cause, fields, into_user, external_id)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, (SELECT external_id FROM user WHERE id = ?4))
-            """, [id, kind, now, user, session, cause, TextList(fields), into])
+            """, [context.identifiers.makeSalt(), kind, now, user, session, cause, TextList(fields), into])
         try audit(kind, user: user, cause: cause, fields: fields)
     }
 }
 
 extension JournalEntry {
     static let columns = Storage.columns(
-        "e.sequence", "e.id", "e.type", "e.time", "e.user", "e.session", "e.cause", "e.fields", "e.into_user",
+        "e.sequence", "e.salt", "e.type", "e.time", "e.user", "e.session", "e.cause", "e.fields", "e.into_user",
         "e.external_id")
 
     init(_ row: Row) throws(StoreError) {
         let fields: TextList = try row["e.fields"]
         self.init(
-            id: try row["e.id"], kind: try row["e.type"], time: try row["e.time"], user: try row["e.user"],
+            id: EventID(sequence: try row["e.sequence"], salt: try row["e.salt"]), kind: try row["e.type"],
+            time: try row["e.time"], user: try row["e.user"],
             externalID: try row["e.external_id"], session: try row["e.session"], cause: try row["e.cause"],
             fields: fields.items, into: try row["e.into_user"])
     }
@@ -68,8 +68,10 @@ extension Snapshot {
         try value("SELECT \(WebhookQuery.lastSequence)") ?? 0
     }
 
+    /// Nil when there is no such entry, or no longer.
     func sequence(of id: EventID) throws -> Int64? {
-        try value("SELECT sequence FROM event WHERE id = ?", [id])
+        guard let (sequence, salt) = id.sequenceAndSalt else { return nil }
+        return try value("SELECT sequence FROM event WHERE sequence = ? AND salt = ?", [sequence, salt])
     }
 
     /// The position as a sequence; nil when later events may have been deleted. The oldest are deleted first, and the

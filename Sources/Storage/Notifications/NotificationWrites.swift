@@ -110,7 +110,8 @@ extension Transaction {
     /// Ends what this identity's sign-ins up to the event's time made, ties included: by Apple's clock on both sides.
     private func end(_ person: Person, upTo time: Timestamp, cause: SessionEndCause) throws {
         try endSessions(
-            where: "s.identity IN \(Self.linked) AND s.issued_at <= ?2", [person.identity, time], cause: cause)
+            where: "s.user = ?3 AND s.identity IN \(Self.linked) AND s.issued_at <= ?2",
+            [person.identity, time, person.user.id], cause: cause)
         try run(
             """
             UPDATE apple_credential SET sealed_refresh_token = NULL, state = 'revoked', cause = ?3,
@@ -155,6 +156,7 @@ extension Transaction {
             try eraseTraces(of: identity, before: time)
             try recordEnd(context.subjectHashes.names(of: identity), upTo: time, at: now)
         }
+        try run("DELETE FROM session WHERE user = ?2 AND identity IN \(Self.linked)", [person.identity, id])
         try run("DELETE FROM apple_identity WHERE id IN \(Self.linked)", [person.identity])
         if let before, let after = try user(id) {
             try recordDeletion(of: id, isLast: false, fields: before.changedFields(comparedWith: after))

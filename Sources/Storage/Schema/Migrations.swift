@@ -14,7 +14,10 @@ struct SchemaCheck {
     /// - Throws: `StorageOpenError.newerSchema` when it has a step this version does not know, and that does not admit it.
     func pendingSteps(_ connection: any EngineConnection) throws -> [SchemaStep] {
         let applied = Set(try connection.rows("SELECT name FROM migration").map { row -> String in try row["name"] })
-        if let unknown = applied.subtracting(steps.map(\.name)).sorted().last {
+        if let former = applied.filter(FormerSchema.isStep).max(), former != FormerSchema.last {
+            throw StorageOpenError.tooOld(place, migration: former)
+        }
+        if let unknown = applied.subtracting(steps.map(\.name)).filter({ !FormerSchema.isStep($0) }).max() {
             let oldest: [UInt8]? = try connection.first(
                 "SELECT value FROM meta WHERE key = ?", [Migrations.oldestAdmitted])
             guard isAdmitted(by: oldest) else {
@@ -78,6 +81,13 @@ struct Migrations {
 
     /// Applies missing steps and stamps a new database.
     func run(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp) throws {
+        guard let connection = connection as? any SchemaConnection, try connection.hasFormerSchema() else {
+            return try update(connection, context, at: now)
+        }
+        try connection.withoutReferences { try update(connection, context, at: now) }
+    }
+
+    private func update(_ connection: any EngineConnection, _ context: StoreContext, at now: Timestamp) throws {
         try connection.inTransaction {
             try connection.markOurs()
             try connection.define(
@@ -89,7 +99,11 @@ struct Migrations {
                 """)
             try checkStamps(connection)
             for step in try schema.pendingSteps(connection) {
-                try connection.define(step.sql)
+                if let connection = connection as? any SchemaConnection, try connection.hasFormerSchema() {
+                    try FormerSchema.replace(on: connection)
+                } else {
+                    try connection.define(step.sql)
+                }
                 try connection.run("INSERT INTO migration (name, applied_at) VALUES (?, ?)", [step.name, now])
             }
             let transaction = Transaction(connection, context, at: now)
@@ -151,7 +165,7 @@ struct Migrations {
         try transaction.store(Self.sealingKeyID, current)
         try transaction.store(Self.sealingKeySince, Array(String(transaction.now.milliseconds).utf8))
         // A new database has no previous key.
-        if before != nil, try transaction.tables().contains("audit") {
+        if before != nil {
             try transaction.audit(.sealingKeyChanged, object: keyring.currentKeyID)
         }
     }

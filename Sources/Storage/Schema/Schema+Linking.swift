@@ -18,7 +18,8 @@ extension Schema {
         CREATE INDEX waiting_identity_subject ON waiting_identity (team, subject);
 
         -- One try to tie an Apple identity to an application's account. What names a person is null once the link has
-        -- ended. change: what an undo takes back of the user (made: all, set: the external ID, present: nothing);
+        -- ended. address_hash: of the token in the link's address; the id alone, which is logged, opens nothing. api_key: who
+        -- began it by ticket, and alone may complete it; null for upgrades. change: what an undo takes back of the user (made: all, set: the external ID, present: nothing);
         -- taken_from: who had the external ID; consent_saved_at: of the name the commit took from first_consent.
         CREATE TABLE account_link (
             id TEXT PRIMARY KEY,
@@ -26,6 +27,8 @@ extension Schema {
             kind TEXT NOT NULL,
             state TEXT NOT NULL,
             token_hash BLOB NOT NULL,
+            address_hash BLOB,
+            api_key TEXT,
             external_id TEXT,
             display_name TEXT,
             return_to TEXT,
@@ -62,19 +65,14 @@ extension Schema {
             WHERE ended_at IS NULL AND state <> 'converting';
         CREATE INDEX account_link_ended ON account_link (ended_at) WHERE ended_at IS NOT NULL;
         CREATE INDEX account_link_begun ON account_link (created_at, id);
-        """
+        CREATE INDEX account_link_api_key ON account_link (api_key) WHERE api_key IS NOT NULL AND ended_at IS NULL;
 
-    static let linkAddress = """
-        -- Of the token in a link's address: the id alone, which is logged, opens nothing.
-        ALTER TABLE account_link ADD COLUMN address_hash BLOB;
-        """
-
-    static let usernameTries = """
         -- Wrong passwords and codes that count against a name, by a keyed hash of it.
         CREATE TABLE username_try (
             name BLOB NOT NULL,
             tried_at INTEGER NOT NULL,
             PRIMARY KEY (name, tried_at)
         ) STRICT, WITHOUT ROWID;
+
         """
 }

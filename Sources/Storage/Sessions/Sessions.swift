@@ -50,14 +50,40 @@ extension Transaction {
         where condition: String, _ arguments: StatementArguments, cause: SessionEndCause
     ) throws -> Int {
         let ended = try rows("SELECT s.token_hash, s.id, s.user FROM session s WHERE \(condition)", arguments)
-        for row in ended {
-            let token: Digest256 = try row["token_hash"]
-            try run("DELETE FROM session WHERE token_hash = ?", [token])
-            try record(.sessionEnded, user: try row["user"], session: try row["id"], cause: cause)
-            invalidate(.token(token))
-        }
+        for row in ended { try endSession(row, cause: cause) }
         return ended.count
     }
+
+    /// - Parameter row: has `token_hash`, `id` and `user`.
+    private func endSession(_ row: Row, cause: SessionEndCause) throws {
+        let token: Digest256 = try row["token_hash"]
+        try run("DELETE FROM session WHERE token_hash = ?", [token])
+        try record(.sessionEnded, user: try row["user"], session: try row["id"], cause: cause)
+        invalidate(.token(token))
+    }
+
+    /// Ends those of the due sessions that have expired, and says when to examine the others again.
+    func examineSessions(atMost limit: Int) throws -> (due: Int, ended: Int) {
+        let due = try rows(
+            """
+            SELECT s.token_hash, s.id, s.user, s.last_seen_at, s.expires_at FROM session s WHERE s.examine_at <= ? LIMIT ?
+            """, [now, limit])
+        var ended = 0
+        for row in due {
+            let end = context.sessionLimits.end(lastSeenAt: try row["last_seen_at"], expiresAt: try row["expires_at"])
+            if end <= now {
+                try endSession(row, cause: .expired)
+                ended += 1
+            } else {
+                let (token, next): (Digest256, Timestamp) = (try row["token_hash"], examination(ofSessionEnding: end))
+                try run("UPDATE session SET examine_at = ? WHERE token_hash = ?", [next, token])
+            }
+        }
+        return (due.count, ended)
+    }
+
+    /// At its end, and daily before: the idle timeout may become shorter.
+    func examination(ofSessionEnding end: Timestamp) -> Timestamp { min(end, now.adding(seconds: 86_400)) }
 
     /// Ends all sessions of a user.
     func endSessions(of user: UserID, cause: SessionEndCause) throws {

@@ -30,7 +30,7 @@ extension Snapshot {
         guard let row else { return nil }
         var isLive = false
         if let lastSeenAt: Timestamp = try row["last_seen_at"] {
-            isLive = now < min(try row["expires_at"], lastSeenAt.adding(seconds: context.sessionLimits.idleTimeout))
+            isLive = now < context.sessionLimits.end(lastSeenAt: lastSeenAt, expiresAt: try row["expires_at"])
         }
         return UsedAttempt(
             bindingHash: try row["binding_hash"], session: try row["session"], sessionIsLive: isLive,
@@ -214,12 +214,13 @@ extension Transaction {
         try run(
             """
             INSERT INTO session (token_hash, id, kind, user, identity, client_id, user_agent, address, issued_at,
-            created_at, last_seen_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            created_at, last_seen_at, expires_at, examine_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 session.tokenHash, session.id, session.kind, session.user, person.identity, session.clientID,
                 session.device.userAgent, session.device.address, session.issuedAt, session.createdAt,
                 session.lastSeenAt, session.expiresAt,
+                examination(ofSessionEnding: context.sessionLimits.end(of: session)),
             ])
         try markUsed(record, session: session.id)
         try self.record(.sessionCreated, user: session.user, session: session.id)

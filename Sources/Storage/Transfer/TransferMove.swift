@@ -132,8 +132,8 @@ extension Transaction {
     private func link(_ origin: TransferOrigin, to target: Int64) throws {
         try run(
             """
-            UPDATE session SET identity = ?1
-            WHERE identity = ?2 OR identity IN (SELECT id FROM apple_identity WHERE moved_to = ?2)
+            UPDATE session SET identity = ?1 WHERE user IN (SELECT user FROM apple_identity WHERE id = ?2)
+            AND identity IN (SELECT id FROM apple_identity WHERE id = ?2 OR moved_to = ?2)
             """, [target, origin.row])
         try run(
             "UPDATE apple_identity SET moved_to = ?1 WHERE (id = ?2 OR moved_to = ?2) AND id <> ?1",

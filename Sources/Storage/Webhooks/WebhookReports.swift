@@ -52,10 +52,10 @@ extension Database: WebhookDirectory {
 
     package func retryWebhooks(_ retry: WebhookRetry, at now: Timestamp) async throws(StoreError) -> Int {
         try await write(at: now) { transaction in
-            let (condition, argument, object): (String, String?, String) =
+            let (condition, argument, object): (String, (any ColumnBindable)?, String) =
                 switch retry {
                 case .event(let id):
-                    ("sequence = (SELECT sequence FROM event WHERE id = ?2)", id.rawValue, id.rawValue)
+                    ("sequence = ?2", try transaction.sequence(of: id), id.rawValue)
                 case .allDead: ("dead_at IS NOT NULL AND CAST(?2 AS BIGINT) IS NULL", nil, "dead letters")
                 case .endpoint(let url):
                     (
