@@ -9,7 +9,7 @@ import re
 import time
 from urllib.parse import urlencode, urlsplit
 
-from operating import Operator
+from operating import Operator, event_id
 from patience import PATIENCE
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -132,10 +132,8 @@ class Inhabited:
 
 
     def events(self) -> list[str]:
-        """The ids in the journal: 48 bits of the sequence and 80 that are stored beside it, five bits a character."""
-        rows = self.read("SELECT sequence, salt FROM event ORDER BY sequence")
-        numbers = [(sequence << 82) + (int.from_bytes(salt) << 2) for sequence, salt in rows]
-        return ["evt_" + "".join(ALPHABET[number >> shift & 31] for shift in range(125, -1, -5)) for number in numbers]
+        """The ids in the journal."""
+        return [event_id(*row) for row in self.read("SELECT sequence, salt FROM event ORDER BY sequence")]
 
 
 def now() -> int:

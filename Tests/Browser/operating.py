@@ -9,6 +9,12 @@ import postgres
 from patience import PATIENCE
 
 
+def event_id(sequence: int, salt: bytes) -> str:
+    """The id of an event: 48 bits of its sequence and 80 that are stored beside it, in Crockford's base32."""
+    number = (sequence << 82) + (int.from_bytes(salt, "big") << 2)
+    return "evt_" + "".join("0123456789abcdefghjkmnpqrstvwxyz"[number >> shift & 31] for shift in range(125, -1, -5))
+
+
 class Operator:
     def __init__(self, binaries: Path, folder: Path):
         self.program, self.folder = binaries / "bramley", folder

@@ -7,7 +7,7 @@ import Testing
 /// What a used attempt is stored under.
 @Suite struct AttemptIdentifierTests {
     private func identifier(_ state: String, at milliseconds: Int64) -> [UInt8] {
-        SealedAttempt.identifier(of: state, issuedAt: Timestamp(milliseconds: milliseconds)).bytes
+        SealedAttempt.identifier(of: SHA256.hash(utf8: state), issuedAt: Timestamp(milliseconds: milliseconds)).bytes
     }
 
     @Test("the order is that of their times, whatever the states are")

@@ -85,7 +85,7 @@ func record(
 ) -> SignInRecord {
     let identifiers = RandomIdentifier(random: SystemRandom())
     return SignInRecord(
-        attempt: attempt ?? randomDigest(), bindingHash: SHA256.hash(utf8: "binding"),
+        attempt: attempt ?? newAttempt(at: now), bindingHash: SHA256.hash(utf8: "binding"),
         attemptIssuedAt: attemptIssuedAt ?? now, attemptExpiresAt: now.adding(seconds: 600), team: Bench.team,
         claims: IdentityClaims(
             issuer: "https://appleid.apple.com", clientID: Bench.web, subject: AppleSubject(subject),
@@ -96,6 +96,13 @@ func record(
             id: identifiers.make(), tokenHash: randomDigest(), kind: .browser,
             device: Device(userAgent: "Test", address: "127.0.0.1"), expiresAt: now.adding(seconds: 86_400)),
         replacing: replacing, now: now)
+}
+
+/// An attempt's identifier, which begins with its time.
+func newAttempt(at now: Timestamp) -> Digest256 {
+    var digest = randomDigest()
+    digest.words.0 = UInt64(now.milliseconds) << 16 | digest.words.0 & 0xFFFF
+    return digest
 }
 
 func randomDigest() -> Digest256 { SHA256.hash(SystemRandom().bytes(32)) }

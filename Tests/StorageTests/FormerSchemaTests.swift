@@ -68,6 +68,10 @@ import Testing
             }
         }
         let before = try contents()
+        // Of an app's attempt, whose identifier did not begin with its time.
+        try bench.stranger().execute(
+            "INSERT INTO used_attempt (attempt, binding_hash, expires_at) VALUES (?, ?, 1)",
+            [[UInt8](repeating: 0xEE, count: 32), [UInt8](repeating: 1, count: 32)])
         let database = try bench.open()
         defer { database.close() }
         #expect(try contents() == before)

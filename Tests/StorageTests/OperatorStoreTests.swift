@@ -159,6 +159,10 @@ import Testing
         let place = try #require(try await database.position(of: first.id))
         #expect(place < last.end)
         #expect(try await database.position(of: EventID(unchecked: "evt_none")) == nil)
+        // Had this place before a restore.
+        let former = EventID(sequence: 2, salt: [UInt8](repeating: 7, count: EventID.saltCount))
+        #expect(first.id.sequenceAndSalt?.sequence == 2)
+        #expect(try await database.position(of: former) == nil)
         // The last is never deleted. The first run ends the sessions.
         bench.clock.advance(milliseconds: 366 * 86_400_000)
         _ = try await database.maintain(at: bench.clock.now())

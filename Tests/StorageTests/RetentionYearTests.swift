@@ -115,7 +115,7 @@ import Testing
                 """
                 INSERT INTO used_attempt (attempt, binding_hash, expires_at)
                 WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < ?)
-                SELECT randomblob(32), randomblob(32), 1 FROM n
+                SELECT CAST(char(1) || printf('%031d', x) AS BLOB), randomblob(32), 1 FROM n
                 """, [count])
         }
         let (report, waits) = try await withThrowingTaskGroup(of: [Duration].self) { group in

@@ -220,7 +220,8 @@ package struct Linking: SignInSteps {
             request, nonceClaim: configuration.nativeNonce.claim(for: link.nonce), clients: provider.bundleIDs,
             name: provider.displayName(given: request.givenName, family: request.familyName))
         let attempt = SignInAttempt(
-            id: joint(link.key, request.digest), issuedAt: link.createdAt, bindingHash: request.digest)
+            id: SealedAttempt.identifier(of: joint(link.key, request.digest), issuedAt: link.createdAt),
+            issuedAt: link.createdAt, bindingHash: request.digest)
         return try await authorize(
             link, callback, content: request.content, attempt: attempt, kind: .native, device: device, kept: nil)
     }

@@ -77,7 +77,9 @@ extension SignIn {
     func openChallenge(_ nonce: String) throws(SignInFailure) -> SignInAttempt {
         guard let sealed = SealedChallenge.open(nonce, with: keyring) else { throw .invalidState }
         guard !isStale(issuedAt: sealed.issuedAt) else { throw .staleState }
-        return SignInAttempt(id: SHA256.hash(utf8: nonce), issuedAt: sealed.issuedAt)
+        return SignInAttempt(
+            id: SealedAttempt.identifier(of: SHA256.hash(utf8: nonce), issuedAt: sealed.issuedAt),
+            issuedAt: sealed.issuedAt)
     }
 
     private func nativeWork(

@@ -44,11 +44,11 @@ struct SealedAttempt: Hashable, Sendable {
             .flatMap { SealedAttempt(decoding: $0) }
     }
 
-    /// The identifier of a used attempt: its issue time in milliseconds, 48 bits, and 208 bits of SHA-256 of the whole
-    /// `state`. Attempts used at the same time are thus neighbours in an index, where whole digests would each touch,
-    /// and make SQLite write, another page.
-    static func identifier(of state: String, issuedAt: Timestamp) -> Digest256 {
-        let digest = SHA256.hash(utf8: state).words
+    /// The identifier of a used attempt: its issue time in milliseconds, 48 bits, and 208 bits of the SHA-256 of what is
+    /// used up, such as the whole `state`. Attempts used at the same time are thus neighbours in an index, where whole
+    /// digests would each touch, and make SQLite write, another page; and the oldest come first.
+    static func identifier(of digest: Digest256, issuedAt: Timestamp) -> Digest256 {
+        let digest = digest.words
         let time = min(UInt64(clamping: issuedAt.milliseconds), 1 << 48 - 1)
         return Digest256(words: (time << 16 | digest.0 & 0xFFFF, digest.1, digest.2, digest.3))
     }

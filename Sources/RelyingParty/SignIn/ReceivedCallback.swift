@@ -70,7 +70,7 @@ extension SignIn {
         guard let state, let attempt = SealedAttempt.open(state, with: keyring) else { return nil }
         let targets = configuration.returnTargets
         return OpenedState(
-            id: SealedAttempt.identifier(of: state, issuedAt: attempt.issuedAt), attempt: attempt,
+            id: SealedAttempt.identifier(of: SHA256.hash(utf8: state), issuedAt: attempt.issuedAt), attempt: attempt,
             isStale: isStale(issuedAt: attempt.issuedAt),
             returnTo: targets.validate(attempt.returnTo) ?? targets.defaultTarget,
             errorReturn: attempt.errorReturn.flatMap { targets.validate(errorReturn: $0) })

@@ -14,12 +14,13 @@ extension Database {
         report.usedAttempts = try await delete(
             """
             DELETE FROM used_attempt WHERE attempt IN
-            (SELECT attempt FROM used_attempt WHERE expires_at <= ? ORDER BY attempt LIMIT ?)
+            (WITH oldest AS (SELECT attempt, expires_at FROM used_attempt ORDER BY attempt LIMIT ?2)
+            SELECT attempt FROM oldest WHERE expires_at <= ?1)
             """, until: now)
         report.exchanges = try await delete(
             """
             DELETE FROM code_exchange WHERE attempt IN
-            (SELECT attempt FROM code_exchange WHERE expires_at <= ? LIMIT ?)
+            (SELECT attempt FROM code_exchange WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
             """, until: now)
         report.firstConsents = try await delete(
             """

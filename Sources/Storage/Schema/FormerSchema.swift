@@ -1,3 +1,5 @@
+import Coding
+
 /// The schema of before the first release, 22 steps that grew one after another, and its replacement by `Schema.first`.
 ///
 /// Every table is made anew and filled from the former one, so that such a database is what a new one would be.
@@ -9,7 +11,7 @@ enum FormerSchema {
     static func isStep(_ name: String) -> Bool { name < Schema.first.name }
 
     /// In a transaction that does not enforce references while tables are renamed (`withoutReferences`).
-    static func replace(on connection: any SchemaConnection) throws {
+    static func replace(on connection: any SchemaConnection, at now: Timestamp) throws {
         for index in try connection.plainIndexes() { try connection.run("DROP INDEX \(index)") }
         for table in tables { try connection.run("ALTER TABLE \(table) RENAME TO former_\(table)") }
         try connection.define(Schema.first.sql)
@@ -25,6 +27,10 @@ enum FormerSchema {
                 """)
             try connection.continueNumbers(of: table)
         }
+        // An app's attempts, whose identifiers now begin with their time as well: nothing would find these rows.
+        try connection.run(
+            "DELETE FROM used_attempt WHERE attempt > ?",
+            [[UInt8](bigEndian: now.adding(seconds: 86_400).milliseconds << 16)])
         for table in tables.reversed() { try connection.run("DROP TABLE former_\(table)") }
         try connection.run("DELETE FROM migration WHERE name < ?", [Schema.first.name])
     }

@@ -100,7 +100,7 @@ struct Migrations {
             try checkStamps(connection)
             for step in try schema.pendingSteps(connection) {
                 if let connection = connection as? any SchemaConnection, try connection.hasFormerSchema() {
-                    try FormerSchema.replace(on: connection)
+                    try FormerSchema.replace(on: connection, at: now)
                 } else {
                     try connection.define(step.sql)
                 }

@@ -22,7 +22,7 @@ extension Schema {
         CREATE INDEX session_user ON session (user);
         CREATE INDEX session_examination ON session (examine_at);
 
-        -- session is null when the attempt ended without one; refusal: why, although Apple vouched for the person. An
+        -- An attempt's identifier begins with its time: retention reads the oldest. session is null when it ended without one; refusal: why, although Apple vouched for the person. An
         -- identical retry is told the same.
         CREATE TABLE used_attempt (
             attempt BLOB PRIMARY KEY,
@@ -41,6 +41,7 @@ extension Schema {
             is_spent INTEGER NOT NULL DEFAULT 0,
             expires_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX code_exchange_end ON code_exchange (expires_at);
 
         """
 
