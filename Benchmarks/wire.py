@@ -3,9 +3,11 @@
 Everything sent was made before; nothing is looked at while the clock runs but where a message ends.
 """
 
+import collections
 import re
 import select
 import socket
+import time
 
 LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 
@@ -58,6 +60,45 @@ def post_all(port, requests, connections):
                 entry[1] = message
     poll.close()
     return answers
+
+
+def post_at(port, requests, rate, connections):
+    """Sends so many requests a second, whether or not earlier ones were answered. Returns the seconds from when each was
+    due until its answer was whole, so that a stall counts for all that were due meanwhile; sorted.
+    """
+    poll = select.epoll()
+    free, busy, late = [], {}, collections.deque()
+    for _ in range(connections):
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        poll.register(connection, select.EPOLLIN)
+        free.append(connection)
+    begin, sent, times = time.monotonic(), 0, []
+    while len(times) < len(requests):
+        now = time.monotonic()
+        while sent < len(requests) and begin + sent / rate <= now:
+            late.append((begin + sent / rate, requests[sent]))
+            sent += 1
+        while late and free:
+            (due, request), connection = late.popleft(), free.pop()
+            busy[connection.fileno()] = [connection, b"", due]
+            connection.sendall(request)
+        wait = begin + sent / rate - time.monotonic() if sent < len(requests) else 30
+        for number, _ in poll.poll(max(0, wait)):
+            entry = busy[number]
+            received = entry[0].recv(65536)
+            if not received:
+                raise SystemExit("the server closed a connection in the middle of the load")
+            entry[1] += received
+            if length_of(entry[1]) == len(entry[1]):
+                if not entry[1].startswith(b"HTTP/1.1 303"):
+                    raise SystemExit(f"a sign-in was refused: {entry[1].decode()}")
+                times.append(time.monotonic() - entry[2])
+                free.append(busy.pop(number)[0])
+    for connection in free:
+        connection.close()
+    poll.close()
+    return sorted(times)
 
 
 def answer_all(listener, answer, control=None):

@@ -30,6 +30,7 @@ import Testing
                 [.posixPermissions: 0o600], ofItemAtPath: bench.folder.path + "/bramley.db")
         } else {
             try stranger.execute(PostgresSchema.foundation)
+            try stranger.execute("ALTER TABLE store_poll RENAME COLUMN polled_at TO polls")
             try stranger.execute(PostgresSchema.text(Self.fixture).replacing("X'", with: "'\\x"))
             for (table, column, last) in [
                 ("event", "sequence", 11), ("audit", "sequence", 11), ("webhook_endpoint", "id", 7),

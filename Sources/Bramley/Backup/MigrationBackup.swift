@@ -10,7 +10,7 @@ internal import Storage
 enum MigrationBackup {
     /// How many are kept.
     private static let kept = 2
-    /// The room a migration may need besides the copy, in bytes.
+    /// The room a start needs besides, in bytes.
     private static let reserve = 8 << 20
 
     /// Makes one when the database lacks a step of the schema.
@@ -26,7 +26,8 @@ enum MigrationBackup {
         }
         guard let pending else { return }
         let source = Database.path(in: options.directory)
-        try checkRoom(for: pending.bytes, in: options.directory)
+        // For the copy, and for tables made anew: in the log, and then in the file.
+        try checkRoom(for: 3 * pending.bytes, in: options.directory)
         let target = source + ".before-" + pending.name
         logger.notice(
             "backing up the database before a schema change; this can take minutes",

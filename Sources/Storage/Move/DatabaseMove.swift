@@ -40,9 +40,9 @@ package struct DatabaseMove {
     /// Whether other servers use it. On PostgreSQL their polls show it; SQLite's are kept away by a lock.
     package static func isInUse(_ database: Database) async throws(StoreError) -> Bool {
         guard let engine = database.engine as? PostgresEngine else { return false }
-        let before = try await engine.otherPolls()
+        let before = try await engine.lastOtherPoll()
         PostgresSession.pause(milliseconds: 1_000)
-        return try await engine.otherPolls() != before
+        return try await engine.lastOtherPoll() != before
     }
 
     /// Blocks the calling thread.

@@ -92,8 +92,21 @@ final class PostgresEngine: Engine {
 
     var clockDifference: Int64 { watch.clockDifference }
 
-    /// What PostgreSQL keeps of deleted rows, in its log and in standbys, is the operator's to erase.
-    func eraseRemains(isCertain: Bool) {}
+    /// Of processes that ended a day ago or more. What PostgreSQL keeps of people's deleted rows, in its log and in
+    /// standbys, is the operator's to erase.
+    func eraseRemains(isCertain: Bool) async throws(StoreError) {
+        try await writer.perform { connection in
+            try connection.inTransaction {
+                let ended = try connection.rows(
+                    """
+                    DELETE FROM store_poll
+                    WHERE polled_at < CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT) - 86400000 RETURNING id
+                    """
+                ).map { row -> String in try row["id"] }
+                for id in ended { try connection.run("DELETE FROM store_node WHERE id = ?", [id]) }
+            }
+        }
+    }
 
     func settings() throws -> [String: String] {
         try writer.sync { connection in
@@ -106,11 +119,11 @@ final class PostgresEngine: Engine {
         }
     }
 
-    /// How often other processes have polled.
-    func otherPolls() async throws(StoreError) -> Int64 {
+    /// When another process polled last, in milliseconds of PostgreSQL's clock.
+    func lastOtherPoll() async throws(StoreError) -> Int64 {
         let node = node
         return try await reader.perform { connection in
-            try connection.first("SELECT sum(polls) AS polls FROM store_poll WHERE id <> ?", [node]) ?? 0
+            try connection.first("SELECT max(polled_at) AS last FROM store_poll WHERE id <> ?", [node]) ?? 0
         }
     }
 

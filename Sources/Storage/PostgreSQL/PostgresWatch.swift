@@ -110,9 +110,9 @@ final class PostgresWatch: Sendable {
             let asked = ContinuousClock.now
             let theirs: Int64? = try connection.first(
                 """
-                INSERT INTO store_poll (id, polls) VALUES (?, 1)
-                ON CONFLICT (id) DO UPDATE SET polls = store_poll.polls + 1
-                RETURNING CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT) AS now
+                INSERT INTO store_poll (id, polled_at)
+                VALUES (?, CAST(1000 * extract(epoch FROM clock_timestamp()) AS BIGINT))
+                ON CONFLICT (id) DO UPDATE SET polled_at = excluded.polled_at RETURNING polled_at
                 """, [node])
             let halfway = asked - begunAt + (ContinuousClock.now - asked) / 2
             difference = theirs.map { $0 - now.milliseconds - Int64(halfway / .milliseconds(1)) }
