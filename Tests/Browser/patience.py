@@ -1,5 +1,6 @@
 """Waiting for what cannot wake us: another process, its files, its database."""
 
+import threading
 import time
 
 # Seconds until something that should have happened is given up. Nothing of it is spent when it happens, so it is long
@@ -13,3 +14,17 @@ def eventually(condition, what: str, more=lambda: "") -> None:
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}\n{more()}"
         time.sleep(0.05)
+
+
+def guarded(errors: list, over: threading.Event, work, *arguments) -> threading.Thread:
+    """A running thread; what it raises ends the others and is kept."""
+    def run():
+        try:
+            work(*arguments)
+        except BaseException as error:
+            errors.append(error)
+            over.set()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread

@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Browser"))
 from expectations import is_alive, kept  # noqa: E402
 from operating import Operator  # noqa: E402
-from patience import eventually  # noqa: E402
+from patience import eventually, guarded  # noqa: E402
 from people import APP_ID, GONE, Person  # noqa: E402
 from programs import TEAM_ID, Site, write_private  # noqa: E402
 from weather import Courier, Weather  # noqa: E402
@@ -114,18 +114,6 @@ class Run(Operator):
         time.sleep(self.roll.choice([0, 0, 0.5, 2]))
         self.site.start()
 
-    def guarded(self, work, *arguments) -> threading.Thread:
-        def run():
-            try:
-                work(*arguments)
-            except BaseException as error:
-                self.errors.append(error)
-                self.stop.set()
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        return thread
-
     def rage(self, seconds: float) -> None:
         self.round += 1
         self.obey(POLICIES[(self.seed + self.round) % len(POLICIES)])
@@ -133,9 +121,9 @@ class Run(Operator):
         self.stop.clear()
         self.settling = False
         groups = [self.people[index::WORKERS] for index in range(WORKERS)]
-        threads = [self.guarded(self.live, group) for group in groups if group]
-        threads += [self.guarded(self.operate), self.guarded(self.weather.run, self.stop),
-                    self.guarded(self.courier.run, self.stop)]
+        work = [(self.live, group) for group in groups if group]
+        work += [(self.operate,), (self.weather.run, self.stop), (self.courier.run, self.stop)]
+        threads = [guarded(self.errors, self.stop, *one) for one in work]
         end = time.monotonic() + seconds
         try:
             # The moments of the kills are the run's own choice.

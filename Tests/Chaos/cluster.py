@@ -21,7 +21,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "Browser"), str(TESTS / "PostgreSQL")]
 from nodes import House, Node  # noqa: E402
-from patience import eventually  # noqa: E402
+from patience import eventually, guarded  # noqa: E402
 from postgres import Cluster, Server  # noqa: E402
 from wire import Wire  # noqa: E402
 
@@ -331,21 +331,9 @@ class Run:
         (kill_the_standby, 1),
     ]
 
-    def guarded(self, work, *arguments) -> threading.Thread:
-        def run():
-            try:
-                work(*arguments)
-            except BaseException as error:
-                self.errors.append(error)
-                self.over.set()
-
-        thread = threading.Thread(target=run)
-        thread.start()
-        return thread
-
     def rage(self, rounds: int) -> None:
-        follower = self.guarded(self.follow)
-        threads = [self.guarded(self.visit, number) for number in range(VISITORS)]
+        follower = guarded(self.errors, self.over, self.follow)
+        threads = [guarded(self.errors, self.over, self.visit, number) for number in range(VISITORS)]
         try:
             for number in range(rounds):
                 disaster, = self.roll.choices(
