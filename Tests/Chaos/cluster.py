@@ -21,6 +21,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "Browser"), str(TESTS / "PostgreSQL")]
 from nodes import House, Node  # noqa: E402
+from operating import event_id  # noqa: E402
 from patience import eventually, guarded  # noqa: E402
 from postgres import Cluster, Server  # noqa: E402
 from wire import Wire  # noqa: E402
@@ -252,7 +253,11 @@ class Run:
             time.sleep(0.1)
 
     def newest(self) -> str:
-        return self.primary.sql("SELECT id FROM event ORDER BY sequence DESC LIMIT 1", self.house.database)
+        return self.journal("ORDER BY sequence DESC LIMIT 1")[0]
+
+    def journal(self, order: str) -> list[str]:
+        lines = self.primary.sql(f"SELECT sequence, encode(salt, 'hex') FROM event {order}", self.house.database).splitlines()
+        return [event_id(int(sequence), bytes.fromhex(salt)) for sequence, salt in (line.split("|") for line in lines)]
 
     # MARK: What happens to them
 
@@ -382,7 +387,7 @@ class Run:
         if twice := sql("SELECT session, type FROM event WHERE type IN ('session.created', 'session.ended') "
                         "GROUP BY session, type HAVING count(*) > 1"):
             found.append(f"told twice: {twice}")
-        journal = sql("SELECT id FROM event ORDER BY sequence").split()
+        journal = self.journal("ORDER BY sequence")
         if self.heard != journal:
             missed = [event for event in journal if event not in set(self.heard)]
             found.append(f"the application heard {len(self.heard)} of {len(journal)} events; missed {missed[:5]}, or not in order")

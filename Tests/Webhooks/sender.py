@@ -8,6 +8,7 @@ import subprocess
 from base64 import b64encode
 from pathlib import Path
 
+from operating import event_id
 from patience import PATIENCE, eventually
 from programs import Site, write_private
 
@@ -115,4 +116,5 @@ class Sender(Site):
 
     def journal(self) -> list[tuple[str, str]]:
         """Id and user of every event, in order."""
-        return self.query("SELECT id, user FROM event ORDER BY sequence")
+        return [(event_id(sequence, salt), user) for sequence, salt, user in self.query(
+            "SELECT sequence, salt, user FROM event ORDER BY sequence")]
