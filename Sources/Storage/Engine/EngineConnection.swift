@@ -20,6 +20,8 @@ protocol EngineConnection: AnyObject, Sendable {
     var isInsideTransaction: Bool { get }
     /// Begins a transaction. Another can only be open if its end failed; it is then rolled back first.
     func begin(_ access: Access) throws
+    /// Begins a transaction in which `runAll` runs these writes.
+    func begin<Value>(for bodies: [(any EngineConnection) throws -> Value]) throws
     /// Gives up the transaction, if there still is one.
     func rollBack()
     /// Returns once what was written survives a crash. Throws when nothing was committed, or nobody knows.
@@ -55,6 +57,8 @@ enum Access: Sendable {
 
 extension EngineConnection {
     func enqueue(_ sql: String, _ arguments: StatementArguments) throws { try run(sql, arguments) }
+
+    func begin<Value>(for bodies: [(any EngineConnection) throws -> Value]) throws { try begin(.write) }
 
     func claim(_ keys: [String]) {}
 

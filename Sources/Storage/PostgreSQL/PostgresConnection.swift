@@ -43,6 +43,8 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     /// Of the open transaction, when it writes.
     private var receipt: String?
     let statementTables = StatementTables()
+    /// What was read with the begin of the open transaction, for each of its writes.
+    private var readAhead: [PostgresReadAhead] = []
     /// Statements of the open transaction that wait for the next trip.
     private var queued: [PostgresCall] = []
     private var isClosed = false
@@ -171,15 +173,29 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         _ = try ask(standing(), [])
     }
 
-    /// The rows of several statements of the open transaction, in one trip.
-    func rowsTogether(_ statements: [PostgresReadAhead.Statement]) throws(PostgresError) -> [[Row]] {
-        guard !statements.isEmpty else { return [] }
+    /// Reads what these writes want to know, in one trip of the open transaction.
+    func read(for writes: [PostgresReadAhead]) throws {
+        let wanted = writes.flatMap(\.wanted)
+        guard !wanted.isEmpty else { return }
         let session = try standing()
+        try learn(ask(session, calls(wanted, session)).map { answer in try answer.rows() }, for: writes)
+    }
+
+    private func calls(
+        _ statements: [PostgresReadAhead.Statement], _ session: PostgresSession
+    ) throws(PostgresError) -> [PostgresCall] {
         var calls: [PostgresCall] = []
         for statement in statements { calls.append(try call(statement.sql, statement.values, session)) }
-        var rows: [[Row]] = []
-        for answer in try ask(session, calls) { rows.append(try answer.rows()) }
-        return rows
+        return calls
+    }
+
+    private func learn(_ answers: [[Row]], for writes: [PostgresReadAhead]) {
+        var rest = answers[...]
+        for write in writes {
+            let count = write.wanted.count
+            write.learn(Array(rest.prefix(count)))
+            rest = rest.dropFirst(count)
+        }
     }
 
     private func answer(_ sql: String, _ arguments: StatementArguments) throws(PostgresError) -> PostgresAnswer {
@@ -251,16 +267,53 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         case .read:
             try begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         case .write:
-            guard let node else { throw PostgresError(state: "25006", message: "this connection does not write") }
-            let receipt = Hexadecimal.encode(random.bytes(16))
-            try begin(
+            try beginWriting(reading: [])
+        }
+    }
+
+    /// With the reads that each write asks for at first, in one trip.
+    func begin<Value>(for bodies: [(any EngineConnection) throws -> Value]) throws {
+        rollBack()
+        let ahead = bodies.map { _ in PostgresReadAhead(statementTables) }
+        let asking = zip(ahead, bodies).compactMap { write, body in
+            // A failure is the write's own, and shows when it runs.
+            if case .unknown? = try? write.run(body) { write } else { nil }
+        }
+        try beginWriting(reading: asking)
+        readAhead = ahead
+    }
+
+    /// What was read for each of so many writes when their transaction began.
+    func takeReadAhead(_ count: Int) -> [PostgresReadAhead] {
+        defer { readAhead = [] }
+        return readAhead.count == count ? readAhead : (0..<count).map { _ in PostgresReadAhead(statementTables) }
+    }
+
+    private func beginWriting(reading writes: [PostgresReadAhead]) throws {
+        guard let node else { throw PostgresError(state: "25006", message: "this connection does not write") }
+        let receipt = Hexadecimal.encode(random.bytes(16))
+        let opening: [PostgresCall] = [
+            .text("BEGIN"), .text("SELECT id FROM store_lock WHERE id = 1 FOR UPDATE"),
+            .text(
                 """
-                BEGIN; SELECT id FROM store_lock WHERE id = 1 FOR UPDATE;
                 INSERT INTO store_node (id, receipt) VALUES ('\(node)', '\(receipt)')
                 ON CONFLICT (id) DO UPDATE SET receipt = excluded.receipt
-                """)
-            self.receipt = receipt
+                """),
+        ]
+        let wanted = writes.flatMap(\.wanted)
+        do {
+            let answers = try beginning { session throws(PostgresError) in
+                try session.execute(opening + calls(wanted, session), patience: patience.statement)
+            }
+            try learn(answers.dropFirst(opening.count).map { answer in try answer.rows() }, for: writes)
+        } catch {
+            let isOfARead = (session?.failedCall ?? 0) >= opening.count
+            rollBack()
+            guard isOfARead else { throw error }
+            // The write whose read was refused learns of it when it runs.
+            return try beginWriting(reading: [])
         }
+        self.receipt = receipt
     }
 
     /// Begins a transaction that writes and waits for nobody.
@@ -270,18 +323,23 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
     }
 
     private func begin(_ sql: String) throws(PostgresError) {
+        _ = try beginning { session throws(PostgresError) in try session.query(sql, patience: patience.statement) }
+    }
+
+    private func beginning<Answer>(
+        _ begin: (PostgresSession) throws(PostgresError) -> Answer
+    ) throws(PostgresError) -> Answer {
         let asked = try opened()
+        let answer: Answer
         do throws(PostgresError) {
-            try asked.query(sql, patience: patience.statement)
+            answer = try begin(asked)
         } catch {
-            guard !asked.isOpen, !isClosed else {
-                rollBack()
-                throw error
-            }
+            guard !asked.isOpen, !isClosed else { throw error }
             // The connection had been lost while nobody used it.
-            try opened().query(sql, patience: patience.statement)
+            answer = try begin(opened())
         }
         isBegun = true
+        return answer
     }
 
     func rollBack() {
@@ -289,6 +347,7 @@ final class PostgresConnection: EngineConnection, @unchecked Sendable {
         isBegun = false
         receipt = nil
         queued = []
+        readAhead = []
     }
 
     /// A COMMIT whose answer was lost is looked up: its receipt is in the database, or nothing of it is.

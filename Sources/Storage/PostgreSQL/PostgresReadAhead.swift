@@ -2,9 +2,9 @@ import RelyingParty
 
 /// One write of a batch, tried without a connection: it finds out what the write will read, and keeps what it writes.
 ///
-/// A read that is not known yet finds no row, and the write goes on as if that were true, up to the first change: so
-/// most of what it will read is known after the first try, and is then read for all writes of the batch in one trip.
-/// Nothing of a try counts until every read of it is known.
+/// A read that is not known yet finds no row, and the write goes on as if that were true: so most of what it will read is
+/// known after the first try, and is then read for all writes of the batch in one trip. Nothing of a try counts until
+/// every read of it is known.
 ///
 /// That is only right for a write that says what it hangs on (`claim`), because those of a batch read before any of them
 /// has changed anything. Every other write, and one that reads from a table it has changed, runs alone.
@@ -68,7 +68,7 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
 
     func rows(_ sql: String, _ arguments: StatementArguments) throws -> [Row] {
         let tables = texts.tables(of: sql)
-        guard !claims.isEmpty, tables.isRead, changedTables.isDisjoint(with: tables.read) else { throw RunsAlone() }
+        guard !claims.isEmpty, tables.isRead, changedTables.isDisjoint(with: tables.read) else { throw alone() }
         let statement = Statement(sql, arguments)
         if let rows = known[statement] { return rows }
         wanted.append(statement)
@@ -80,15 +80,17 @@ final class PostgresReadAhead: EngineConnection, @unchecked Sendable {
     }
 
     func enqueue(_ sql: String, _ arguments: StatementArguments) throws {
-        guard wanted.isEmpty else { throw Unknown() }
-        guard !claims.isEmpty, let table = texts.tables(of: sql).changed else { throw RunsAlone() }
+        guard !claims.isEmpty, let table = texts.tables(of: sql).changed else { throw alone() }
         changedTables.insert(table)
         changes.append((sql, arguments))
     }
 
+    /// Said for good only by a try that knows everything.
+    private func alone() -> any Error { wanted.isEmpty ? RunsAlone() : Unknown() }
+
     // MARK: What only a transaction of its own can do
 
-    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int { throw RunsAlone() }
+    func run(_ sql: String, _ arguments: StatementArguments) throws -> Int { throw alone() }
     func execute(sql: String) throws { throw RunsAlone() }
     var isInsideTransaction: Bool { true }
     func begin(_ access: Access) throws { throw RunsAlone() }
@@ -147,9 +149,9 @@ extension PostgresConnection {
     /// Tries of a write, each of which knows more: more are not worth a trip for the whole batch.
     private static let tries = 5
 
-    /// The writes that say what they hang on, in two or three trips together; the others after them, one by one.
+    /// The writes that say what they hang on, together, with the fewest trips; the others after them, one by one.
     func runAll<Value>(_ bodies: [(any EngineConnection) throws -> Value]) throws -> [Value] {
-        let ahead = bodies.map { _ in PostgresReadAhead(statementTables) }
+        let ahead = takeReadAhead(bodies.count)
         var values: [Value?] = bodies.map { _ in nil }
         var open = Array(bodies.indices)
         for _ in 0..<Self.tries where !open.isEmpty {
@@ -162,7 +164,7 @@ extension PostgresConnection {
                 case .alone: return false
                 }
             }
-            try learn(open.map { ahead[$0] })
+            try read(for: open.map { ahead[$0] })
         }
         var claimed: Set<String> = []
         for index in bodies.indices where values[index] != nil {
@@ -179,15 +181,6 @@ extension PostgresConnection {
             let value = try bodies[index](self)
             guard isInsideTransaction else { throw TransactionLost() }
             return value
-        }
-    }
-
-    private func learn(_ writes: [PostgresReadAhead]) throws {
-        var answers = try rowsTogether(writes.flatMap(\.wanted))[...]
-        for write in writes {
-            let count = write.wanted.count
-            write.learn(Array(answers.prefix(count)))
-            answers = answers.dropFirst(count)
         }
     }
 }

@@ -8,6 +8,8 @@ import Glibc
     private let library: LibPQ
     // Safe: open from `init` until `close`, and nil afterwards.
     private var session: LibPQ.Session?
+    /// Which of the statements of the last trip the server refused.
+    private(set) var failedCall: Int?
 
     /// Connects, and waits for it.
     /// - Parameters:
@@ -102,9 +104,10 @@ import Glibc
             unsafe try flush(session, until: end)
             var answers: [PostgresAnswer] = []
             var first: PostgresError?
-            for _ in calls {
+            failedCall = nil
+            for index in calls.indices {
                 while let answer = unsafe try next(session, until: end) {
-                    if first == nil { first = answer.error }
+                    if first == nil, let error = answer.error { (first, failedCall) = (error, index) }
                     answers.append(answer)
                 }
             }

@@ -216,8 +216,10 @@ final class GroupCommit: Sendable {
         _ batch: [PendingWrite], isolating: Bool, isLast: Bool = false, on connection: any EngineConnection
     ) -> Outcome {
         let start = ContinuousClock.now
+        // Swift 6.3 cannot convert an array of `@Sendable` closures at run time.
+        let bodies: [(any EngineConnection) throws -> FinishedWrite] = batch.map { write in { try write.run($0) } }
         do {
-            try connection.begin(.write)
+            try isolating ? connection.begin(.write) : connection.begin(for: bodies)
         } catch {
             let failure = StoreError(error)
             metrics.failures.increment()
@@ -230,7 +232,7 @@ final class GroupCommit: Sendable {
         do {
             let finished =
                 isolating
-                ? try batch.map { try isolated($0, on: connection) } : try connection.runAll(batch.map(\.run))
+                ? try batch.map { try isolated($0, on: connection) } : try connection.runAll(bodies)
             for finished in finished {
                 answers.append(finished.answer)
                 invalidations += finished.invalidations
