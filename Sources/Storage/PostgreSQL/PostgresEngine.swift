@@ -9,7 +9,9 @@ final class PostgresEngine: Engine {
     let place = "of storage.postgres.url"
     let writer: ConnectionQueue
     let reader: ConnectionQueue
-    private let lookUps: ConnectionQueue
+    /// Several, since each look-up is a trip; used in turn.
+    private let lookUps: [ConnectionQueue]
+    private let lookUpCount = Atomic(0)
     private let counter: ConnectionQueue
     private let watch: PostgresWatch
     private let sessions: PostgresSessions
@@ -57,7 +59,7 @@ final class PostgresEngine: Engine {
             throw StorageOpenError(error, place: place)
         }
         reader = ConnectionQueue(connection(), label: "reader")
-        lookUps = ConnectionQueue(connection(), label: "look-ups")
+        lookUps = (0..<3).map { _ in ConnectionQueue(connection(), label: "look-ups") }
         counter = ConnectionQueue(connection(), label: "counts")
         sessions = PostgresSessions(invalidations: invalidations, limits: options.sessionLimits)
         self.invalidations = invalidations
@@ -69,7 +71,8 @@ final class PostgresEngine: Engine {
     func lookUp<Value: Sendable>(
         _ body: @escaping @Sendable (any EngineConnection) throws -> Value
     ) async throws(StoreError) -> Value {
-        try await lookUps.perform(body)
+        let turn = lookUpCount.wrappingAdd(1, ordering: .relaxed).newValue
+        return try await lookUps[abs(turn % lookUps.count)].perform(body)
     }
 
     func sessionReader() -> any SessionReader { PostgresSessionReader(sessions) }
@@ -129,6 +132,6 @@ final class PostgresEngine: Engine {
 
     func close() {
         watch.close()
-        for queue in [lookUps, counter, reader, writer] { queue.close() }
+        for queue in lookUps + [counter, reader, writer] { queue.close() }
     }
 }
