@@ -16,8 +16,6 @@ enum PostgresSchema {
                 } else {
                     text += "BIGINT"
                 }
-            // The index that uses it is replaced by a later step.
-            case "COLLATE" where reader.skip("NOCASE"): break
             case "TEXT": text += "TEXT COLLATE \"C\""
             case "BLOB": text += "BYTEA"
             // After the closing parenthesis of a table: both, or one of them.
