@@ -74,8 +74,9 @@ let package = Package(
         library("Sockets", ["Coding", "CLinux", "COpenSSL"]),
         library("HTTP", ["Sockets", "Coding", "Instruments", "CNghttp2", httpTypes, logging]),
         library("RelyingParty", ["Coding", "Crypto", "Instruments", logging]),
+        library("OpenIDProvider", ["RelyingParty", "Coding", "Crypto"]),
         library("AppleID", ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", httpTypes, logging]),
-        library("Storage", ["RelyingParty", "Coding", "Crypto", "Instruments", "CSQLite", logging]),
+        library("Storage", ["RelyingParty", "OpenIDProvider", "Coding", "Crypto", "Instruments", "CSQLite", logging]),
         // Not optimised: that takes a minute over what is one long list of bytes.
         .target(
             name: "Public", path: "Public",
@@ -83,12 +84,14 @@ let package = Package(
             swiftSettings: house),
         library(
             "Web",
-            ["RelyingParty", "Coding", "Crypto", "HTTP", "Instruments", "Public", httpTypes, logging]),
+            [
+                "RelyingParty", "OpenIDProvider", "Coding", "Crypto", "HTTP", "Instruments", "Public", httpTypes, logging,
+            ]),
         .executableTarget(
             name: "Bramley",
             dependencies: [
-                "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Instruments",
-                "Public", arguments, configuration, lifecycle, signals, httpTypes, logging,
+                "Web", "Storage", "AppleID", "OpenIDProvider", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding",
+                "Instruments", "Public", arguments, configuration, lifecycle, signals, httpTypes, logging,
             ],
             swiftSettings: ours, linkerSettings: programs),
         .executableTarget(

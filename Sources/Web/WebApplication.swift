@@ -2,6 +2,7 @@ package import Crypto
 package import HTTP
 import HTTPTypes
 package import Logging
+package import OpenIDProvider
 package import RelyingParty
 
 /// The site for visitors, proxies, apps and Apple: every route of the main listener.
@@ -15,8 +16,9 @@ package final class WebApplication: RequestHandler {
         package var apiKeys: any APIKeyStore
         package var notifications: Notifications
         package var returnTargets: ReturnTargets
-        /// Present when `assertion.audience` is configured.
         package var signingKeys: SigningKeys?
+        /// Nil: no program can sign people in.
+        package var openID: OpenIDProvider?
         package var clock: any WallClock
         package var random: any RandomSource
         package var logger: Logger
@@ -32,7 +34,8 @@ package final class WebApplication: RequestHandler {
         package init(
             signIn: SignIn, sessions: any SessionStore, users: any UserDirectory, journal: any EventJournal,
             apiKeys: any APIKeyStore, notifications: Notifications, returnTargets: ReturnTargets,
-            signingKeys: SigningKeys? = nil, clock: any WallClock, random: any RandomSource, logger: Logger,
+            signingKeys: SigningKeys? = nil,
+            openID: OpenIDProvider? = nil, clock: any WallClock, random: any RandomSource, logger: Logger,
             keyring: SealingKeyring? = nil, audit: (any AuditLog)? = nil,
             webhooks: WebhookEndpoints? = nil, accessRules: CurrentAccessRules? = nil
         ) {
@@ -44,6 +47,7 @@ package final class WebApplication: RequestHandler {
             self.notifications = notifications
             self.returnTargets = returnTargets
             self.signingKeys = signingKeys
+            self.openID = openID
             self.clock = clock
             self.random = random
             self.logger = logger
@@ -93,15 +97,16 @@ package final class WebApplication: RequestHandler {
                     response = responses.failure(
                         error, route: route.pattern, reader: route.reader, request: request)
                 }
-                if route.isCrossOrigin { crossOrigin.add(to: &response.fields, for: request.fields) }
+                crossOrigin.add(to: &response.fields, for: request.fields, route.readers)
                 return response
             }
         }
-        for route in table.routes where route.isCrossOrigin {
-            let methods = table.routes.filter { $0.pattern == route.pattern }.map(\.method)
+        var patterns: Set<String> = []
+        for route in table.routes where route.readers != .own && patterns.insert(route.pattern).inserted {
+            let methods = Router.allow(table.routes.filter { $0.pattern == route.pattern }.map(\.method))
             router.add(.options, route.pattern) { request, _ in
-                var response = responses.empty(.noContent, fields: [.allow: Router.allow(methods)])
-                crossOrigin.addPreflight(to: &response.fields, for: request.fields)
+                var response = responses.empty(.noContent, fields: [.allow: methods])
+                crossOrigin.addPreflight(to: &response.fields, for: request.fields, route.readers, methods: methods)
                 return response
             }
         }

@@ -1,6 +1,7 @@
 import HTTP
 import HTTPTypes
 import Logging
+import OpenIDProvider
 import RelyingParty
 
 /// Everything that can make a web request fail. Only this file assigns each case its status, texts and log level; the
@@ -63,6 +64,17 @@ enum WebFailure: StoreFailure, Sendable {
     case upgradesNotConfigured
     /// There is no ticket or upgrade token, and the app needs one.
     case linkTokenMissing
+    /// No program is registered.
+    case openIDNotConfigured
+    /// A program's request names no client of ours, or no redirect URI of this client: nobody can be told but the visitor.
+    case openIDClientUnknown
+    case openIDAddressRefused(OpenIDClient)
+    /// The person is in no group of the client.
+    case openIDNotAllowed(OpenIDRefusal)
+    /// An answer of the protocol to a program.
+    case provider(ProviderError)
+    /// There is no access token.
+    case bearerMissing
 
     init(store error: StoreError) { self = .store(error) }
 
@@ -73,18 +85,22 @@ enum WebFailure: StoreFailure, Sendable {
         case .notification(.refused), .notification(.otherAudience): .badRequest
         case .notification, .store: .serviceUnavailable
         case .routing(let failure): failure.status
-        case .badRequest, .returnToRefused, .invalidRequest: .badRequest
+        case .badRequest, .returnToRefused, .invalidRequest, .openIDClientUnknown, .openIDAddressRefused: .badRequest
+        case .provider(let error): error.status
         case .insufficientScope, .freshSignInRequired, .signUpClosed: .forbidden
-        case .userNotFound, .sessionNotFound, .webhookNotFound, .assertionNotConfigured, .nativeNotConfigured: .notFound
+        case .userNotFound, .sessionNotFound, .webhookNotFound, .assertionNotConfigured, .nativeNotConfigured,
+            .openIDNotConfigured:
+            .notFound
         case .externalIDTaken, .upgradesNotConfigured: .conflict
         case .link(let failure, _): Self.status(of: failure)
         case .cursorExpired: .gone
         case .preconditionFailed: .preconditionFailed
-        case .crossSite, .originalRequest, .userPending, .userDisabled, .notAllowed: .forbidden
+        case .crossSite, .originalRequest, .userPending, .userDisabled, .notAllowed, .openIDNotAllowed: .forbidden
         case .contentTooLarge: .contentTooLarge
         case .unsupportedMediaType: .unsupportedMediaType
         case .tooManyRequests: .tooManyRequests
-        case .signedOut, .apiKeyMissing, .apiKeyRefused, .apiKeyExpired, .linkTokenMissing: .unauthorized
+        case .signedOut, .apiKeyMissing, .apiKeyRefused, .apiKeyExpired, .linkTokenMissing, .bearerMissing:
+            .unauthorized
         }
     }
 
@@ -147,7 +163,21 @@ enum WebFailure: StoreFailure, Sendable {
         case .freshSignInRequired: .freshSignInRequired
         case .link(let failure, _): failure.reasonCode
         case .upgradesNotConfigured: .upgradesNotConfigured
-        case .linkTokenMissing: .tokenRequired
+        case .linkTokenMissing, .bearerMissing: .tokenRequired
+        case .openIDNotConfigured: .openIDNotConfigured
+        case .openIDClientUnknown: .openIDClientUnknown
+        case .openIDAddressRefused: .openIDRedirectRefused
+        case .openIDNotAllowed: .openIDNotAllowed
+        case .provider(let error): Self.reasonCode(of: error)
+        }
+    }
+
+    private static func reasonCode(of error: ProviderError) -> ReasonCode {
+        switch error.code {
+        case .invalidClient: .openIDClientRefused
+        case .invalidGrant: .openIDGrantRefused
+        case .invalidToken: .invalidToken
+        default: .invalidRequest
         }
     }
 
@@ -164,6 +194,9 @@ enum WebFailure: StoreFailure, Sendable {
         case .originalRequest(let refusal): "\(refusal)"
         case .notAllowed(let rule?, _, _): "rule \(rule)"
         case .link(let failure, _): failure.detail
+        case .openIDAddressRefused(let client): "client \(client.id)"
+        case .openIDNotAllowed(let refusal): "client \(refusal.client.id)"
+        case .provider(let error): error.text
         default: nil
         }
     }
@@ -187,6 +220,9 @@ enum WebFailure: StoreFailure, Sendable {
         case .signIn(let failure, _), .nativeSignIn(let failure): Self.level(of: failure)
         case .store: .error
         case .originalRequest: .warning
+        // A program that does not work, or a person who stands before it.
+        case .openIDClientUnknown, .openIDAddressRefused, .openIDNotAllowed, .openIDNotConfigured: .info
+        case .provider(let error): [.invalidClient, .invalidGrant].contains(error.code) ? .info : .debug
         case .returnToRefused, .crossSite, .tooManyRequests, .userPending, .userDisabled, .notAllowed,
             .assertionNotConfigured, .nativeNotConfigured, .signUpClosed:
             .info
@@ -198,7 +234,9 @@ enum WebFailure: StoreFailure, Sendable {
             .debug
         // `Notifications` logs these itself.
         case .notification: .debug
-        case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut, .linkTokenMissing: .debug
+        case .routing, .badRequest, .contentTooLarge, .unsupportedMediaType, .signedOut, .linkTokenMissing,
+            .bearerMissing:
+            .debug
         case .upgradesNotConfigured: .info
         case .link(let failure, _): Self.level(of: failure)
         }
@@ -234,7 +272,8 @@ enum WebFailure: StoreFailure, Sendable {
         // RFC 9110 §15.5.2 requires a challenge; Bearer does not make a browser prompt for a password.
         case .signedOut, .linkTokenMissing: [.wwwAuthenticate: "Bearer"]
         // RFC 6750 §3: no error code where no credentials were sent.
-        case .apiKeyMissing: [.wwwAuthenticate: Self.challenge]
+        case .apiKeyMissing, .bearerMissing: [.wwwAuthenticate: Self.challenge]
+        case .provider(let error): error.fields
         case .apiKeyRefused(let scheme): Self.challenges(refused: scheme)
         case .apiKeyExpired(let scheme):
             Self.challenges(refused: scheme, because: ", error_description=\"The API key has expired\"")
@@ -289,6 +328,26 @@ enum WebFailure: StoreFailure, Sendable {
         // A link that ended in an orderly way explains itself.
         case .link(let failure, _): level > .info || failure.isSignIn
         default: level > .debug
+        }
+    }
+}
+
+extension WebFailure {
+    /// Who was refused, where the page names them.
+    var person: User? {
+        switch self {
+        case .notAllowed(_, _, let person): person
+        case .openIDNotAllowed(let refusal): refusal.person
+        default: nil
+        }
+    }
+
+    /// The program that the page is about.
+    var program: OpenIDClient? {
+        switch self {
+        case .openIDAddressRefused(let client): client
+        case .openIDNotAllowed(let refusal): refusal.client
+        default: nil
         }
     }
 }

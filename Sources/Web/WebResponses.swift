@@ -4,6 +4,7 @@ import HTTP
 import HTTPTypes
 import Instruments
 import Logging
+import OpenIDProvider
 import RelyingParty
 
 /// Makes the responses of all routes: pages, redirects, JSON and failures, each with its security headers.
@@ -85,6 +86,7 @@ struct WebResponses: Sendable {
         let errorID = makeErrorID()
         log(failure, route: route, errorID: errorID)
         if case .program = reader { return problem(failure, errorID: errorID) }
+        if case .client = reader { return providerError(failure) }
         let locale = locale(begunIn: failure.language, request: request)
         let message = MessagePage(failure, locale: locale, pages: pages, configuration: configuration)
         if case .proxy = reader {
@@ -157,6 +159,24 @@ struct WebResponses: Sendable {
         var response = empty(failure.status, fields: fields)
         response.body = .bytes(writer.bytes)
         return response
+    }
+
+    /// RFC 6749 §5.2.
+    private func providerError(_ failure: WebFailure) -> ServerResponse {
+        let error: ProviderError
+        switch failure {
+        case .provider(let known): error = known
+        case .bearerMissing: error = ProviderError(.invalidToken, "there is no access token")
+        case .store: error = ProviderError(.temporarilyUnavailable, "the server cannot answer now; try again")
+        case .tooManyRequests: error = ProviderError(.temporarilyUnavailable, "too many requests; try again later")
+        default: error = ProviderError(.invalidRequest, failure.explanation ?? failure.code)
+        }
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("error", error.code.rawValue)
+        writer.member("error_description", error.text)
+        writer.endObject()
+        return json(writer.bytes, status: failure.status, fields: failure.fields)
     }
 
     /// Logs a failure that a dedicated page reports to the visitor.

@@ -178,6 +178,6 @@ import Web
         #expect(whole.sessionLimits == part.sessionLimits && whole.onAccountDeleted == part.onAccountDeleted)
         #expect(String(describing: whole.retention) == String(describing: part.retention))
         #expect(whole.clientIDs == part.clientIDs && whole.teamID == part.teamID)
-        #expect(!whole.assertionAlgorithms.isEmpty && whole.assertionAlgorithms == part.assertionAlgorithms)
+        #expect(!whole.assertion.audiences.isEmpty && whole.assertion == part.assertion)
     }
 }

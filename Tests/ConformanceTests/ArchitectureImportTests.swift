@@ -19,22 +19,24 @@ enum ImportRules {
         "Sources/HTTP/HTTP2": ["CNghttp2", "Sockets", "HTTPTypes", "Logging", "Instruments", "Synchronization"],
         // The domain: no I/O; its ports are protocols that Storage and AppleID implement.
         "Sources/RelyingParty": ["Coding", "Crypto", "Logging", "Instruments", "Synchronization"],
+        // The OpenID provider: what its endpoints decide, without I/O; Storage implements its port.
+        "Sources/OpenIDProvider": ["RelyingParty", "Coding", "Crypto", "Synchronization"],
         "Sources/AppleID": [
             "RelyingParty", "HTTP", "Crypto", "Coding", "HTTPTypes", "Logging", "Instruments", "Synchronization",
         ],
         "Sources/Storage": [
-            "RelyingParty", "Crypto", "Coding", "Instruments", "Logging", "FoundationEssentials", "Synchronization",
+            "RelyingParty", "OpenIDProvider", "Crypto", "Coding", "Instruments", "Logging", "FoundationEssentials", "Synchronization",
         ],
         "Sources/Storage/SQLite": ["RelyingParty", "Crypto", "Coding", "CSQLite", "Logging", "Synchronization"],
         "Sources/Storage/PostgreSQL": ["RelyingParty", "Crypto", "Coding", "Logging", "Glibc", "Synchronization"],
         "Sources/Storage/Engine": ["RelyingParty", "Coding", "Crypto", "Dispatch", "Synchronization"],
         "Sources/Web": [
-            "RelyingParty", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Logging", "Instruments",
+            "RelyingParty", "OpenIDProvider", "HTTP", "Public", "Crypto", "Coding", "HTTPTypes", "Logging", "Instruments",
             "Synchronization",
         ],
         "Sources/Bramley": [
-            "Web", "Storage", "AppleID", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding", "Instruments", "Public",
-            "ArgumentParser", "Configuration", "ServiceLifecycle", "UnixSignals", "HTTPTypes", "Logging",
+            "Web", "Storage", "AppleID", "OpenIDProvider", "RelyingParty", "HTTP", "Sockets", "Crypto", "Coding",
+            "Instruments", "Public", "ArgumentParser", "Configuration", "ServiceLifecycle", "UnixSignals", "HTTPTypes", "Logging",
             "FoundationEssentials", "Synchronization",
         ],
         // Shares no code with the server's protocol, crypto or JSON: what checks the server must not share its errors.

@@ -23,6 +23,8 @@ package final class MemorySigningKeys: SigningKeyStore {
     /// The transactions there were.
     package var changes: Int { state.withLock { $0.changes } }
 
+    package func needsOpenIDKeys() async throws(StoreError) -> Bool { false }
+
     package func signingKeys() async throws(StoreError) -> [SigningKeyRecord] {
         let (keys, failure) = state.withLock { ($0.keys, $0.failure) }
         if let failure { throw failure }

@@ -65,13 +65,14 @@ package struct AssertionRotateCommand: AsyncParsableCommand {
 
     /// - Returns: for each algorithm the key that signs next; never empty.
     package static func rotate(_ place: OperatorDatabase, revoking: Bool) async throws -> [SigningKeyRecord] {
-        let algorithms = place.configuration.assertionAlgorithms
-        guard !algorithms.isEmpty else {
-            throw CommandFailure("There are no signing keys: assertion.audience is not given.")
-        }
         let keys = SigningKeys(
-            store: place.database, keyring: place.keyring, algorithms: algorithms, clock: SystemClock(),
-            logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+            store: place.database, keyring: place.keyring, algorithms: place.configuration.assertion.algorithms,
+            clock: SystemClock(), logger: Logger(label: "bramley", factory: { _ in SwiftLogNoOpLogHandler() }))
+        let algorithms = try await keys.algorithmsInUse()
+        guard !algorithms.isEmpty else {
+            throw CommandFailure(
+                "There are no signing keys: assertion.audience is not given, and no program is registered.")
+        }
         let next = try await keys.rotate(revoking: revoking)
         guard next.count == algorithms.count else { throw CommandFailure("No signing key was made.") }
         return next

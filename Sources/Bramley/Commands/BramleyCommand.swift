@@ -12,7 +12,8 @@ package struct BramleyCommand: AsyncParsableCommand {
             ServeCommand.self, InitCommand.self, CheckCommand.self, DoctorCommand.self, UsersCommand.self,
             SessionsCommand.self, LinksCommand.self, CredentialsCommand.self, TransferCommand.self,
             NotificationsCommand.self, EventsCommand.self, WebhooksCommand.self, APIKeysCommand.self,
-            AssertionCommand.self, BackupCommand.self, RestoreCommand.self, MoveCommand.self, PagesCommand.self,
+            ClientsCommand.self, AssertionCommand.self, BackupCommand.self, RestoreCommand.self, MoveCommand.self,
+            PagesCommand.self,
             AuditCommand.self, JWSCommand.self,
         ])
 

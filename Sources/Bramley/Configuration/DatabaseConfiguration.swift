@@ -1,4 +1,3 @@
-package import Crypto
 package import RelyingParty
 package import Storage
 import Web
@@ -15,8 +14,8 @@ package struct DatabaseConfiguration: Sendable {
     package var onAccountDeleted: AccountDeletionPolicy
     package var sessionLimits: SessionLimits
     package var retention: RetentionPolicy
-    /// The algorithms of keys for assertions; none when there are no audiences.
-    package var assertionAlgorithms: [SigningAlgorithm]
+    /// The audiences of assertions.
+    package var assertion: Configuration.Assertion
     /// The events for each address of `webhooks.url`.
     package var webhookKinds: [String: Set<JournalEntry.Kind>]
 
@@ -47,7 +46,7 @@ extension Configuration {
         DatabaseConfiguration(
             storage: storage, secrets: secrets, teamID: apple.teamID, clientIDs: [apple.servicesID] + apple.bundleIDs,
             isSimulated: apple.isSimulated, onAccountDeleted: apple.onAccountDeleted, sessionLimits: sessions.limits,
-            retention: retention, assertionAlgorithms: assertion.algorithms,
+            retention: retention, assertion: assertion,
             webhookKinds: Dictionary(
                 (webhooks?.endpoints ?? []).map { ($0.url, $0.events) }, uniquingKeysWith: { first, _ in first }))
     }

@@ -9,8 +9,7 @@ internal import Web
 struct Readiness: Sendable {
     let database: Database
     let draining: DrainingFlag
-    /// Nil: no assertions.
-    let signingKeys: SigningKeys?
+    let signingKeys: SigningKeys
     let secrets: ClientSecretMint
     let client: ClientID
     /// Nil: plain HTTP.
@@ -30,7 +29,7 @@ struct Readiness: Sendable {
             let problem = StoreExamination.clockProblem(database.clockDifference)
             checks.append(HealthCheck("clock", problem: problem.map { "\($0): run a time service on both" }))
         }
-        if let signingKeys { checks.append(await Self.signing(signingKeys, at: now)) }
+        if let check = await signing(at: now) { checks.append(check) }
         checks.append(appleKey())
         if let certificate { checks.append(HealthCheck("certificate", problem: certificate.fault(at: now))) }
         checks.append(HealthCheck("notifications", warning: notificationWarning))
@@ -85,12 +84,14 @@ struct Readiness: Sendable {
         }
     }
 
-    private static func signing(_ keys: SigningKeys, at now: Timestamp) async -> HealthCheck {
+    /// Nil: nothing is signed.
+    private func signing(at now: Timestamp) async -> HealthCheck? {
         do {
-            for algorithm in keys.algorithms { _ = try await keys.signer(algorithm, at: now) }
-            return HealthCheck("signing_keys")
+            let algorithms = try await signingKeys.algorithmsInUse()
+            for algorithm in algorithms { _ = try await signingKeys.signer(algorithm, at: now) }
+            return algorithms.isEmpty ? nil : HealthCheck("signing_keys")
         } catch {
-            return HealthCheck("signing_keys", problem: "no key signs assertions: \(error)")
+            return HealthCheck("signing_keys", problem: "no key signs assertions or ID tokens: \(error)")
         }
     }
 

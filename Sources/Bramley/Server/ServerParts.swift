@@ -3,6 +3,7 @@ internal import Coding
 internal import Crypto
 internal import HTTP
 internal import Logging
+internal import OpenIDProvider
 internal import RelyingParty
 internal import Sockets
 internal import Storage
@@ -23,7 +24,7 @@ final class ServerParts: Sendable {
     private let conversions: Conversions
     private let application: WebApplication
     private let admin: AdminApplication
-    private let signingKeys: SigningKeys?
+    private let signingKeys: SigningKeys
     private let assertions: AssertionIssuer?
     private let webConfiguration: WebConfiguration
     private let signIn: SignIn
@@ -103,20 +104,21 @@ final class ServerParts: Sendable {
         signIn = SignIn(signInParts, linking: linking)
         conversions = Conversions(
             linking: linking, leases: database, clock: clock, random: random, logger: logger)
-        let algorithms = configuration.assertion.algorithms
-        signingKeys =
-            algorithms.isEmpty
-            ? nil
-            : SigningKeys(
-                store: database, keyring: keyring, algorithms: algorithms, clock: clock, logger: logger)
+        signingKeys = SigningKeys(
+            store: database, keyring: keyring, algorithms: configuration.assertion.algorithms, clock: clock,
+            logger: logger)
         assertions = AssertionIssuer(configuration: webConfiguration, keys: signingKeys, random: random)
         let notifications = Notifications(provider: provider, store: database, clock: clock, logger: logger)
         application = WebApplication(
             configuration: webConfiguration, pages: pages,
             services: WebApplication.Services(
                 signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
-                notifications: notifications, returnTargets: targets, signingKeys: signingKeys, clock: clock,
-                random: random, logger: logger, keyring: keyring, audit: database, webhooks: webhooks?.endpoints,
+                notifications: notifications, returnTargets: targets, signingKeys: signingKeys,
+                openID: OpenIDProvider(
+                    issuer: configuration.publicURL.absolute, store: database, keys: signingKeys, keyring: keyring,
+                    clock: clock, random: random),
+                clock: clock, random: random, logger: logger, keyring: keyring, audit: database,
+                webhooks: webhooks?.endpoints,
                 accessRules: reload.accessRules.current))
         httpConfiguration = configuration.http(
             refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
@@ -249,7 +251,7 @@ final class ServerParts: Sendable {
             } while await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval))
         }
         MaintenanceJob(database: database, clock: clock, logger: logger).start(on: loop)
-        if let signingKeys { SigningKeyJobs(keys: signingKeys, logger: logger).start(on: loop) }
+        SigningKeyJobs(keys: signingKeys, logger: logger).start(on: loop)
         if let webhooks {
             loop.spawn {
                 await webhooks.dispatcher.run {

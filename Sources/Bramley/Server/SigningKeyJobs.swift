@@ -3,7 +3,7 @@ internal import RelyingParty
 internal import Sockets
 internal import Synchronization
 
-/// Maintains the keys for assertions: makes the first one at once and later ones when due, and notices other processes'
+/// Maintains the keys for assertions and ID tokens: makes the first one at once and later ones when due, and notices other processes'
 /// changes within a second.
 struct SigningKeyJobs: Sendable {
     /// Milliseconds.
@@ -26,6 +26,7 @@ struct SigningKeyJobs: Sendable {
         loop.spawn {
             var isFailing = false
             while await loop.sleep(until: loop.now.adding(milliseconds: Self.lookInterval)) {
+                guard keys.areInUse else { continue }
                 do {
                     try await keys.refresh()
                     isFailing = false

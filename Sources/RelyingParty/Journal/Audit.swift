@@ -57,6 +57,10 @@ package struct AuditEntry: Hashable, Sendable {
         case consentRevoked = "consent.revoked"
         case apiKeyCreated = "api_key.created"
         case apiKeyRevoked = "api_key.revoked"
+        /// Programs that sign people in by OpenID Connect; `object` is the client's ID.
+        case openIDClientAdded = "openid_client.added"
+        case openIDClientChanged = "openid_client.changed"
+        case openIDClientDeleted = "openid_client.deleted"
         /// Our keys at Apple changed; `object` has their IDs.
         case appleKeyChanged = "apple_key.changed"
         /// Of the visitors' listener; `object` is the SHA-256 of the certificate.

@@ -70,6 +70,7 @@ package struct RetentionPolicy: Hashable, Sendable {
 package struct MaintenanceReport: Hashable, Sendable {
     package var sessions = 0
     package var usedAttempts = 0
+    package var grants = 0
     package var exchanges = 0
     package var firstConsents = 0
     package var notifications = 0

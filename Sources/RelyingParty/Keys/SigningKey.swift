@@ -13,7 +13,7 @@ package struct AssertionAudience: Hashable, Sendable {
     }
 }
 
-/// A stored key that signs assertions. Its whole life follows from its `signsFrom` and that of its successor of the
+/// A stored key that signs assertions and ID tokens. Its whole life follows from its `signsFrom` and that of its successor of the
 /// same algorithm: see `SigningKeySchedule`.
 package struct SigningKeyRecord: Hashable, Sendable {
     /// The public key; big-endian bytes.
@@ -71,8 +71,11 @@ package struct SigningKeyRecord: Hashable, Sendable {
     }
 }
 
-/// Stores the keys that sign assertions, for all processes of one database.
+/// Stores the keys that sign assertions and ID tokens, for all processes of one database.
 package protocol SigningKeyStore: Sendable {
+    /// Whether anything signs people in by OpenID Connect, so that RS256 keys are needed.
+    func needsOpenIDKeys() async throws(StoreError) -> Bool
+
     /// All keys, ordered by `signsFrom`.
     func signingKeys() async throws(StoreError) -> [SigningKeyRecord]
 

@@ -3,8 +3,8 @@ package import Crypto
 package import Logging
 import Synchronization
 
-/// This process's keys for assertions: opened once and refreshed several times a second, so that a key that another
-/// process made or revoked is known here within one second.
+/// This process's keys for assertions and ID tokens: opened once and refreshed several times a second, so that a key that
+/// another process made or revoked is known here within one second.
 ///
 /// Keys that were not refreshed for a second are not trusted: then the store is asked, and without its answer nothing
 /// is signed.
@@ -39,7 +39,7 @@ package final class SigningKeys: Sendable {
     }
 
     package let schedule: SigningKeySchedule
-    /// The algorithms that audiences use; each has its own keys.
+    /// The algorithms that audiences of assertions use; each has its own keys, as ID tokens have.
     package let algorithms: [SigningAlgorithm]
     private let store: any SigningKeyStore
     private let sealer: SigningKeySealer
@@ -82,7 +82,7 @@ package final class SigningKeys: Sendable {
 
     /// The public key set (RFC 7517 §5) at `now`.
     package func document(at now: Timestamp) async throws(StoreError) -> [UInt8] {
-        for algorithm in algorithms { _ = try await signer(algorithm, at: now) }
+        for algorithm in try await algorithmsInUse() { _ = try await signer(algorithm, at: now) }
         let keys = state.withLock { state in
             SigningAlgorithm.allCases.flatMap { schedule.published(state.records($0), at: now) }
         }
@@ -96,6 +96,17 @@ package final class SigningKeys: Sendable {
         return writer.bytes
     }
 
+    /// A published RSA key, by its ID, to verify what one of ours has signed.
+    package func publicKey(_ keyID: String, at now: Timestamp) async throws(StoreError) -> RSAPublicKey? {
+        _ = try await signer(.rs256, at: now)
+        let keys = state.withLock { schedule.published($0.records(.rs256), at: now) }
+        guard case .rsa(let modulus, let exponent)? = keys.first(where: { $0.keyID.isExactly(keyID) })?.publicHalf
+        else {
+            return nil
+        }
+        return try? RSAPublicKey(modulus: modulus, exponent: exponent)
+    }
+
     private func signer(_ algorithm: SigningAlgorithm, _ state: State, at now: Timestamp) -> Signer? {
         guard let record = schedule.signer(state.records(algorithm), usable: state.usable, at: now),
             let key = state.opened[record.keyID]
@@ -104,6 +115,15 @@ package final class SigningKeys: Sendable {
     }
 
     // MARK: Keeping
+
+    /// Those that audiences use, and RS256 once a program signs people in by OpenID Connect.
+    package func algorithmsInUse() async throws(StoreError) -> [SigningAlgorithm] {
+        guard !algorithms.contains(.rs256), try await store.needsOpenIDKeys() else { return algorithms }
+        return algorithms + [.rs256]
+    }
+
+    /// Whether there is anything to refresh: without keys a signer is looked for when it is needed.
+    package var areInUse: Bool { !algorithms.isEmpty || state.withLock { !$0.records.isEmpty } }
 
     /// Reads the store's keys. Cheap; called a few times a second.
     package func refresh() async throws(StoreError) {
@@ -118,13 +138,14 @@ package final class SigningKeys: Sendable {
         let found = try await store.signingKeys()
         adopt(found, reading)
         let usable = state.withLock(\.usable)
+        let algorithms = try await algorithmsInUse()
         var spares: [SigningAlgorithm: SigningKeyRecord] = [:]
         for algorithm in algorithms {
             let keys = found.filter { $0.algorithm == algorithm }
             guard schedule.missing(keys, usable: usable, at: reading.time) != nil else { continue }
             spares[algorithm] = try await spare(algorithm, at: reading.time)
         }
-        let plan = plan(spares, at: reading.time)
+        let plan = plan(algorithms, spares, at: reading.time)
         guard plan(found) != found else { return }
         let writing = beginLook()
         let keys = try await store.changeSigningKeys(plan)
@@ -146,6 +167,7 @@ package final class SigningKeys: Sendable {
     package func rotate(revoking: Bool) async throws(StoreError) -> [SigningKeyRecord] {
         let look = beginLook()
         let (schedule, now) = (schedule, look.time)
+        let algorithms = try await algorithmsInUse()
         var fresh: [SigningAlgorithm: SigningKeyRecord] = [:]
         for algorithm in algorithms { fresh[algorithm] = try await spare(algorithm, at: now) }
         let spares = fresh
@@ -165,9 +187,9 @@ package final class SigningKeys: Sendable {
     }
 
     private func plan(
-        _ spares: [SigningAlgorithm: SigningKeyRecord], at now: Timestamp
+        _ algorithms: [SigningAlgorithm], _ spares: [SigningAlgorithm: SigningKeyRecord], at now: Timestamp
     ) -> @Sendable ([SigningKeyRecord]) -> [SigningKeyRecord] {
-        let (sealer, schedule, algorithms) = (sealer, schedule, algorithms)
+        let (sealer, schedule) = (sealer, schedule)
         let opened = state.withLock(\.usable)
         return { keys in
             let usable = Set(

@@ -75,4 +75,12 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     case verifierUnavailable = "verifier_unavailable"
     case upgradesNotConfigured = "upgrades_not_configured"
     case tokenRequired = "token_required"
+
+    // Programs that sign people in by OpenID Connect.
+    case openIDNotConfigured = "openid_not_configured"
+    case openIDClientUnknown = "openid_client_unknown"
+    case openIDRedirectRefused = "openid_redirect_refused"
+    case openIDNotAllowed = "openid_not_allowed"
+    case openIDClientRefused = "openid_client_refused"
+    case openIDGrantRefused = "openid_grant_refused"
 }

@@ -5,9 +5,12 @@ package struct ReturnTarget: Hashable, Sendable {
     /// The value for a 303: a path of our origin, or an absolute URL on an allowed origin; ASCII without control
     /// characters.
     package let location: String
+    /// Whether it is a program's request for a sign-in (`/oidc/authorize`), which goes on when the person is signed in.
+    package let isAuthorizeRequest: Bool
 
-    fileprivate init(location: String) {
+    fileprivate init(location: String, isAuthorizeRequest: Bool = false) {
         self.location = location
+        self.isAuthorizeRequest = isAuthorizeRequest
     }
 }
 
@@ -15,6 +18,9 @@ extension ReturnTarget {
     /// The target with a note that the sign-in was cancelled (RFC 6749 §4.1.2.1, with Apple's code), after its own
     /// query and before its fragment. The application is told nothing else.
     package var cancelled: String { AddressQuery.append("error=user_cancelled_authorize", to: location) }
+
+    /// Where a sign-in that leads here goes when it is cancelled and names no other place: a program is told.
+    package var cancelReturn: ReturnTarget? { isAuthorizeRequest ? self : nil }
 }
 
 /// The targets that `return_to` may name: a path of ours, or an absolute URL on publicURL's origin or on exactly one of
@@ -26,7 +32,12 @@ package struct ReturnTargets: Sendable {
     /// The longest `error_return`, in bytes: it is sealed with `return_to`, and both go to Apple in one address.
     package static let maximumErrorReturnLength = 1_000
 
+    /// The longest request of a program, in bytes: it needs no `error_return`.
+    package static let maximumAuthorizeLength = maximumLength + maximumErrorReturnLength
+
     private let origins: Set<String>
+    /// `/oidc/authorize` below publicURL, with the `?` of its query.
+    private let authorizePrefix: String
     /// The target when none is given: `login.defaultReturnTo`.
     package let defaultTarget: ReturnTarget
 
@@ -36,7 +47,9 @@ package struct ReturnTargets: Sendable {
     ///   - defaultTarget: from the configuration, so it need not be on an allowed origin.
     package init(publicURL: String, allowedOrigins: [String], defaultTarget: String) {
         var origins: Set<String> = []
-        if let own = URLParts(publicURL) { origins.insert(own.origin) }
+        let own = URLParts(publicURL)
+        if let own { origins.insert(own.origin) }
+        authorizePrefix = (own?.rest ?? "") + "/oidc/authorize?"
         for text in allowedOrigins {
             if let parts = URLParts(text), parts.rest.isEmpty || parts.rest == "/" { origins.insert(parts.origin) }
         }
@@ -49,6 +62,11 @@ package struct ReturnTargets: Sendable {
     package func validate(_ returnTo: String?) -> ReturnTarget? {
         guard let returnTo, !returnTo.isEmpty else { return defaultTarget }
         if returnTo == defaultTarget.location { return defaultTarget }
+        if returnTo.hasPrefix(authorizePrefix) {
+            return Self.safePath(returnTo, maximum: Self.maximumAuthorizeLength).map {
+                ReturnTarget(location: $0, isAuthorizeRequest: true)
+            }
+        }
         guard returnTo.utf8.count <= Self.maximumLength else { return nil }
         if returnTo.utf8.first == UInt8(ascii: "/") {
             return Self.safePath(returnTo).map { ReturnTarget(location: $0) }
@@ -61,7 +79,7 @@ package struct ReturnTargets: Sendable {
     /// Where a sign-in that is cancelled at Apple leads, by the rules of `return_to`.
     /// - Parameter errorReturn: the decoded value of `error_return`, not empty.
     package func validate(errorReturn: String) -> ReturnTarget? {
-        guard !errorReturn.isEmpty, let target = validate(errorReturn),
+        guard !errorReturn.isEmpty, let target = validate(errorReturn), !target.isAuthorizeRequest,
             target.location.utf8.count <= Self.maximumErrorReturnLength
         else { return nil }
         return target
@@ -71,7 +89,7 @@ package struct ReturnTargets: Sendable {
     ///
     /// Browsers drop tabs and newlines and read `\` as `/`, and proxies decode `%2f`: none of them may appear where it
     /// could turn the path into an authority, and control characters nowhere.
-    private static func safePath(_ text: String) -> String? {
+    private static func safePath(_ text: String, maximum: Int = maximumLength) -> String? {
         var encoded: [UInt8] = []
         for byte in text.utf8 {
             switch byte {
@@ -82,7 +100,7 @@ package struct ReturnTargets: Sendable {
         }
         let path = encoded.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
         // Measured as it will be sealed and sent: escaping triples non-ASCII, and a longer state would never open.
-        guard encoded.count <= maximumLength, isWellFormed(encoded, path: path) else { return nil }
+        guard encoded.count <= maximum, isWellFormed(encoded, path: path) else { return nil }
         // As a decoder on the way would see it: no second slash in front, no dot segment, no control character.
         guard let decoded = PercentEncoding.decode(Array(path)), decoded.first == UInt8(ascii: "/") else { return nil }
         if decoded.count > 1, decoded[1] == UInt8(ascii: "/") || decoded[1] == UInt8(ascii: "\\") { return nil }

@@ -92,7 +92,7 @@ package final class SignIn: SignInSteps {
         if let error = form.error {
             // RFC 6749 §4.1.2.1; the only error Apple is known to send is the visitor's own choice.
             let cancelled = error == "user_cancelled_authorize"
-            if cancelled, let errorReturn = opened.errorReturn {
+            if cancelled, let errorReturn = opened.errorReturn ?? opened.returnTo.cancelReturn {
                 return .cancelled(errorReturn, returnTo: opened.returnTo)
             }
             return failed(cancelled ? .cancelled : .providerError(error), opened)

@@ -62,6 +62,12 @@ package struct PersonName: Hashable, Sendable {
     }
 
     package var isEmpty: Bool { given == nil && family == nil }
+
+    /// Given name first, in the order Apple asks for; nil when there is neither.
+    package var full: String? {
+        let parts = [given, family].compactMap { $0 }.filter { !$0.isEmpty }
+        return parts.isEmpty ? nil : parts.joined(separator: " ")
+    }
 }
 
 /// An address from a verified identity token, with Apple's flags.

@@ -88,6 +88,9 @@ extension Transaction {
                 s.user = (SELECT user FROM apple_identity WHERE id = ?1) AND s.identity = ?1 AND s.client_id = ?2
                 AND s.issued_at <= ?3
                 """, [dead.identity, dead.clientID, dead.issuedAt], cause: .tokenDead)
+        if let user: UserID = try value("SELECT user FROM apple_identity WHERE id = ?", [dead.identity]) {
+            try endGrants(of: user)
+        }
         try applyDeadToken(ofIdentity: dead.identity)
         return sessions
     }

@@ -22,6 +22,11 @@ extension Database {
             DELETE FROM code_exchange WHERE attempt IN
             (SELECT attempt FROM code_exchange WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
             """, until: now)
+        report.grants = try await delete(
+            """
+            DELETE FROM openid_grant WHERE id IN
+            (SELECT id FROM openid_grant WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)
+            """, until: now)
         report.firstConsents = try await delete(
             """
             DELETE FROM first_consent WHERE (team, subject) IN

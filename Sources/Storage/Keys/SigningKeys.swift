@@ -2,6 +2,10 @@ import Coding
 package import RelyingParty
 
 extension Database: SigningKeyStore {
+    package func needsOpenIDKeys() async throws(StoreError) -> Bool {
+        try await read { snapshot in try snapshot.isOpenIDInUse() }
+    }
+
     package func signingKeys() async throws(StoreError) -> [SigningKeyRecord] {
         try await read { snapshot in try snapshot.signingKeys() }
     }

@@ -33,7 +33,9 @@ package struct DatabaseMove {
     /// Whether the target holds nothing yet.
     package func isTargetEmpty() async throws(StoreError) -> Bool {
         try await target.read { snapshot in
-            try ["user", "event", "audit", "api_key"].allSatisfy { try !snapshot.exists("SELECT 1 FROM \($0) LIMIT 1") }
+            try ["user", "event", "audit", "api_key", "openid_client"].allSatisfy {
+                try !snapshot.exists("SELECT 1 FROM \($0) LIMIT 1")
+            }
         }
     }
 

@@ -112,6 +112,7 @@ extension Transaction {
         try endSessions(
             where: "s.user = ?3 AND s.identity IN \(Self.linked) AND s.issued_at <= ?2",
             [person.identity, time, person.user.id], cause: cause)
+        try endGrants(of: person.user.id)
         try run(
             """
             UPDATE apple_credential SET sealed_refresh_token = NULL, state = 'revoked', cause = ?3,

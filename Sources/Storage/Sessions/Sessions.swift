@@ -57,8 +57,10 @@ extension Transaction {
     /// - Parameter row: has `token_hash`, `id` and `user`.
     private func endSession(_ row: Row, cause: SessionEndCause) throws {
         let token: Digest256 = try row["token_hash"]
+        let id: SessionID = try row["id"]
         try run("DELETE FROM session WHERE token_hash = ?", [token])
-        try record(.sessionEnded, user: try row["user"], session: try row["id"], cause: cause)
+        try endGrants(ofSession: id)
+        try record(.sessionEnded, user: try row["user"], session: id, cause: cause)
         invalidate(.token(token))
     }
 
@@ -85,9 +87,10 @@ extension Transaction {
     /// At its end, and daily before: the idle timeout may become shorter.
     func examination(ofSessionEnding end: Timestamp) -> Timestamp { min(end, now.adding(seconds: 86_400)) }
 
-    /// Ends all sessions of a user.
+    /// Ends all sessions of a user, and what programs could do in their name.
     func endSessions(of user: UserID, cause: SessionEndCause) throws {
         try endSessions(where: "s.user = ?", [user], cause: cause)
+        try endGrants(of: user)
     }
 }
 

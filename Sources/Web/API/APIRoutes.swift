@@ -24,7 +24,8 @@ struct APIRoutes: Sendable {
             users: services.users, bounces: session.bounces, signIn: services.signIn, gate: signIns, clock: clock)
         let nativeBody = BodyLimit.native(configuration)
         let native = NativeAPI(configuration: configuration, responses: responses, signIn: services.signIn)
-        let introspection = IntrospectionAPI(configuration: configuration, responses: responses, reader: reader)
+        let introspection = IntrospectionAPI(
+            configuration: configuration, responses: responses, reader: reader, provider: services.openID)
         let users = UsersAPI(
             team: configuration.apple.teamID, responses: responses, users: services.users, clock: clock)
         let credential = CredentialAPI(responses: responses, users: services.users)
@@ -47,7 +48,7 @@ struct APIRoutes: Sendable {
         }
         entries =
             [
-                Entry(.get, "/api/v1/session", isCrossOrigin: true, session.get),
+                Entry(.get, "/api/v1/session", readers: .allowed, session.get),
                 Entry(.delete, "/api/v1/session", session.delete),
                 Entry(.delete, "/api/v1/account", body: nativeBody, account.delete),
                 Entry(.post, "/api/v1/native/challenge", limit: signIns, body: BodyLimit.api, native.challenge),

@@ -1,13 +1,16 @@
 import Coding
 import HTTP
 import HTTPTypes
+import OpenIDProvider
 import RelyingParty
 
-/// `POST /api/v1/introspect` (RFC 7662): whose session a token is, for a backend that received one.
+/// `POST /api/v1/introspect` (RFC 7662): whose session or program's access token a token is, for a
+/// backend that received one.
 struct IntrospectionAPI: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses
     let reader: SignedInReader
+    let provider: OpenIDProvider?
 
     /// RFC 7662 §2.2: nothing else, whatever the reason.
     private static let inactive = Array(#"{"active":false}"#.utf8)
@@ -16,14 +19,21 @@ struct IntrospectionAPI: Sendable {
         // A token in a query would end up in logs on the way.
         _ = try APIQuery(request)
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
-        guard let token = SessionToken(parsing: try Self.token(request.body)) else {
-            return responses.json(Self.inactive)
-        }
+        let text = try Self.token(request.body)
+        guard let token = SessionToken(parsing: text) else { return try await program(text) }
         let found = try await WebFailure.mapping(await reader.live(token))
         guard let found, found.user.state == .active else { return responses.json(Self.inactive) }
         return responses.json(
             IntrospectionDocument.encode(
                 found, issuer: configuration.publicURL.absolute, end: reader.limits.end(of: found.session)))
+    }
+
+    /// A program's access token.
+    private func program(_ text: String) async throws(WebFailure) -> ServerResponse {
+        guard let provider, let held = try await WebFailure.mapping(await provider.grant(access: text)) else {
+            return responses.json(Self.inactive)
+        }
+        return responses.json(IntrospectionDocument.encode(held, issuer: provider.issuer))
     }
 
     /// The form's only `token`. One `token_type_hint`, which is not used, and other parameters are allowed (RFC 6749

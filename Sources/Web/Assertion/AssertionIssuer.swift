@@ -90,7 +90,7 @@ package struct AssertionIssuer: Sendable {
             claims["email_verified"] = true
             claims["is_private_email"] = .bool(email.isPrivate)
         }
-        claims["name"] = PersonText.fullName(of: user.name).map { .string($0) }
+        claims["name"] = user.name.full.map { .string($0) }
         claims["given_name"] = user.name.given.map { .string($0) }
         claims["family_name"] = user.name.family.map { .string($0) }
         claims["groups"] = .array(user.groups.map { .string($0) })

@@ -7,6 +7,8 @@ import RelyingParty
 /// `GET /api/v1/session/assertion` and `GET /.well-known/jwks.json`.
 struct AssertionRoutes: Sendable {
     let issuer: AssertionIssuer?
+    /// Of assertions and ID tokens.
+    let keys: SigningKeys?
     let responses: WebResponses
     let reader: SignedInReader
     let clock: any WallClock
@@ -46,16 +48,16 @@ struct AssertionRoutes: Sendable {
 
     /// The public keys, for anyone; cached for less than a key is published before it signs.
     func keys(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
-        guard let issuer else { throw .assertionNotConfigured }
-        let document = try await WebFailure.mapping(await issuer.keys.document(at: clock.now()))
+        guard let keys, try await !WebFailure.mapping(await keys.algorithmsInUse()).isEmpty else {
+            throw .assertionNotConfigured
+        }
+        let document = try await WebFailure.mapping(await keys.document(at: clock.now()))
         var response = responses.empty(
             .ok,
             fields: [
                 // RFC 7517 §8.5.1.
                 .contentType: "application/jwk-set+json",
                 .cacheControl: "public, max-age=\(SigningKeySchedule.cacheLifetime)",
-                .accessControlAllowOrigin: "*",
-                .crossOriginResourcePolicy: "cross-origin",
             ])
         response.body = .bytes(document)
         return response

@@ -1,4 +1,5 @@
 import Coding
+import OpenIDProvider
 import RelyingParty
 
 /// A live session in the form of RFC 7662 §2.2: its standard members first, then ours.
@@ -19,6 +20,31 @@ enum IntrospectionDocument {
         writer.member("exp", end.seconds)
         writer.member("sid", session.id.rawValue)
         writer.member("session_kind", session.kind.rawValue)
+        person(user, &writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// A program's access token.
+    static func encode(_ held: HeldGrant, issuer: String) -> [UInt8] {
+        let (grant, user) = (held.grant, held.user)
+        var writer = JSONWriter(reserving: 640)
+        writer.beginObject()
+        writer.member("active", true)
+        writer.member("sub", user.id.rawValue)
+        if let email = user.email, email.isVerified { writer.member("username", email.address) }
+        writer.member("client_id", grant.client.rawValue)
+        writer.member("token_type", "Bearer")
+        writer.member("scope", OpenIDScope.text(grant.scopes))
+        writer.member("iss", issuer)
+        if let access = grant.access { writer.member("exp", access.expiresAt.seconds) }
+        writer.member("sid", grant.session.rawValue)
+        person(user, &writer)
+        writer.endObject()
+        return writer.bytes
+    }
+
+    private static func person(_ user: User, _ writer: inout JSONWriter) {
         if let externalID = user.externalID { writer.member("external_id", externalID) }
         if let email = user.email {
             writer.member("email", email.address)
@@ -28,7 +54,5 @@ enum IntrospectionDocument {
         writer.beginArray()
         for group in user.groups { writer.write(group) }
         writer.endArray()
-        writer.endObject()
-        return writer.bytes
     }
 }

@@ -119,6 +119,6 @@ enum ExistingAccountPage {
 
     /// Name, otherwise address.
     static func name(of person: WaitingPerson) -> String? {
-        person.name.flatMap(PersonText.fullName) ?? person.email?.address
+        person.name?.full ?? person.email?.address
     }
 }

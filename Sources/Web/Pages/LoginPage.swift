@@ -13,8 +13,10 @@ struct LoginPage: Sendable {
         var scriptNonce: String
         /// `return_to` as sent, once validated; nil when there was none.
         var returnTo: String?
-        /// Where a sign-in that is cancelled at Apple leads.
+        /// `error_return`, passed on.
         var errorReturn: ReturnTarget?
+        /// Where a sign-in that is cancelled at Apple leads; nil: a page of ours.
+        var cancelled: String?
         var notice: Notice?
     }
 
@@ -26,6 +28,8 @@ struct LoginPage: Sendable {
         case bounced(target: String)
         /// The origin to which the visitor returns.
         case returnsTo(String)
+        /// The program that asks who they are, and what it receives: the scopes' names.
+        case program(String, receives: [String])
     }
 
     private enum Gap: String, CaseIterable {
@@ -75,7 +79,7 @@ struct LoginPage: Sendable {
                     contentsOf: HTMLText.escapedBytes(ReturnWish.query(content.returnTo, content.errorReturn)))
                 if let parameter = locale.parameter { page.append(contentsOf: "&amp;\(parameter)".utf8) }
             case .gap(.cancelled):
-                page.append(contentsOf: HTMLText.escapedBytes(content.errorReturn?.cancelled ?? ""))
+                page.append(contentsOf: HTMLText.escapedBytes(content.cancelled ?? ""))
             case .gap(.notice):
                 if let notice = content.notice { page.append(contentsOf: render(notice, locale: locale)) }
             }
@@ -95,6 +99,15 @@ struct LoginPage: Sendable {
         case .bounced(let target): ["notice": ["bounced": ["target": .text(target)]]]
         case .returnsTo(let origin):
             ["notice": ["returns": ["text": strings.html("login.afterwards", ["origin": origin])]]]
+        case .program(let name, let scopes):
+            [
+                "notice": [
+                    "program": [
+                        "text": strings.html("login.program", ["program": name]),
+                        "receives": .list(scopes.map { ["text": .text(strings["login.programReceives.\($0)"])] }),
+                    ]
+                ]
+            ]
         }
     }
 

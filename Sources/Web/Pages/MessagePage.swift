@@ -1,5 +1,6 @@
 import Coding
 import HTTP
+import OpenIDProvider
 import RelyingParty
 
 /// A page that says what happened and what to do next, with links to do it.
@@ -36,9 +37,9 @@ struct MessagePage: Sendable {
         if let page = Self.page(of: failure) {
             self.init(page: page, strings, actions)
         } else {
-            self.init(code: failure.code, strings, configuration, actions)
+            self.init(code: failure.code, strings, configuration, actions, program: failure.program?.name)
         }
-        if case .notAllowed(_, _, let person?) = failure {
+        if let person = failure.person {
             let name = PersonText.accountName(of: person) ?? strings?["account.someone"] ?? person.id.rawValue
             self.person = strings?.html("logout.lead", ["name": name])
         }
@@ -72,11 +73,15 @@ struct MessagePage: Sendable {
     }
 
     /// The page of an error code, by its key under `errors` in the strings.
-    init(code: String, _ strings: Strings?, _ configuration: WebConfiguration, _ actions: [Action]) {
+    /// - Parameter program: its name, where the text has one.
+    init(
+        code: String, _ strings: Strings?, _ configuration: WebConfiguration, _ actions: [Action],
+        program: String? = nil
+    ) {
         let lifetime = Self.duration(configuration.login.attemptLifetime, strings)
         func text(_ name: String) -> String {
             let key = "errors.\(code).\(name)"
-            return strings?.text(key, ["lifetime": lifetime]) ?? key
+            return strings?.text(key, ["lifetime": lifetime, "program": program ?? ""]) ?? key
         }
         self.init(title: text("title"), what: text("what"), next: text("next"), actions: actions)
     }
@@ -117,6 +122,10 @@ struct MessagePage: Sendable {
             let account = Action(
                 text: strings?["forbidden.account"] ?? "", link: locale.link(url.path("/account")))
             return [otherAccount(returnTo: target), account]
+        case .openIDNotAllowed(let refusal):
+            let text = strings?.text("forbidden.backTo", ["program": refusal.client.name]) ?? ""
+            return [otherAccount(returnTo: refusal.target), Action(text: text, link: refusal.declined)]
+        case .openIDClientUnknown, .openIDAddressRefused: return [home(strings, locale, configuration)]
         case .signIn(_, let retry), .tooManyRequests(_, let retry):
             let target = retry.map { "?" + ReturnWish.query($0.target.location, $0.errorReturn) } ?? ""
             return [action("tryAgain", "/login" + target)]

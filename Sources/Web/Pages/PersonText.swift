@@ -5,20 +5,14 @@ import RelyingParty
 enum PersonText {
     /// Their name, otherwise their address, otherwise nil.
     static func displayName(of user: User) -> String? {
-        fullName(of: user.name) ?? user.email?.address
+        user.name.full ?? user.email?.address
     }
 
     /// Name and address: distinguishes two accounts of one person.
     static func accountName(of user: User) -> String? {
-        guard let name = fullName(of: user.name) else { return displayName(of: user) }
+        guard let name = user.name.full else { return displayName(of: user) }
         guard let address = user.email?.address, !address.isEmpty else { return name }
         return "\(name) (\(address))"
-    }
-
-    /// Given name first, in the order Apple asks for; nil when there is neither.
-    static func fullName(of name: PersonName) -> String? {
-        let parts = [name.given, name.family].compactMap { $0 }.filter { !$0.isEmpty }
-        return parts.isEmpty ? nil : parts.joined(separator: " ")
     }
 
     static func values(of user: User, strings: Strings?) -> PageValue {
@@ -27,7 +21,7 @@ enum PersonText {
         return [
             "displayName": .text(display),
             "initials": .text(initials(of: user, display)),
-            "name": .optional(fullName(of: user.name)),
+            "name": .optional(user.name.full),
             "email": .optional(email?.address),
             "isUnverified": .flag(email.map { !$0.isVerified } ?? false),
             "isPrivate": .flag(email?.isPrivate ?? false),

@@ -21,8 +21,18 @@ struct LoginRoutes: Sendable {
         try await page(request, wish(request))
     }
 
+    /// The login page for a program's request.
+    /// - Parameter target: the request.
+    func page(
+        _ request: ServerRequest, for target: ReturnTarget, _ signedIn: SignedIn?, notice: LoginPage.Notice
+    ) -> ServerResponse {
+        show(request, ReturnWish(text: target.location, target: target), signedIn, notice: notice)
+    }
+
     /// - Parameter wish: where to go afterwards.
     func page(_ request: ServerRequest, _ wish: ReturnWish) async throws(WebFailure) -> ServerResponse {
+        // It shows this page itself, and says which program asks.
+        if wish.target.isAuthorizeRequest { return responses.redirect(to: wish.target.location) }
         let signedIn = try await WebFailure.mapping(await reader.signedIn(reader.credential(in: request.fields)))
         if isBounce(request, wish, signedIn) {
             return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
@@ -53,7 +63,7 @@ struct LoginRoutes: Sendable {
             locale: locale,
             LoginPage.Content(
                 state: attempt.state, nonce: attempt.nonce, scriptNonce: scriptNonce, returnTo: wish.text,
-                errorReturn: wish.errorReturn, notice: notice))
+                errorReturn: wish.errorReturn, cancelled: wish.cancelled, notice: notice))
         let opensWindow = configuration.login.mode == .popup
         return responses.page(
             page, locale: locale, policy: responses.policy.login(nonce: scriptNonce),
@@ -88,7 +98,10 @@ struct LoginRoutes: Sendable {
         if isBounce(request, wish, signedIn) {
             return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
         }
-        if isCancelled(request, wish) { return show(request, wish, signedIn, notice: nil) }
+        if isCancelled(request, wish) {
+            if wish.target.isAuthorizeRequest { return responses.redirect(to: wish.target.location) }
+            return show(request, wish, signedIn, notice: nil)
+        }
         let (attempt, binding) = await begin(request, wish)
         return responses.redirect(
             to: signIn.authorizeURL(for: attempt), cookies: [cookies.setBinding(binding.cookieValue)])

@@ -14,6 +14,9 @@ struct ReturnWish: Sendable {
         self.target = target
     }
 
+    /// What a sign-in that is cancelled leads to; nil: a page of ours.
+    var cancelled: String? { (errorReturn ?? target.cancelReturn)?.cancelled }
+
     /// - Throws: when one of them is repeated, or is not allowed.
     init(_ query: Query, among targets: ReturnTargets) throws(WebFailure) {
         switch query.value("return_to") {
@@ -28,7 +31,8 @@ struct ReturnWish: Sendable {
         case .several: throw .badRequest("error_return is given more than once")
         case .one(let text):
             guard let target = targets.validate(errorReturn: text) else { throw .returnToRefused }
-            errorReturn = target
+            // Together they would not fit into a state; a program is told anyway.
+            errorReturn = self.target.isAuthorizeRequest ? nil : target
         }
     }
 

@@ -1,5 +1,6 @@
 import HTTP
 import HTTPTypes
+import OpenIDProvider
 import RelyingParty
 
 /// Every dynamic route of this server, with all its properties: how it is found and answered, who may ask, how often
@@ -15,6 +16,8 @@ struct RouteTable: Sendable {
         case visitor
         /// A problem document (RFC 9457).
         case program
+        /// The errors of OAuth (RFC 6749 §5.2).
+        case client
         /// A proxy, which may pass them on to a visitor of another site: a page that needs no other file, or for a
         /// program a problem document or plain text.
         case proxy
@@ -38,8 +41,8 @@ struct RouteTable: Sendable {
         let reader: Reader
         /// Whether its good answers are `debug` in the access log: they are many and tell little.
         let isFrequent: Bool
-        /// Whether pages of `api.allowedOrigins` may read the answer. Only for what changes nothing.
-        let isCrossOrigin: Bool
+        /// Whose pages may read the answer.
+        let readers: CrossOrigin.Readers
         let handle: Handler
 
         /// - Parameters:
@@ -48,25 +51,26 @@ struct RouteTable: Sendable {
         ///   - reader: nil decides by the pattern.
         init(
             _ method: HTTPRequest.Method, _ pattern: String, limit: RateGate? = nil, body: Int? = nil,
-            reader: Reader? = nil, isFrequent: Bool = false, isCrossOrigin: Bool = false, _ handle: @escaping Handler
+            reader: Reader? = nil, isFrequent: Bool = false, readers: CrossOrigin.Readers = .own,
+            _ handle: @escaping Handler
         ) {
             let handle = Self.bounding(body, handle)
             self.method = method
             self.pattern = pattern
             self.reader = reader ?? Reader(ofPattern: pattern)
             self.isFrequent = isFrequent
-            self.isCrossOrigin = isCrossOrigin
+            self.readers = readers
             self.handle = limit?.limiting(handle) ?? handle
         }
 
         init(
             _ method: HTTPRequest.Method, _ pattern: String, limit: RateGate? = nil, body: Int? = nil,
-            reader: Reader? = nil, isFrequent: Bool = false, isCrossOrigin: Bool = false,
+            reader: Reader? = nil, isFrequent: Bool = false, readers: CrossOrigin.Readers = .own,
             _ handle: @escaping PlainHandler
         ) {
             self.init(
                 method, pattern, limit: limit, body: body, reader: reader, isFrequent: isFrequent,
-                isCrossOrigin: isCrossOrigin
+                readers: readers
             ) { request, _ throws(WebFailure) in try await handle(request) }
         }
 
@@ -158,10 +162,11 @@ struct RouteTable: Sendable {
             configuration: configuration, rules: services.accessRules ?? CurrentAccessRules(configuration.accessRules),
             responses: responses, reader: reader, targets: services.returnTargets,
             assertions: VerifyAssertions(issuer: issuer, clock: clock))
-        let assertions = AssertionRoutes(issuer: issuer, responses: responses, reader: reader, clock: clock)
+        let assertions = AssertionRoutes(
+            issuer: issuer, keys: services.signingKeys, responses: responses, reader: reader, clock: clock)
         let assertionRoutes: [Entry] = [
-            Entry(.get, "/api/v1/session/assertion", isCrossOrigin: true, assertions.assertion),
-            Entry(.get, "/.well-known/jwks.json", assertions.keys),
+            Entry(.get, "/api/v1/session/assertion", readers: .allowed, assertions.assertion),
+            Entry(.get, "/.well-known/jwks.json", readers: .everyone, assertions.keys),
         ]
         let oauth2Proxy = OAuth2ProxyRoutes(
             configuration: configuration, verify: verify, login: login, responses: responses, reader: reader,
@@ -186,8 +191,13 @@ struct RouteTable: Sendable {
                 linking, configuration: configuration, responses: responses, services: services, access: access,
                 answers: answers, signIns: signIns, upgrades: upgrades)
         }
+        let openIDRoutes = services.openID.map { provider in
+            Self.openIDRoutes(
+                provider, configuration: configuration, responses: responses, login: login,
+                targets: services.returnTargets, signIns: signIns, stopwatch: stopwatch)
+        }
         routes =
-            proxyRoutes + api.entries + assertionRoutes + accountRoutes + (linkRoutes ?? []) + [
+            proxyRoutes + api.entries + assertionRoutes + accountRoutes + (linkRoutes ?? []) + (openIDRoutes ?? []) + [
                 Entry(.get, "/", account.root),
                 Entry(.get, "/login", limit: signIns, login.page),
                 Entry(.get, "/login/attempt", limit: signIns, reader: .program, login.attempt),
@@ -228,6 +238,30 @@ struct RouteTable: Sendable {
             Entry(.post, "/upgrade", body: BodyLimit.passwordForm, upgrade.password),
             Entry(.post, "/upgrade/second-factor", body: BodyLimit.passwordForm, upgrade.secondFactor),
             Entry(.get, "/.well-known/change-password", upgrade.changePassword),
+        ]
+    }
+
+    private static func openIDRoutes(
+        _ provider: OpenIDProvider, configuration: WebConfiguration, responses: WebResponses, login: LoginRoutes,
+        targets: ReturnTargets, signIns: RateGate, stopwatch: Stopwatch
+    ) -> [Entry] {
+        let authorize = AuthorizeRoute(
+            configuration: configuration, responses: responses, reader: login.reader, login: login, provider: provider,
+            targets: targets)
+        let routes = ProviderRoutes(
+            responses: responses, provider: provider,
+            failures: RateLimiter(RateGate.limit(perMinute: configuration.limits.refusedKeysPerMinute)),
+            stopwatch: stopwatch)
+        // What programs call is open to pages of every origin: it takes no cookie.
+        return [
+            Entry(.get, AuthorizeRoute.path, limit: signIns, authorize.get),
+            Entry(.post, AuthorizeRoute.path, limit: signIns, body: AuthorizeRoute.limit, authorize.post),
+            Entry(.post, "/oidc/token", body: BodyLimit.api, reader: .client, readers: .everyone, routes.token),
+            Entry(.get, "/oidc/userinfo", reader: .client, readers: .everyone, routes.userInfo),
+            Entry(.post, "/oidc/userinfo", body: BodyLimit.api, reader: .client, readers: .everyone, routes.userInfo),
+            Entry(.post, "/oidc/revoke", body: BodyLimit.api, reader: .client, readers: .everyone, routes.revoke),
+            Entry(.get, "/.well-known/openid-configuration", readers: .everyone, routes.metadata),
+            Entry(.get, "/.well-known/oauth-authorization-server", readers: .everyone, routes.metadata),
         ]
     }
 

@@ -17,11 +17,11 @@ struct SignInAnswers: Sendable {
     ) throws(WebFailure) -> ServerResponse {
         switch outcome {
         case .signedIn(let token, let session, let returnTo):
-            return signedIn(token, session, returnTo, binding: binding, request: request)
-        case .alreadySignedIn(let returnTo): return responses.redirect(to: returnTo.location)
+            return signedIn(token, session, returnTo, binding: binding, locale: locale, request: request)
+        case .alreadySignedIn(let returnTo): return onward(to: returnTo.location, returnTo, locale, request)
         case .cancelled(let errorReturn, let returnTo):
             remember(binding, cancelled: returnTo)
-            return responses.redirect(to: errorReturn.cancelled)
+            return onward(to: errorReturn.cancelled, errorReturn, locale, request)
         case .pending: return message("pending", locale, request)
         case .disabled: return message("disabled", locale, request)
         case .closed: return message("closed", locale, request)
@@ -40,11 +40,30 @@ struct SignInAnswers: Sendable {
 
     func signedIn(
         _ token: SessionToken, _ session: Session, _ returnTo: ReturnTarget, binding: BindingCookie,
-        request: ServerRequest
+        locale: PageLocale, request: ServerRequest
     ) -> ServerResponse {
         remember(binding, session.tokenHash, returnTo)
-        return responses.redirect(
-            to: returnTo.location, cookies: [cookies.setSession(token.reveal())] + forgettingName(request))
+        return onward(
+            to: returnTo.location, returnTo, locale, request,
+            cookies: [cookies.setSession(token.reveal())] + forgettingName(request))
+    }
+
+    /// The way on from a callback. After a form of our own it must not lead to another site by redirects alone: browsers
+    /// apply `form-action` to each of them, and a program may be anywhere. A page that goes on by itself ends that.
+    private func onward(
+        to location: String, _ target: ReturnTarget, _ locale: PageLocale, _ request: ServerRequest,
+        cookies: [String] = []
+    ) -> ServerResponse {
+        guard target.isAuthorizeRequest, SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else {
+            return responses.redirect(to: location, cookies: cookies)
+        }
+        let strings = responses.pages.strings(locale)
+        let page = MessagePage(
+            page: "onward", strings,
+            [MessagePage.Action(text: strings?["repost.button"] ?? "", link: location)])
+        return responses.page(
+            page.render(responses.pages, locale: locale), locale: locale, cookies: cookies,
+            fields: [.refresh: "0; url=\(location)"])
     }
 
     /// "Already have an account?" The browser's binding stays while its person signs in to the application.

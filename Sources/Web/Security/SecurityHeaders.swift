@@ -43,6 +43,8 @@ enum SecurityHeaders {
 extension HTTPField.Name {
     static let referrerPolicy = known("Referrer-Policy")
     static let crossOriginOpenerPolicy = known("Cross-Origin-Opener-Policy")
+    static let pragma = known("Pragma")
+    static let refresh = known("Refresh")
     static let secFetchSite = known("Sec-Fetch-Site")
     static let secFetchMode = known("Sec-Fetch-Mode")
     static let secPurpose = known("Sec-Purpose")

@@ -21,7 +21,7 @@ struct VerifiedUser: Hashable, Sendable {
     init(_ person: User) {
         user = person.id.rawValue
         email = person.email?.forApplications ?? ""
-        name = PercentEncoding.encodeComponent(PersonText.fullName(of: person.name) ?? "")
+        name = PercentEncoding.encodeComponent(person.name.full ?? "")
         groups = person.groups.map(PercentEncoding.encodeComponent).joined(separator: ",")
     }
 

@@ -1,0 +1,172 @@
+internal import ArgumentParser
+internal import Coding
+internal import Crypto
+internal import OpenIDProvider
+internal import RelyingParty
+internal import Storage
+
+/// What is registered of a client, as options.
+struct ClientOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The program's name, as pages show it. By default its id.", valueName: "text"))
+    var name: String?
+
+    @Option(
+        name: .customLong("redirect-uri"),
+        help: ArgumentHelp(
+            """
+            Where the program receives people who signed in, exactly as it sends it. https; http on 127.0.0.1, [::1] or \
+            localhost; for a public client also a reversed-domain scheme such as com.example.app:/callback. Repeat for more.
+            """, valueName: "uri"))
+    var redirectURIs: [String] = []
+
+    @Option(
+        name: .customLong("logout-uri"),
+        help: ArgumentHelp("Where people return after signing out. Repeat for more.", valueName: "uri"))
+    var logoutURIs: [String] = []
+
+    @Option(
+        name: .customLong("group"),
+        help: ArgumentHelp(
+            "Who may use the program: members of this group. Repeat for more. Without any, everybody.",
+            valueName: "group"))
+    var groups: [String] = []
+
+    @Option(
+        name: .customLong("scope"),
+        help: ArgumentHelp(
+            """
+            What the program may ask for, comma-separated: \(OpenIDScope.allCases.map(\.rawValue).joined(separator: ", ")). \
+            By default \(OpenIDScope.usual.map(\.rawValue).joined(separator: ", ")).
+            """, valueName: "scopes"))
+    var scopes: [String] = []
+
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Whether the program may get refresh tokens, which outlive a sign-out. Adds the scope offline_access.")
+    var offline: Bool?
+
+    @Flag(
+        name: .customLong("require-pkce"), inversion: .prefixedNo,
+        help: "Whether the program must send a code challenge (RFC 7636). Public clients must anyway.")
+    var requirePKCE: Bool?
+
+    func validate() throws { _ = try named() }
+
+    /// The scopes named, in order; nil when none are.
+    private func named() throws -> [OpenIDScope]? {
+        guard !scopes.isEmpty else { return nil }
+        let words = scopes.flatMap { $0.split(separator: ",").map(String.init) } + ["openid"]
+        for word in words where OpenIDScope(rawValue: word) == nil {
+            throw ValidationError("\(LogEscaping.escaped(word).quoted) is no scope.")
+        }
+        return OpenIDScope.parse(words.joined(separator: " "))
+    }
+
+    /// Applies what is given.
+    func apply(to client: inout OpenIDClient) throws {
+        if let name { client.name = name }
+        if !redirectURIs.isEmpty { client.redirectURIs = redirectURIs }
+        if !logoutURIs.isEmpty { client.logoutURIs = logoutURIs }
+        if !groups.isEmpty { client.groups = groups }
+        if let scopes = try named() { client.scopes = scopes }
+        if let offline {
+            client.scopes = OpenIDScope.allCases.filter {
+                $0 == .offlineAccess ? offline : client.scopes.contains($0)
+            }
+        }
+        if let requirePKCE { client.requiresPKCE = requirePKCE }
+    }
+}
+
+/// `bramley clients add`
+struct ClientsAddCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add", abstract: "Register a program, and print its id and secret once.")
+
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @Argument(help: "The client's id: 1 to 64 letters, digits, dots, hyphens and underscores.")
+    var id: ClientIDArgument
+    @OptionGroup(title: "Client options") var client: ClientOptions
+
+    @Flag(
+        name: .customLong("public"),
+        help: "A program that cannot keep a secret: in a browser, on a phone, on a desktop. It must use PKCE.")
+    var isPublic = false
+
+    func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let (id, now) = (id.id, place.now)
+            let secret = isPublic ? nil : OpenIDClientSecret.make(random: place.random)
+            var made = OpenIDClient(
+                id: id, name: id.rawValue, secrets: secret.map { OpenIDClient.Secrets(current: $0.hash) },
+                redirectURIs: [], createdAt: now, updatedAt: now)
+            try client.apply(to: &made)
+            try ClientChange.require(made, place)
+            let new = made
+            let clients = try await place.database.changeOpenIDClients(at: now) { clients in
+                clients.contains { $0.id == id } ? clients : clients + [new]
+            }
+            guard let saved = clients.first(where: { $0.id == id }), saved.secrets == new.secrets,
+                saved.createdAt == now
+            else { throw CommandFailure("There is a client \(id) already: change it with bramley clients update.") }
+            try ClientChange.show(saved, secret, json: output.json)
+        }
+    }
+}
+
+/// `bramley clients update`
+struct ClientsUpdateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "update", abstract: "Change a client.",
+        discussion: "Only what you name changes. A list replaces the list before.")
+
+    @OptionGroup var options: OperatorOptions
+    @OptionGroup var output: OutputOptions
+    @Argument(help: "The client's id.") var id: ClientIDArgument
+    @OptionGroup(title: "Client options") var client: ClientOptions
+
+    @Flag(help: "Admit everybody: forget the groups.")
+    var everyone = false
+
+    @Flag(name: .customLong("no-logout-uris"), help: "Forget where people return after signing out.")
+    var noLogoutURIs = false
+
+    func validate() throws {
+        if everyone, !client.groups.isEmpty { throw ValidationError("Give --group or --everyone, not both.") }
+        if noLogoutURIs, !client.logoutURIs.isEmpty {
+            throw ValidationError("Give --logout-uri or --no-logout-uris, not both.")
+        }
+    }
+
+    func run() async throws {
+        try await OperatorDatabase.with(options) { place in
+            let (id, now) = (id.id, place.now)
+            guard let before = try await place.database.openIDClient(id) else { throw ClientChange.unknown(id) }
+            var after = before
+            try client.apply(to: &after)
+            if everyone { after.groups = [] }
+            if noLogoutURIs { after.logoutURIs = [] }
+            try ClientChange.require(after, place)
+            guard after != before else { throw CommandFailure.usage("Nothing changes: name what shall be different.") }
+            after.updatedAt = now
+            let wanted = after
+            let clients = try await place.database.changeOpenIDClients(at: now) { clients in
+                clients.map { $0.id == id ? wanted.keepingUse(of: $0) : $0 }
+            }
+            guard let saved = clients.first(where: { $0.id == id }) else { throw ClientChange.unknown(id) }
+            try ClientChange.show(saved, nil, json: output.json)
+        }
+    }
+}
+
+extension OpenIDClient {
+    /// This registration with the secrets and the use of another moment.
+    func keepingUse(of other: OpenIDClient) -> OpenIDClient {
+        var client = self
+        client.secrets = other.secrets
+        client.lastUsedAt = other.lastUsedAt
+        client.lastRefusedAt = other.lastRefusedAt
+        return client
+    }
+}

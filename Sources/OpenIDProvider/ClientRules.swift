@@ -1,0 +1,120 @@
+import Coding
+
+/// What an operator may register. Each answer is nil, or why not.
+package enum ClientRules {
+    /// Bytes of a redirect URI, and of a display name.
+    package static let uriLimit = 1_000
+    package static let nameLimit = 100
+    /// Of each list.
+    package static let listLimit = 50
+
+    /// Hosts on which a program on the visitor's own machine listens (RFC 8252 §7.3, §8.3).
+    static let loopbackHosts = ["127.0.0.1", "[::1]", "localhost"]
+
+    /// A redirect URI: https; http on a loopback host; for a public client also its own reversed-domain scheme
+    /// (RFC 8252 §7.1).
+    package static func refusal(ofRedirectURI text: String, isPublic: Bool) -> String? {
+        if let problem = refusal(ofURI: text) { return problem }
+        if let url = AbsoluteURL(text) { return refusal(of: url) }
+        guard let scheme = scheme(of: text) else { return "it is no absolute URI" }
+        guard isPublic else { return "its scheme is not https; only a public client may use a scheme of its own" }
+        guard scheme.contains(".") else {
+            return "a scheme of its own is a reversed domain, such as com.example.app:/callback"
+        }
+        return nil
+    }
+
+    /// Where a visitor returns after signing out: as a redirect URI of a client of that kind.
+    package static func refusal(ofLogoutURI text: String, isPublic: Bool) -> String? {
+        refusal(ofRedirectURI: text, isPublic: isPublic)
+    }
+
+    package static func refusal(ofName text: String) -> String? {
+        let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+        return !text.isEmpty && text.utf8.count <= nameLimit && isPlain
+            ? nil : "a name has 1 to \(nameLimit) bytes and no control characters"
+    }
+
+    private static func refusal(ofURI text: String) -> String? {
+        if text.utf8.count > uriLimit { return "it is longer than \(uriLimit) bytes" }
+        // RFC 3986 §2: no other byte may be in a URI. A backslash would be read as a slash.
+        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !#"<>"\^`{|}"#.utf8.contains($0) }) else {
+            return "it has a character that no URI may have"
+        }
+        // RFC 6749 §3.1.2.
+        return text.contains("#") ? "it has a fragment" : nil
+    }
+
+    private static func refusal(of url: AbsoluteURL) -> String? {
+        guard url.hasPlainAuthority, let (host, port) = url.hostAndPort else {
+            return "its host is not plain: no user, no escapes, no wildcards"
+        }
+        if let port, UInt16(port) ?? 0 == 0 { return "its port is no number" }
+        if !url.isSecure, !loopbackHosts.contains(host.lowercased()) {
+            return "http is only for 127.0.0.1, [::1] and localhost"
+        }
+        let segments = url.rest.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false)
+        return segments.contains { $0 == "." || $0 == ".." } ? "its path has a dot segment" : nil
+    }
+
+    /// RFC 3986 §3.1; nil without a scheme, and for http and https.
+    private static func scheme(of text: String) -> String? {
+        guard let colon = text.firstIndex(of: ":") else { return nil }
+        let scheme = text[..<colon].lowercased()
+        let isPlain = scheme.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."),
+                UInt8(ascii: "-"), UInt8(ascii: "+"):
+                true
+            default: false
+            }
+        }
+        let isLetter = scheme.utf8.first.map { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) } ?? false
+        return isPlain && isLetter && scheme != "http" && scheme != "https" ? scheme : nil
+    }
+}
+
+extension OpenIDClient {
+    /// Everything that is wrong with it, each with the member it is about; empty for a client that can work.
+    /// - Parameter audiences: of assertions: no token of one kind may pass for the other (RFC 8725 §3.12).
+    package func problems(audiences: [String]) -> [String] {
+        var problems: [String] = []
+        if let refusal = ClientRules.refusal(ofName: name) { problems.append("name: \(refusal)") }
+        if audiences.contains(where: { $0.isExactly(id.rawValue) }) {
+            problems.append("\(id) is an audience of assertions (assertion.audience)")
+        }
+        if redirectURIs.isEmpty { problems.append("there is no redirect URI") }
+        for uri in redirectURIs {
+            if let refusal = ClientRules.refusal(ofRedirectURI: uri, isPublic: isPublic) {
+                problems.append("redirect URI \(uri): \(refusal)")
+            }
+        }
+        for uri in logoutURIs {
+            if let refusal = ClientRules.refusal(ofLogoutURI: uri, isPublic: isPublic) {
+                problems.append("logout URI \(uri): \(refusal)")
+            }
+        }
+        for (name, list) in [("redirect URIs", redirectURIs), ("logout URIs", logoutURIs), ("groups", groups)]
+        where list.count > ClientRules.listLimit {
+            problems.append("there are more than \(ClientRules.listLimit) \(name)")
+        }
+        if !scopes.contains(.openid) { problems.append("the scopes lack openid") }
+        return problems
+    }
+
+    /// Whether an answer may go there: the same, byte by byte (RFC 9700 §4.1.3). Only the loopback port of a public
+    /// client is free (RFC 8252 §7.3).
+    func accepts(redirectURI: String) -> Bool {
+        if redirectURIs.contains(where: { $0.isExactly(redirectURI) }) { return true }
+        guard isPublic, let asked = Self.withoutLoopbackPort(redirectURI) else { return false }
+        return redirectURIs.contains { Self.withoutLoopbackPort($0)?.isExactly(asked) == true }
+    }
+
+    private static func withoutLoopbackPort(_ text: String) -> String? {
+        guard let url = AbsoluteURL(text), !url.isSecure, url.hasPlainAuthority, let (host, port) = url.hostAndPort,
+            ClientRules.loopbackHosts.contains(String(host)), !text.contains("#"),
+            port.map({ UInt16($0).map { String($0) == port! && $0 > 0 } ?? false }) ?? true
+        else { return nil }
+        return "http://\(host)\(url.rest)"
+    }
+}

@@ -1,0 +1,39 @@
+import Coding
+
+/// The provider's metadata (OIDC Discovery §3, RFC 8414 §2): only what works.
+package enum DiscoveryDocument {
+    /// - Parameter issuer: `publicURL`, letter for letter.
+    package static func encode(issuer: String) -> [UInt8] {
+        JSONWriter.encode(
+            [
+                "issuer": .string(issuer),
+                "authorization_endpoint": .string(issuer + "/oidc/authorize"),
+                "token_endpoint": .string(issuer + "/oidc/token"),
+                "userinfo_endpoint": .string(issuer + "/oidc/userinfo"),
+                "jwks_uri": .string(issuer + "/.well-known/jwks.json"),
+                "revocation_endpoint": .string(issuer + "/oidc/revoke"),
+                "scopes_supported": list(OpenIDScope.allCases.map(\.rawValue)),
+                "response_types_supported": ["code"],
+                "response_modes_supported": ["query"],
+                "grant_types_supported": ["authorization_code", "refresh_token"],
+                "subject_types_supported": ["public"],
+                "id_token_signing_alg_values_supported": ["RS256"],
+                "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
+                "revocation_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post", "none"],
+                "code_challenge_methods_supported": ["S256"],
+                "claims_supported": list([
+                    "iss", "sub", "aud", "exp", "iat", "auth_time", "sid", "at_hash", "nonce", "name", "given_name",
+                    "family_name", "updated_at", "email", "email_verified", "groups", "apple_sub", "is_private_email",
+                ]),
+                "claim_types_supported": ["normal"],
+                "prompt_values_supported": ["none", "login"],
+                "authorization_response_iss_parameter_supported": true,
+                "claims_parameter_supported": false,
+                "request_parameter_supported": false,
+                // Absent, it would mean true.
+                "request_uri_parameter_supported": false,
+            ] as JSONObject)
+    }
+
+    private static func list(_ texts: [String]) -> JSONValue { .array(texts.map { .string($0) }) }
+}

@@ -1,0 +1,168 @@
+package import Coding
+package import Crypto
+package import RelyingParty
+
+/// What a person allowed a client by signing in, and the tokens that came of it: a code, then an access token, and with
+/// `offline_access` a refresh token. Ending the grant ends all of them.
+package struct Grant: Hashable, Sendable {
+    /// 48 bits of milliseconds and 80 random bits. It is part of every token, each of which has 256 random bits of its
+    /// own besides.
+    package struct ID: Hashable, Sendable {
+        package static let count = 16
+        package let bytes: [UInt8]
+
+        /// - Parameter bytes: exactly `count`, otherwise nil.
+        package init?(bytes: [UInt8]) {
+            guard bytes.count == Self.count else { return nil }
+            self.bytes = bytes
+        }
+
+        static func make(at now: Timestamp, random: any RandomSource) -> ID {
+            let time = [UInt8](bigEndian: now.milliseconds).suffix(6)
+            return ID(unchecked: time + random.bytes(count - 6))
+        }
+
+        private init(unchecked bytes: [UInt8]) {
+            self.bytes = bytes
+        }
+    }
+
+    /// A token's hash, and when it ends.
+    package struct Token: Hashable, Sendable {
+        package var hash: Digest256
+        package var expiresAt: Timestamp
+
+        package init(hash: Digest256, expiresAt: Timestamp) {
+            self.hash = hash
+            self.expiresAt = expiresAt
+        }
+    }
+
+    /// The refresh token, which each use replaces (RFC 9700 §4.14.2).
+    package struct Refresh: Hashable, Sendable {
+        package var hash: Digest256
+        /// The one before, and when it was used; nil before the first use.
+        package var former: Digest256?
+        package var usedAt: Timestamp?
+
+        package init(hash: Digest256, former: Digest256? = nil, usedAt: Timestamp? = nil) {
+            self.hash = hash
+            self.former = former
+            self.usedAt = usedAt
+        }
+    }
+
+    package var id: ID
+    package var client: OpenIDClientID
+    package var user: UserID
+    /// The session in which it was given; `sid`.
+    package var session: SessionID
+    package var redirectURI: String
+    package var scopes: [OpenIDScope]
+    /// `nonce`, as sent.
+    package var nonce: String?
+    /// The S256 challenge (RFC 7636 §4.2).
+    package var challenge: String?
+    /// When the person signed in: `auth_time`.
+    package var authenticatedAt: Timestamp
+    package var code: Token
+    package var isCodeUsed: Bool
+    package var access: Token?
+    package var refresh: Refresh?
+    /// When nothing of it is of use any more. With a refresh token, unless that is used before.
+    package var expiresAt: Timestamp
+
+    package init(
+        id: ID, client: OpenIDClientID, user: UserID, session: SessionID, redirectURI: String, scopes: [OpenIDScope],
+        nonce: String?, challenge: String?, authenticatedAt: Timestamp, code: Token, isCodeUsed: Bool = false,
+        access: Token? = nil, refresh: Refresh? = nil, expiresAt: Timestamp
+    ) {
+        self.id = id
+        self.client = client
+        self.user = user
+        self.session = session
+        self.redirectURI = redirectURI
+        self.scopes = scopes
+        self.nonce = nonce
+        self.challenge = challenge
+        self.authenticatedAt = authenticatedAt
+        self.code = code
+        self.isCodeUsed = isCodeUsed
+        self.access = access
+        self.refresh = refresh
+        self.expiresAt = expiresAt
+    }
+}
+
+/// A grant with its person, read together.
+package struct HeldGrant: Hashable, Sendable {
+    package var grant: Grant
+    package var user: User
+    package var userUpdatedAt: Timestamp
+    /// When its session ends unless it is used before; nil when it has ended.
+    package var sessionEnd: Timestamp?
+
+    package init(grant: Grant, user: User, userUpdatedAt: Timestamp, sessionEnd: Timestamp?) {
+        self.grant = grant
+        self.user = user
+        self.userUpdatedAt = userUpdatedAt
+        self.sessionEnd = sessionEnd
+    }
+
+    /// Whether its tokens may still be used: a refresh token outlives its session (OIDC Core §11), nothing outlives the
+    /// person's right to be here.
+    var isLive: Bool { user.state == .active && (sessionEnd != nil || grant.refresh != nil) }
+}
+
+/// A secret that belongs to a grant: its kind's prefix, and base64url of the grant's id and 256 random bits. The database
+/// holds only its SHA-256.
+package protocol GrantToken: Redacted {
+    static var prefix: String { get }
+    var text: String { get }
+    var grant: Grant.ID { get }
+    init(unchecked text: String, grant: Grant.ID)
+}
+
+extension GrantToken {
+    static func make(_ grant: Grant.ID, secret: [UInt8]) -> Self {
+        Self(unchecked: prefix + Base64URL.encode(grant.bytes + secret), grant: grant)
+    }
+
+    /// Nil for anything that is not of this kind.
+    package init?(parsing text: String) {
+        guard text.utf8.count == Self.prefix.utf8.count + 64, text.utf8.starts(with: Self.prefix.utf8),
+            let bytes = Base64URL.decode(String(text.dropFirst(Self.prefix.count))),
+            let id = Grant.ID(bytes: Array(bytes.prefix(Grant.ID.count)))
+        else { return nil }
+        self.init(unchecked: text, grant: id)
+    }
+
+    package var hash: Digest256 { SHA256.hash(utf8: text) }
+
+    /// The text itself, for its client. Review every call.
+    package func reveal() -> String { text }
+}
+
+/// An authorization code (RFC 6749 §4.1.2), `boc_…`.
+package struct GrantedCode: GrantToken {
+    package static var prefix: String { "boc_" }
+    package let text: String
+    package let grant: Grant.ID
+    package init(unchecked text: String, grant: Grant.ID) { (self.text, self.grant) = (text, grant) }
+}
+
+/// An access token for userinfo and introspection, `boa_…`.
+package struct GrantedAccessToken: GrantToken {
+    package static var prefix: String { "boa_" }
+    package let text: String
+    package let grant: Grant.ID
+    package init(unchecked text: String, grant: Grant.ID) { (self.text, self.grant) = (text, grant) }
+}
+
+/// A refresh token, `bor_…`.
+package struct GrantedRefreshToken: GrantToken {
+    package static var prefix: String { "bor_" }
+    package let text: String
+    package let grant: Grant.ID
+    package init(unchecked text: String, grant: Grant.ID) { (self.text, self.grant) = (text, grant) }
+}

@@ -1,0 +1,121 @@
+package import Coding
+import Crypto
+
+/// A request to the token or revocation endpoint, parsed: how the client names itself, and what it asks.
+package struct ProviderRequest: Sendable {
+    /// How a client proves itself (RFC 6749 §2.3.1).
+    package enum Credential: Sendable {
+        /// `client_secret_basic`
+        case basic(OpenIDClientID, OpenIDClientSecret)
+        /// `client_secret_post`
+        case post(OpenIDClientID, OpenIDClientSecret)
+        /// `none`: a public client.
+        case none(OpenIDClientID)
+
+        package var id: OpenIDClientID {
+            switch self {
+            case .basic(let id, _), .post(let id, _), .none(let id): id
+            }
+        }
+    }
+
+    package let credential: Credential
+    private let fields: [FormField]
+
+    /// - Parameters:
+    ///   - fields: of the form.
+    ///   - authorization: the values of `Authorization`.
+    /// - Throws: `invalid_request` or `invalid_client`.
+    package init(_ fields: [FormField], authorization: [String]) throws(ProviderError) {
+        for name in Self.names where fields.count(where: { $0.name.isExactly(name) }) > 1 {
+            throw ProviderError(.invalidRequest, "\(name) is given more than once")
+        }
+        self.fields = fields
+        func value(_ name: String) -> String? {
+            fields.first { $0.name.isExactly(name) && !$0.value.isEmpty }?.value
+        }
+        let named = try value("client_id").map(Self.clientID)
+        let secret = value("client_secret").map { OpenIDClientSecret($0) }
+        if value("client_assertion") != nil || value("client_assertion_type") != nil {
+            throw ProviderError(.invalidClient, "client assertions are not supported")
+        }
+        if let first = authorization.first {
+            guard authorization.count == 1, secret == nil else {
+                throw ProviderError(.invalidRequest, "the client authenticates in two ways")
+            }
+            let (id, secret) = try Self.basic(first)
+            guard named.map({ $0 == id }) ?? true else {
+                throw ProviderError(.invalidRequest, "client_id is not the client that authenticates")
+            }
+            credential = .basic(id, secret)
+        } else if let named {
+            credential = secret.map { .post(named, $0) } ?? .none(named)
+        } else {
+            throw ProviderError(.invalidClient, "no client authentication")
+        }
+    }
+
+    subscript(name: String) -> String? {
+        fields.first { $0.name.isExactly(name) && !$0.value.isEmpty }?.value
+    }
+
+    private static let names = [
+        "grant_type", "code", "redirect_uri", "code_verifier", "refresh_token", "scope", "client_id", "client_secret",
+        "client_assertion", "client_assertion_type", "token", "token_type_hint",
+    ]
+
+    private static func clientID(_ text: String) throws(ProviderError) -> OpenIDClientID {
+        guard let id = OpenIDClientID(parsing: text) else { throw ProviderError(.invalidClient, "unknown client") }
+        return id
+    }
+
+    /// Both halves are form-encoded before they are joined (RFC 6749 §2.3.1). A secret of ours has no character this
+    /// could change; an id neither.
+    private static func basic(_ value: String) throws(ProviderError) -> (OpenIDClientID, OpenIDClientSecret) {
+        let parts = value.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "basic",
+            let bytes = Base64.decode(Array(parts[1].drop { $0 == " " }.utf8)),
+            let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
+        else { throw ProviderError(.invalidClient, "Authorization must be Basic") }
+        func decoded(_ half: ArraySlice<UInt8>) -> String {
+            var text: [UInt8] = []
+            FormDecoder.append(decoding: Array(half).span, to: &text)
+            return String(decoding: text, as: UTF8.self)
+        }
+        let id = try clientID(decoded(bytes[..<colon]))
+        return (id, OpenIDClientSecret(decoded(bytes[(colon + 1)...])))
+    }
+}
+
+/// What the token endpoint is asked for (RFC 6749 §4.1.3, §6).
+enum TokenRequest {
+    case code(GrantedCode, redirectURI: String, verifier: String?)
+    case refresh(GrantedRefreshToken, scopes: [OpenIDScope]?)
+
+    init(_ request: ProviderRequest) throws(ProviderError) {
+        switch request["grant_type"] {
+        case "authorization_code":
+            guard let code = request["code"] else { throw ProviderError(.invalidRequest, "code is missing") }
+            guard let uri = request["redirect_uri"] else {
+                throw ProviderError(.invalidRequest, "redirect_uri is missing")
+            }
+            guard let code = GrantedCode(parsing: code) else { throw Self.refusedCode }
+            self = .code(code, redirectURI: uri, verifier: request["code_verifier"])
+        case "refresh_token":
+            guard let text = request["refresh_token"] else {
+                throw ProviderError(.invalidRequest, "refresh_token is missing")
+            }
+            guard let token = GrantedRefreshToken(parsing: text) else { throw Self.refusedRefresh }
+            self = .refresh(token, scopes: request["scope"].map(OpenIDScope.parse))
+        case nil: throw ProviderError(.invalidRequest, "grant_type is missing")
+        default:
+            throw ProviderError(.unsupportedGrantType, "grant_type must be authorization_code or refresh_token")
+        }
+    }
+
+    /// One answer for every reason: a guesser learns nothing.
+    static let refusedCode = ProviderError(
+        .invalidGrant, "the code is unknown, used, expired, or of another client, redirect_uri or code_verifier")
+    static let refusedRefresh = ProviderError(
+        .invalidGrant, "the refresh token is unknown, used, ended, or of another client")
+}

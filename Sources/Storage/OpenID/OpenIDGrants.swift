@@ -1,0 +1,133 @@
+package import Coding
+import Crypto
+package import OpenIDProvider
+package import RelyingParty
+
+extension Grant.ID: ColumnBindable, ColumnReadable {
+    init?(_ column: ColumnValue) {
+        guard let bytes = [UInt8](column) else { return nil }
+        self.init(bytes: bytes)
+    }
+
+    var column: ColumnValue { .blob(bytes) }
+}
+
+extension HeldGrant {
+    private static let columns = Storage.columns(
+        "g.id", "g.client", "g.user", "g.session", "g.redirect_uri", "g.scopes", "g.nonce", "g.challenge",
+        "g.authenticated_at", "g.code_hash", "g.code_expires_at", "g.is_code_used", "g.access_hash",
+        "g.access_expires_at", "g.refresh_hash", "g.former_refresh_hash", "g.refreshed_at", "g.expires_at")
+
+    fileprivate static let byID = """
+        SELECT \(columns), u.updated_at AS "u.updated_at", s.last_seen_at AS "s.last_seen_at", \
+        s.expires_at AS "s.expires_at", \(User.columns) FROM openid_grant g JOIN user u ON u.id = g.user \
+        JOIN apple_identity i ON i.user = u.id \
+        AND i.id = (SELECT id FROM apple_identity WHERE user = u.id ORDER BY moved_to IS NOT NULL, id LIMIT 1) \
+        LEFT JOIN session s ON s.id = g.session WHERE g.id = ?
+        """
+
+    /// - Parameter limits: of sessions.
+    fileprivate init(_ row: Row, _ limits: SessionLimits, at now: Timestamp) throws(StoreError) {
+        let scopes: TextList = try row["g.scopes"]
+        var grant = Grant(
+            id: try row["g.id"], client: try row["g.client"], user: try row["g.user"], session: try row["g.session"],
+            redirectURI: try row["g.redirect_uri"], scopes: scopes.items.compactMap { OpenIDScope(rawValue: $0) },
+            nonce: try row["g.nonce"], challenge: try row["g.challenge"],
+            authenticatedAt: try row["g.authenticated_at"],
+            code: Grant.Token(hash: try row["g.code_hash"], expiresAt: try row["g.code_expires_at"]),
+            isCodeUsed: try row["g.is_code_used"], expiresAt: try row["g.expires_at"])
+        if let hash: Digest256 = try row["g.access_hash"], let end: Timestamp = try row["g.access_expires_at"] {
+            grant.access = Grant.Token(hash: hash, expiresAt: end)
+        }
+        if let hash: Digest256 = try row["g.refresh_hash"] {
+            grant.refresh = Grant.Refresh(
+                hash: hash, former: try row["g.former_refresh_hash"], usedAt: try row["g.refreshed_at"])
+        }
+        var end: Timestamp?
+        if let lastSeenAt: Timestamp = try row["s.last_seen_at"] {
+            end = limits.end(lastSeenAt: lastSeenAt, expiresAt: try row["s.expires_at"])
+        }
+        self.init(
+            grant: grant, user: try User(row), userUpdatedAt: try row["u.updated_at"],
+            sessionEnd: end.flatMap { now < $0 ? $0 : nil })
+    }
+}
+
+extension Snapshot {
+    fileprivate func grant(_ id: Grant.ID) throws -> HeldGrant? {
+        try firstRow(HeldGrant.byID, [id]).map { try HeldGrant($0, context.sessionLimits, at: now) }
+    }
+}
+
+extension Transaction {
+    fileprivate func insert(_ grant: Grant) throws {
+        try run(
+            """
+            INSERT INTO openid_grant (id, client, user, session, redirect_uri, scopes, nonce, challenge,
+            authenticated_at, code_hash, code_expires_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                grant.id, grant.client, grant.user, grant.session, grant.redirectURI,
+                TextList(grant.scopes.map(\.rawValue)), grant.nonce, grant.challenge, grant.authenticatedAt,
+                grant.code.hash, grant.code.expiresAt, grant.expiresAt,
+            ])
+    }
+
+    /// Writes what can change of a grant.
+    fileprivate func update(_ grant: Grant) throws {
+        try run(
+            """
+            UPDATE openid_grant SET is_code_used = ?, access_hash = ?, access_expires_at = ?, refresh_hash = ?,
+            former_refresh_hash = ?, refreshed_at = ?, expires_at = ? WHERE id = ?
+            """,
+            [
+                grant.isCodeUsed, grant.access?.hash, grant.access?.expiresAt, grant.refresh?.hash,
+                grant.refresh?.former, grant.refresh?.usedAt, grant.expiresAt, grant.id,
+            ])
+    }
+
+    /// Ends what a session allowed, except what outlives it.
+    func endGrants(ofSession session: SessionID) throws {
+        try run("DELETE FROM openid_grant WHERE session = ? AND refresh_hash IS NULL", [session])
+    }
+
+    /// Ends what a person allowed in sessions that have ended, refresh tokens too: they may not be here any more.
+    func endGrants(of user: UserID) throws {
+        try run(
+            "DELETE FROM openid_grant WHERE user = ?1 AND session NOT IN (SELECT id FROM session WHERE user = ?1)",
+            [user])
+    }
+}
+
+extension Database: OpenIDStore {
+    package func saveGrant(_ grant: Grant, at now: Timestamp) async throws(StoreError) -> Bool {
+        try await write(at: now) { transaction in
+            guard try transaction.exists("SELECT 1 FROM session WHERE id = ?", [grant.session]) else { return false }
+            try transaction.run(
+                """
+                DELETE FROM openid_grant WHERE session = ? AND client = ? AND refresh_hash IS NULL
+                AND coalesce(access_expires_at, code_expires_at) <= ?
+                """, [grant.session, grant.client, now])
+            try transaction.insert(grant)
+            return true
+        }
+    }
+
+    package func grant(_ id: Grant.ID, at now: Timestamp) async throws(StoreError) -> HeldGrant? {
+        try await read(at: now) { snapshot in try snapshot.grant(id) }
+    }
+
+    package func changeGrant<Answer: Sendable>(
+        _ id: Grant.ID, at now: Timestamp, _ change: @escaping @Sendable (HeldGrant?) -> (GrantChange, Answer)
+    ) async throws(StoreError) -> Answer {
+        try await write(at: now) { transaction in
+            let (what, answer) = change(try transaction.grant(id))
+            switch what {
+            case .keep: break
+            case .replace(let grant): try transaction.update(grant)
+            case .end: try transaction.run("DELETE FROM openid_grant WHERE id = ?", [id])
+            }
+            return answer
+        }
+    }
+}

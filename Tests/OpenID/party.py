@@ -1,0 +1,172 @@
+"""A program and a browser as OpenID Connect describes them, by hand: whatever a real one would refuse to send, too.
+
+Tokens are verified with joserfc, which shares nothing with the server.
+"""
+
+import base64
+import hashlib
+import http.client
+import json
+import secrets
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from joserfc import jwt
+from joserfc.jwk import KeySet
+from patience import PATIENCE
+
+CALLBACK = "https://grafana.example.com/login/generic_oauth"
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+class Answer:
+    def __init__(self, response: http.client.HTTPResponse):
+        self.status, self.headers, self.body = response.status, response.headers, response.read()
+
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def location(self) -> str:
+        return self.headers["Location"]
+
+    def answer(self) -> dict[str, str]:
+        """The parameters of a redirect to a program."""
+        return {name: values[0] for name, values in parse_qs(urlsplit(self.location).query).items()}
+
+
+def call(site, method: str, path: str, headers: dict | None = None, body: str | bytes | None = None) -> Answer:
+    """From an address of its own each time, so that one test's failures slow down no other."""
+    address = f"10.{secrets.randbelow(256)}.{secrets.randbelow(256)}.{secrets.randbelow(256)}"
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=PATIENCE)
+    try:
+        connection.request(method, path, body, {
+            "Host": urlsplit(site.origin).netloc, "X-Forwarded-For": address} | (headers or {}))
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+class Browser:
+    """Cookies, and the way through the simulated Apple."""
+
+    def __init__(self, site):
+        self.site, self.cookies = site, {}
+
+    def send(self, method: str, path: str, form: dict | str | None = None, headers: dict | None = None) -> Answer:
+        fields = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())} if self.cookies else {}
+        if form is not None:
+            fields |= FORM
+            form = form if isinstance(form, str) else urlencode(form)
+        answer = call(self.site, method, path, fields | (headers or {}), form)
+        for line in answer.headers.get_all("Set-Cookie") or []:
+            name, _, value = line.split(";")[0].partition("=")
+            self.cookies.pop(name, None)
+            if value and "Max-Age=0" not in line:
+                self.cookies[name] = value
+        return answer
+
+    def get(self, path: str) -> Answer:
+        return self.send("GET", path)
+
+    def own(self, location: str) -> str:
+        """The path of an address of ours."""
+        parts = urlsplit(location)
+        return parts.path + ("?" + parts.query if parts.query else "")
+
+    def through_apple(self, return_to: str, person: str = "ada") -> Answer:
+        """What the callback answers to a sign-in that leads there."""
+        start = self.get("/login/apple?" + urlencode({"return_to": return_to}))
+        assert start.status == 303, start.body
+        form = self.site.apple.call(
+            "POST", "authorize", {"person": person, "authorize_url": start.location})["form"]
+        return self.send("POST", "/apple/callback", form, {"Origin": self.site.apple.origin})
+
+    def sign_in(self, person: str = "ada") -> None:
+        assert self.through_apple("/account", person).status == 303
+
+
+class Party:
+    """A program: registered, and with what it must send."""
+
+    def __init__(self, site, client_id: str, secret: str | None, redirect_uri: str = CALLBACK):
+        self.site, self.client_id, self.secret, self.redirect_uri = site, client_id, secret, redirect_uri
+        self.verifier = secrets.token_urlsafe(32)
+
+    @property
+    def challenge(self) -> str:
+        return base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+
+    def path(self, **changes) -> str:
+        """Of an authorization request; None leaves a parameter out."""
+        parameters = {
+            "response_type": "code", "client_id": self.client_id, "redirect_uri": self.redirect_uri,
+            "scope": "openid profile email groups", "state": "s-4711", "nonce": "n-0815",
+            "code_challenge": self.challenge, "code_challenge_method": "S256",
+        } | changes
+        return "/oidc/authorize?" + urlencode({name: value for name, value in parameters.items() if value is not None})
+
+    def authorize(self, browser: Browser, person: str = "ada", **changes) -> Answer:
+        """The redirect to the program, with the person signed in on the way if need be."""
+        answer = browser.get(self.path(**changes))
+        if answer.status != 200:
+            return answer
+        done = browser.through_apple(return_target(answer), person)
+        assert done.status == 303, done.body
+        return browser.get(browser.own(done.location))
+
+    def code(self, browser: Browser, person: str = "ada", **changes) -> str:
+        answer = self.authorize(browser, person, **changes)
+        assert answer.status == 303, (answer.status, answer.body)
+        return answer.answer()["code"]
+
+    def post(self, path: str, form: dict, headers: dict | None = None) -> Answer:
+        """With the client's secret in the body, unless `headers` authenticate."""
+        form = {name: value for name, value in form.items() if value is not None}
+        if not (headers or {}).get("Authorization"):
+            form = {"client_id": self.client_id} | ({"client_secret": self.secret} if self.secret else {}) | form
+        return call(self.site, "POST", path, FORM | (headers or {}), urlencode(form))
+
+    def redeem(self, code: str, headers: dict | None = None, **changes) -> Answer:
+        return self.post("/oidc/token", {
+            "grant_type": "authorization_code", "code": code, "redirect_uri": self.redirect_uri,
+            "code_verifier": self.verifier} | changes, headers)
+
+    def refresh(self, token: str, **changes) -> Answer:
+        return self.post("/oidc/token", {"grant_type": "refresh_token", "refresh_token": token} | changes)
+
+    def tokens(self, browser: Browser, person: str = "ada", **changes) -> dict:
+        answer = self.redeem(self.code(browser, person, **changes))
+        assert answer.status == 200, answer.body
+        return answer.json()
+
+    def userinfo(self, token: str) -> Answer:
+        return call(self.site, "GET", "/oidc/userinfo", {"Authorization": f"Bearer {token}"})
+
+    def claims(self, id_token: str) -> dict:
+        """Of an ID token that a program would accept."""
+        keys = KeySet.import_key_set(call(self.site, "GET", "/.well-known/jwks.json").json())
+        token = jwt.decode(id_token, keys, algorithms=["RS256"])
+        jwt.JWTClaimsRegistry(
+            iss={"essential": True, "value": self.site.origin}, aud={"essential": True, "value": self.client_id},
+            exp={"essential": True}, iat={"essential": True}).validate(token.claims)
+        return token.claims
+
+
+def basic(client_id: str, secret: str) -> dict:
+    return {"Authorization": "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()}
+
+
+def return_target(page: Answer) -> str:
+    """Where the login page's sign-in leads, as its link without scripts says."""
+    import html
+    import re
+
+    found = re.search(rb'href="[^"]*/login/apple\?([^"]+)"', page.body)
+    assert found, page.body
+    return parse_qs(html.unescape(found[1].decode()))["return_to"][0]
+
+
+def register(site, client_id: str = "grafana", *options: str, redirect_uri: str = CALLBACK) -> Party:
+    made = json.loads(site.operator.bramley(
+        "clients", "add", client_id, "--redirect-uri", redirect_uri, "--json", *options))
+    return Party(site, made["clientID"], made.get("clientSecret"), redirect_uri)
