@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 logs=.build/test-logs
 # Those that take longest come first, so that none is left running alone at the end.
-suites=(Swift Browser API Commands Linking Deployment Limits Documents PostgreSQL Apple Examples Webhooks Proxies Native TLS Echo HTTP2)
+suites=(Swift Browser API OpenID Commands Linking Deployment Limits Documents PostgreSQL Apple Examples Webhooks Proxies Native TLS Echo HTTP2)
 
 # All at once, the Swift tests would wait for each other: on a slow machine for longer than a token lives. They give up
 # late, which costs nothing as long as what they wait for happens.

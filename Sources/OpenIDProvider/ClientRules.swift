@@ -112,9 +112,12 @@ extension OpenIDClient {
 
     private static func withoutLoopbackPort(_ text: String) -> String? {
         guard let url = AbsoluteURL(text), !url.isSecure, url.hasPlainAuthority, let (host, port) = url.hostAndPort,
-            ClientRules.loopbackHosts.contains(String(host)), !text.contains("#"),
-            port.map({ UInt16($0).map { String($0) == port! && $0 > 0 } ?? false }) ?? true
+            ClientRules.loopbackHosts.contains(String(host)), !text.contains("#")
         else { return nil }
+        if let port {
+            // Only digits, and no leading zero: some parsers read that as octal.
+            guard let number = UInt16(port), number > 0, String(number) == port else { return nil }
+        }
         return "http://\(host)\(url.rest)"
     }
 }

@@ -12,6 +12,7 @@ package enum DiscoveryDocument {
                 "userinfo_endpoint": .string(issuer + "/oidc/userinfo"),
                 "jwks_uri": .string(issuer + "/.well-known/jwks.json"),
                 "revocation_endpoint": .string(issuer + "/oidc/revoke"),
+                "end_session_endpoint": .string(issuer + "/oidc/logout"),
                 "scopes_supported": list(OpenIDScope.allCases.map(\.rawValue)),
                 "response_types_supported": ["code"],
                 "response_modes_supported": ["query"],

@@ -241,6 +241,10 @@ class Refusals:
                 self.wrong.append(f"{what}: {pair} is not documented")
             if problem["status"] != answer.status or not problem["errorID"] or code not in (None, problem["code"]):
                 self.wrong.append(f"{what}: {problem} and not {code}")
+        elif self.request.place.startswith("/oidc/") and kind == "application/json":
+            # RFC 6749 §5.2.
+            if set(answer.json()) != {"error", "error_description"}:
+                self.wrong.append(f"{what}: {answer.body!r}")
         elif self.request.place.startswith("/api/") and what not in IN_ONE_LINE:
             self.wrong.append(f"{what}: {kind}")
         elif not kind.startswith(("text/html", "text/plain")) or not answer.body:

@@ -193,6 +193,7 @@ def operations():
 
 @pytest.mark.parametrize("examples", [10, pytest.param(50, marks=pytest.mark.long)])
 def test_schemathesis_finds_nothing(site, tmp_path, examples):
+    site.operator.bramley("clients", "add", "grafana", "--redirect-uri", "https://grafana.example.com/callback")
     run = Run(site, tmp_path, DOCUMENT.read_text(), "examples,coverage,fuzzing,stateful", examples)
     assert not run.found, run.output
     # Nothing was found because there was nothing, and not because nothing was tried: each operation did its work.

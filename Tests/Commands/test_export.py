@@ -59,6 +59,12 @@ SESSION = {
     "client_id": "sessions.0.clientID", "user_agent": "sessions.0.userAgent", "address": "sessions.0.address",
     "issued_at": "sessions.0.issuedAt", "created_at": "sessions.0.createdAt",
     "last_seen_at": "sessions.0.lastSeenAt", "expires_at": "sessions.0.expiresAt", "examine_at": RETENTION}
+PROGRAM = {
+    "id": SECRET, "client": "programs.0.clientID", "user": "user.id", "session": "programs.0.session",
+    "redirect_uri": "programs.0.redirectURI", "scopes": "programs.0.scope", "nonce": SECRET, "challenge": SECRET,
+    "authenticated_at": "programs.0.signedInAt", "code_hash": SECRET, "code_expires_at": UNDER_WAY,
+    "is_code_used": UNDER_WAY, "access_hash": SECRET, "access_expires_at": UNDER_WAY, "refresh_hash": SECRET,
+    "former_refresh_hash": SECRET, "refreshed_at": UNDER_WAY, "expires_at": "programs.0.expiresAt"}
 NOTIFICATION = {
     "jti": JTI, "type": "notifications.0.type", "client_id": "notifications.0.clientID",
     "subject": "appleIdentities.0.subject", "event_time": "notifications.0.eventTime",
@@ -71,14 +77,14 @@ EVENT = {
 
 EXPORTED = {
     "user": USER, "apple_identity": IDENTITY, "apple_credential": CREDENTIAL, "first_consent": CONSENT,
-    "session": SESSION, "notification": NOTIFICATION, "event": EVENT}
+    "session": SESSION, "openid_grant": PROGRAM, "notification": NOTIFICATION, "event": EVENT}
 LEFT_OUT = {
     "webhook_delivery": WEBHOOKS, "used_attempt": UNDER_WAY, "code_exchange": UNDER_WAY,
     "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY, "username_try": UNDER_WAY,
     "audit": AUDIT, "revocation": GONE, "consent_end": GONE}
 # docs/privacy.md: "No data of visitors".
 IMPERSONAL = {
-    "api_key", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",
+    "api_key", "openid_client", "webhook_endpoint", "signing_key", "rsa_signing_key", "apple_keys", "lease", "credential_check", "credential_brake",
     "credential_pause", "meta", "migration"}
 
 START = 1_790_000_000_000
@@ -112,6 +118,10 @@ ROWS = [
         "token_hash": b"\x01" * 32, "id": SESSION_ID, "kind": "browser", "user": ANN, "identity": 7,
         "client_id": "com.example.web", "user_agent": "Orchard/1.0", "address": "192.0.2.77",
         "issued_at": START + 11, "created_at": START + 12, "last_seen_at": FUTURE + 1, "expires_at": FUTURE + 2}),
+    ("openid_grant", {
+        "id": b"canary-grant-id.", "client": "grafana", "user": ANN, "session": SESSION_ID,
+        "redirect_uri": "https://program.example.com/cb", "scopes": '["email"]', "code_hash": b"\x02" * 32,
+        "code_expires_at": START + 20, "authenticated_at": START + 18, "expires_at": FUTURE + 3}),
     ("notification", {
         "jti": "canary-jti", "type": "consent-revoked", "client_id": "com.example.primary", "subject": SUBJECT,
         "event_time": START + 13, "received_at": START + 14, "payload": '{"canary":"payload"}',
@@ -183,7 +193,7 @@ def shown(table: str, column: str, value):
         return value == 1
     if isinstance(value, int):
         return time(value)
-    if column in ("groups", "fields"):
+    if column in ("groups", "fields", "scopes"):
         return json.loads(value)[0]
     return value
 

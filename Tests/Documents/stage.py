@@ -165,6 +165,11 @@ class Stage:
         subprocess.run([self.binaries / "bramley", "users", "import", "-"], cwd=self.folder, env=self.environment,
                        input=lines, text=True, check=True, capture_output=True, timeout=PATIENCE)
 
+    def with_a_file_of_clients(self) -> None:
+        """The page's own."""
+        text = (ROOT / "docs/openid.md").read_text().split("```json\n")[1].split("```")[0]
+        (self.folder / "clients.json").write_text(text)
+
     def with_a_backup(self) -> None:
         self.bramley("backup", "--force", "backups/today.db")
         shutil.copy(self.folder / "backups/today.db", self.folder / "copy.db")

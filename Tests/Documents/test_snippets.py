@@ -21,6 +21,7 @@ OTHER = {
     ("docs/api.md", "type"): "Tests/API/test_openapi.py",
     ("docs/assertion.md", "assertion"): "Tests/API/test_openapi.py",
     ("docs/importing.md", "appleSubject"): "Tests/Documents/stage.py",
+    ("docs/openid.md", "clients"): "Tests/Documents/treatments.py",
     ("docs/native.md", "authorizationCode"): "Tests/API/test_openapi.py",
     ("docs/pages.md", "login"): "Tests/WebTests/StringsTests.swift",
     ("docs/proxies/rules.md", "rules"): "Tests/Documents/test_snippets.py",

@@ -100,7 +100,7 @@ import Testing
                 export.names
                     == [
                         "exportedAt", "complete", "user", "updatedAt", "emailForwardingChangedAt", "appleIdentities",
-                        "sessions", "notifications", "events",
+                        "sessions", "programs", "notifications", "events",
                     ])
             #expect(export["user"]?.objectValue?.names == Self.user)
             #expect(try await place.run("sessions list --json").json.names == ["items", "next"])

@@ -81,6 +81,12 @@ class Browser:
             "POST", "authorize", {"person": person, "authorize_url": start.location})["form"]
         return self.send("POST", "/apple/callback", form, {"Origin": self.site.apple.origin})
 
+    def user(self) -> str:
+        """The id of who is signed in."""
+        token = next(value for value in self.cookies.values() if value.startswith("brs_"))
+        return self.site.operator.database(
+            'SELECT "user" FROM session WHERE token_hash = ?', hashlib.sha256(token.encode()).digest())[0][0]
+
     def sign_in(self, person: str = "ada") -> None:
         assert self.through_apple("/account", person).status == 303
 

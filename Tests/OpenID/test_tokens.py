@@ -248,17 +248,11 @@ def test_32_groups_are_fresh_on_each_refresh(site, grafana, browser):
 
 def test_32_leaving_the_client_s_groups_ends_refreshing(site, browser):
     party = register(site, "editorial", "--group", "editors", "--offline")
-    user = grafana_user(site, browser)
+    user = browser.user()
     site.operator.bramley("users", "groups", user, "--add", "editors")
     token = party.tokens(browser, scope="openid offline_access")["refresh_token"]
     site.operator.bramley("users", "groups", user, "--remove", "editors")
     assert party.refresh(token).json()["error"] == "invalid_grant"
-
-
-def grafana_user(site, browser) -> str:
-    token = next(value for value in browser.cookies.values() if value.startswith("brs_"))
-    return site.operator.database(
-        'SELECT "user" FROM session WHERE token_hash = ?', hashlib.sha256(token.encode()).digest())[0][0]
 
 
 @pytest.mark.parametrize("end", ["disable", "delete", "consent-revoked", "account-deleted"])
@@ -351,7 +345,7 @@ def test_37_apple_s_claims_are_a_scope_of_their_own(site, browser):
 def test_38_sub_is_the_same_everywhere(site, grafana, browser):
     tokens = grafana.tokens(browser)
     assert grafana.claims(tokens["id_token"])["sub"] == grafana.userinfo(tokens["access_token"]).json()["sub"] \
-        == grafana_user(site, browser)
+        == browser.user()
 
 
 def test_a_token_ends_with_its_session_unless_it_is_offline(site, grafana):

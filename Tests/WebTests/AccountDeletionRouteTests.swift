@@ -198,7 +198,7 @@ import Web
         #expect(
             document.members.map(\.name) == [
                 "exportedAt", "complete", "user", "updatedAt", "emailForwardingChangedAt", "appleIdentities",
-                "sessions", "notifications", "events",
+                "sessions", "programs", "notifications", "events",
             ])
         let name = document["user"]?.objectValue?["name"]?.objectValue
         #expect(name?["given"]?.stringValue == "\u{202E}<script>")
@@ -224,6 +224,12 @@ import Web
                             issuedAt: moment, holdsToken: false)
                     ], unfinishedName: PersonName(given: "Ann"), unfinishedSince: moment)
             ], sessions: [],
+            programs: [
+                AccountRecord.Program(
+                    clientID: "grafana", scopes: ["openid", "email"], redirectURI: "https://grafana.example.com/cb",
+                    session: SessionID(unchecked: "ses_00000000000000000000000001"), signedInAt: moment,
+                    expiresAt: moment, isOffline: true)
+            ],
             notifications: [
                 AccountRecord.Notification(
                     type: "consent-revoked", clientID: ClientID("com.example.app"), eventTime: moment,
@@ -247,7 +253,9 @@ import Web
             "credentials":[{"clientID":"com.example.web",\
             "state":"revoked","cause":"consent_revoked","issuedAt":"\(time)","refreshTokenStored":false}],\
             "unfinishedName":{"given":"Ann","family":null,"savedAt":"\(time)"}}],\
-            "sessions":[],"notifications":[{"type":"consent-revoked","clientID":"com.example.app",\
+            "sessions":[],"programs":[{"clientID":"grafana","scope":"openid email",\
+            "redirectURI":"https://grafana.example.com/cb","session":"ses_00000000000000000000000001",\
+            "signedInAt":"\(time)","expiresAt":"\(time)","offline":true}],"notifications":[{"type":"consent-revoked","clientID":"com.example.app",\
             "eventTime":"\(time)","receivedAt":"\(time)","outcome":"applied"}],"events":[{"id":"evt_00000000000000000000000001","type":"session.ended",\
             "time":"\(time)","data":{"user":"\(user)","cause":"consent_revoked"}}]}
             """

@@ -60,8 +60,9 @@ struct Site: Answering {
             provider: apple, store: store, clock: clock, logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
         signingKeys = SigningKeys(
             store: signingKeyStore, keyring: keyring,
-            algorithms: configuration.assertionAudiences.contains { $0.algorithm == .rs256 }
-                ? [.es256, .rs256] : [.es256],
+            algorithms: SigningAlgorithm.allCases.filter { algorithm in
+                configuration.assertionAudiences.contains { $0.algorithm == algorithm }
+            },
             clock: clock,
             logger: Logger(label: "d") { _ in SwiftLogNoOpLogHandler() })
         application = WebApplication(

@@ -74,6 +74,9 @@ package final class SigningKeys: Sendable {
         try await refresh()
         if let signer = state.withLock({ signer(algorithm, $0, at: now) }) { return signer }
         try await maintain()
+        if let signer = state.withLock({ signer(algorithm, $0, at: now) }) { return signer }
+        // Another task's look, which had begun later and read before the key was written, was adopted instead.
+        try await refresh()
         guard let signer = state.withLock({ signer(algorithm, $0, at: now) }) else {
             throw .inconsistent("no signing key after one was made")
         }

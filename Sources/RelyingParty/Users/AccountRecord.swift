@@ -80,6 +80,32 @@ package struct AccountRecord: Hashable, Sendable {
         }
     }
 
+    /// A program that the person signed in to by OpenID Connect, while it holds tokens or its session lives.
+    package struct Program: Hashable, Sendable {
+        package var clientID: String
+        package var scopes: [String]
+        package var redirectURI: String
+        package var session: SessionID
+        /// When the person signed in.
+        package var signedInAt: Timestamp
+        package var expiresAt: Timestamp
+        /// Whether it has a refresh token, which outlives the session.
+        package var isOffline: Bool
+
+        package init(
+            clientID: String, scopes: [String], redirectURI: String, session: SessionID, signedInAt: Timestamp,
+            expiresAt: Timestamp, isOffline: Bool
+        ) {
+            self.clientID = clientID
+            self.scopes = scopes
+            self.redirectURI = redirectURI
+            self.session = session
+            self.signedInAt = signedInAt
+            self.expiresAt = expiresAt
+            self.isOffline = isOffline
+        }
+    }
+
     /// The most notifications, and the most events, in one record: the newest.
     package static let limit = 10_000
 
@@ -91,6 +117,8 @@ package struct AccountRecord: Hashable, Sendable {
     package var identities: [Identity]
     /// Live sessions, newest first.
     package var sessions: [Session]
+    /// Oldest first.
+    package var programs: [Program]
     /// In the order of receipt.
     package var notifications: [Notification]
     /// In the order of commits.
@@ -100,13 +128,15 @@ package struct AccountRecord: Hashable, Sendable {
 
     package init(
         user: User, updatedAt: Timestamp? = nil, emailForwardingChangedAt: Timestamp? = nil, identities: [Identity],
-        sessions: [Session], notifications: [Notification], events: [JournalEntry], isComplete: Bool = true
+        sessions: [Session], programs: [Program] = [], notifications: [Notification], events: [JournalEntry],
+        isComplete: Bool = true
     ) {
         self.user = user
         self.updatedAt = updatedAt
         self.emailForwardingChangedAt = emailForwardingChangedAt
         self.identities = identities
         self.sessions = sessions
+        self.programs = programs
         self.notifications = notifications
         self.events = events
         self.isComplete = isComplete

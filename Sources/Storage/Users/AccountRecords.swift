@@ -26,7 +26,8 @@ extension Database {
             return AccountRecord(
                 user: user, updatedAt: try changes["updated_at"],
                 emailForwardingChangedAt: try changes["email_event_at"], identities: try snapshot.identities(of: id),
-                sessions: try snapshot.sessions(of: id), notifications: notifications.items.reversed(),
+                sessions: try snapshot.sessions(of: id), programs: try snapshot.programs(of: id),
+                notifications: notifications.items.reversed(),
                 events: events.items.reversed(), isComplete: notifications.isLast && events.isLast)
         }
     }
@@ -57,6 +58,21 @@ extension Snapshot {
                 createdAt: try row["created_at"], credentials: try credentials(of: row["id"]),
                 hasMoved: try row["has_moved"], unfinishedName: unfinishedSince == nil ? nil : name,
                 unfinishedSince: unfinishedSince)
+        }
+    }
+
+    fileprivate func programs(of user: UserID) throws -> [AccountRecord.Program] {
+        try rows(
+            """
+            SELECT client, scopes, redirect_uri, session, authenticated_at, expires_at,
+            refresh_hash IS NOT NULL AS is_offline FROM openid_grant WHERE user = ? ORDER BY id
+            """, [user]
+        ).map { row in
+            let scopes: TextList = try row["scopes"]
+            return AccountRecord.Program(
+                clientID: try row["client"], scopes: scopes.items, redirectURI: try row["redirect_uri"],
+                session: try row["session"], signedInAt: try row["authenticated_at"],
+                expiresAt: try row["expires_at"], isOffline: try row["is_offline"])
         }
     }
 

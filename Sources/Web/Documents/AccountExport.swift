@@ -18,6 +18,8 @@ package enum AccountExport {
         list(record.identities, write: write, to: &writer)
         writer.name("sessions")
         list(record.sessions, write: SessionDocument.writeWhole, to: &writer)
+        writer.name("programs")
+        list(record.programs, write: write, to: &writer)
         writer.name("notifications")
         list(record.notifications, write: write, to: &writer)
         writer.name("events")
@@ -47,6 +49,18 @@ package enum AccountExport {
         } else {
             writer.writeNull()
         }
+        writer.endObject()
+    }
+
+    private static func write(_ program: AccountRecord.Program, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("clientID", program.clientID)
+        writer.member("scope", program.scopes.joined(separator: " "))
+        writer.member("redirectURI", program.redirectURI)
+        writer.member("session", program.session.rawValue)
+        writer.member("signedInAt", program.signedInAt)
+        writer.member("expiresAt", program.expiresAt)
+        writer.member("offline", program.isOffline)
         writer.endObject()
     }
 

@@ -70,7 +70,8 @@ struct AuthorizeRoute: Sendable {
         return try await WebFailure.mapping(await reader.signedIn(.cookie(token)))
     }
 
-    private static func fields(_ bytes: [UInt8]) throws(WebFailure) -> [FormField] {
+    /// The parameters of a query or a form.
+    static func fields(_ bytes: [UInt8]) throws(WebFailure) -> [FormField] {
         guard let fields = try? FormDecoder.parse(bytes, limits: FormLimits(maximumBytes: limit)) else {
             throw .badRequest("the request is larger than \(limit) bytes, or has too many parameters")
         }

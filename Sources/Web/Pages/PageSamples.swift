@@ -80,6 +80,10 @@ enum PageSamples {
         let notices: [(String, LoginPage.Notice?)] =
             [
                 ("signed out", nil), ("sent back", .bounced(target: "/app?a=1&b=\"2\"")),
+                (
+                    "for a program",
+                    .program("Grafana <b>\"4711\"</b>", receives: ["profile", "email", "groups", "apple"])
+                ),
                 ("on the way elsewhere", .returnsTo("https://a-rather-long-name.of-an-application.example.com:8443")),
             ] + people.map { ("signed in, \($0.name)", .alreadySignedIn(PersonText.displayName(of: $0.user) ?? "?")) }
         return notices.map { name, notice in

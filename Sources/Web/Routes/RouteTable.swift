@@ -194,7 +194,7 @@ struct RouteTable: Sendable {
         let openIDRoutes = services.openID.map { provider in
             Self.openIDRoutes(
                 provider, configuration: configuration, responses: responses, login: login,
-                targets: services.returnTargets, signIns: signIns, stopwatch: stopwatch)
+                targets: services.returnTargets, signIns: signIns, stopwatch: stopwatch, clock: clock)
         }
         routes =
             proxyRoutes + api.entries + assertionRoutes + accountRoutes + (linkRoutes ?? []) + (openIDRoutes ?? []) + [
@@ -243,8 +243,11 @@ struct RouteTable: Sendable {
 
     private static func openIDRoutes(
         _ provider: OpenIDProvider, configuration: WebConfiguration, responses: WebResponses, login: LoginRoutes,
-        targets: ReturnTargets, signIns: RateGate, stopwatch: Stopwatch
+        targets: ReturnTargets, signIns: RateGate, stopwatch: Stopwatch, clock: any WallClock
     ) -> [Entry] {
+        let endSession = EndSessionRoute(
+            configuration: configuration, responses: responses, cookies: login.cookies, reader: login.reader,
+            provider: provider, bounces: login.bounces, clock: clock)
         let authorize = AuthorizeRoute(
             configuration: configuration, responses: responses, reader: login.reader, login: login, provider: provider,
             targets: targets)
@@ -254,8 +257,10 @@ struct RouteTable: Sendable {
             stopwatch: stopwatch)
         // What programs call is open to pages of every origin: it takes no cookie.
         return [
-            Entry(.get, AuthorizeRoute.path, limit: signIns, authorize.get),
-            Entry(.post, AuthorizeRoute.path, limit: signIns, body: AuthorizeRoute.limit, authorize.post),
+            Entry(.get, "/oidc/authorize", limit: signIns, authorize.get),
+            Entry(.post, "/oidc/authorize", limit: signIns, body: AuthorizeRoute.limit, authorize.post),
+            Entry(.get, "/oidc/logout", limit: signIns, endSession.get),
+            Entry(.post, "/oidc/logout", limit: signIns, body: AuthorizeRoute.limit, endSession.post),
             Entry(.post, "/oidc/token", body: BodyLimit.api, reader: .client, readers: .everyone, routes.token),
             Entry(.get, "/oidc/userinfo", reader: .client, readers: .everyone, routes.userInfo),
             Entry(.post, "/oidc/userinfo", body: BodyLimit.api, reader: .client, readers: .everyone, routes.userInfo),
