@@ -13,7 +13,7 @@ build=(git libssl-dev libsqlite3-dev libnghttp2-dev)
 # postgresql: the second engine, each test's own cluster; pgbouncer: what must not be between.
 # systemd: systemd-analyze reads our unit; nothing of it is started.
 test=("${build[@]}" curl openssl systemd nghttp2-client chromium chromium-headless-shell chromium-driver
-    nginx-light caddy haproxy apache2 lua-socket nodejs postgresql pgbouncer prometheus jq python3-venv zsh fish)
+    nginx-light caddy haproxy apache2 libapache2-mod-auth-openidc lua-socket nodejs postgresql pgbouncer prometheus jq python3-venv zsh fish)
 bench=("${build[@]}" nginx-light wrk nghttp2-client strace valgrind binutils python3-venv postgresql)
 
 # The package whose files are there, by whatever name it was installed.

@@ -1,0 +1,158 @@
+"""Programs that others wrote sign people in: Authlib in a Flask app, and Apache's mod_auth_openidc."""
+
+import threading
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from authlib.integrations.flask_client import OAuth
+from flask import Flask, jsonify, session, url_for
+from werkzeug.serving import make_server
+
+from party import Browser, register, return_target
+from patience import PATIENCE
+from programs import Program, free_port
+
+
+class Walk:
+    """One person before a program: its own cookies here, those for Bramley in a Browser."""
+
+    def __init__(self, site, origin: str):
+        self.site, self.origin = site, origin
+        self.browser, self.program = Browser(site), requests.Session()
+
+    def get(self, path: str) -> requests.Response:
+        return self.program.get(self.origin + path, allow_redirects=False, timeout=PATIENCE)
+
+    def opens(self, path: str, person: str = "ada") -> requests.Response:
+        """The page, with a sign-in on the way if the program asks for one."""
+        answer = self.get(path)
+        while answer.status_code in (302, 303, 307):
+            location = requests.compat.urljoin(answer.url, answer.headers["Location"])
+            if not location.startswith(self.site.origin):
+                answer = self.program.get(location, allow_redirects=False, timeout=PATIENCE)
+                continue
+            here = self.browser.get(self.browser.own(location))
+            if here.status == 200:
+                done = self.browser.through_apple(return_target(here), person)
+                here = self.browser.get(self.browser.own(done.location))
+            assert here.status == 303, (here.status, here.body)
+            answer = self.program.get(here.location, allow_redirects=False, timeout=PATIENCE)
+        return answer
+
+
+@pytest.fixture(scope="module")
+def flask_app(site):
+    """Authlib finds everything through the metadata; it verifies the ID token and its nonce, and uses PKCE."""
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    party = register(site, "flask", redirect_uri=f"{origin}/callback")
+    app = Flask("program")
+    app.secret_key = "of a test"
+    oauth = OAuth(app)
+    oauth.register(
+        "bramley", client_id=party.client_id, client_secret=party.secret,
+        server_metadata_url=site.origin + "/.well-known/openid-configuration",
+        client_kwargs={"scope": "openid profile email groups", "code_challenge_method": "S256"})
+
+    @app.get("/")
+    def home():
+        return jsonify(session["user"]) if "user" in session else oauth.bramley.authorize_redirect(
+            url_for("callback", _external=True))
+
+    @app.get("/callback")
+    def callback():
+        token = oauth.bramley.authorize_access_token()
+        session["user"] = {"id_token": token["userinfo"], "userinfo": oauth.bramley.userinfo(token=token)}
+        return home()
+
+    server = make_server("127.0.0.1", port, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield origin
+    server.shutdown()
+    thread.join()
+
+
+def test_authlib_signs_somebody_in(site, flask_app):
+    walk = Walk(site, flask_app)
+    told = walk.opens("/").json()
+    assert told["id_token"]["sub"] == told["userinfo"]["sub"] == walk.browser.user()
+    assert told["userinfo"]["name"].startswith("Ada") and told["userinfo"]["email_verified"] is True
+
+
+@pytest.fixture(scope="module")
+def apache(site, tmp_path_factory):
+    folder: Path = tmp_path_factory.mktemp("apache")
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    party = register(
+        site, "apache", "--offline", "--logout-uri", f"{origin}/public/", redirect_uri=f"{origin}/private/callback")
+    modules = "mpm_event authn_core authz_core authz_user alias dir auth_openidc".split()
+    loads = "\n".join(
+        f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules)
+    for name in ("private", "public"):
+        (folder / name).mkdir()
+        (folder / name / "index.html").write_text(name)
+    file = folder / "apache.conf"
+    file.write_text(f"""
+ServerRoot {folder}
+ServerName 127.0.0.1
+PidFile {folder}/apache.pid
+ErrorLog {folder}/error.log
+Listen 127.0.0.1:{port}
+{loads}
+DocumentRoot {folder}
+DirectoryIndex index.html
+OIDCProviderMetadataURL {site.origin}/.well-known/openid-configuration
+OIDCClientID {party.client_id}
+OIDCClientSecret {party.secret}
+OIDCRedirectURI {origin}/private/callback
+OIDCCryptoPassphrase of-a-test
+OIDCScope "openid profile email groups offline_access"
+OIDCPKCEMethod S256
+OIDCRemoteUserClaim sub
+OIDCCacheType shm
+<Directory {folder}>
+    Require all granted
+</Directory>
+<Location /private>
+    AuthType openid-connect
+    Require valid-user
+</Location>
+<Location /staff>
+    AuthType openid-connect
+    Require claim groups:staff
+</Location>
+Alias /staff {folder}/private
+""")
+    program = Program(["/usr/sbin/apache2", "-f", str(file), "-D", "FOREGROUND"], folder / "apache.log")
+    program.wait_for(port)
+    yield origin
+    program.stop()
+
+
+def test_mod_auth_openidc_signs_somebody_in(site, apache):
+    walk = Walk(site, apache)
+    assert walk.get("/public/").text == "public"
+    assert walk.opens("/private/").text == "private"
+    assert walk.get("/private/").status_code == 200, "its own session holds"
+
+
+def test_mod_auth_openidc_reads_groups(site, apache):
+    walk = Walk(site, apache)
+    assert walk.opens("/staff/", "boris").status_code == 401
+    site.operator.bramley("users", "groups", walk.browser.user(), "--add", "staff")
+    assert Walk(site, apache).opens("/staff/", "boris").text == "private"
+
+
+def test_mod_auth_openidc_signs_out_here_too(site, apache):
+    walk = Walk(site, apache)
+    walk.opens("/private/")
+    out = walk.get("/private/callback?logout=" + requests.compat.quote(f"{apache}/public/", safe=""))
+    assert out.status_code == 302 and urlsplit(out.headers["Location"]).path == "/oidc/logout"
+    back = walk.browser.get(walk.browser.own(out.headers["Location"]))
+    assert back.location == f"{apache}/public/"
+    assert walk.browser.get("/account").status == 303, "signed out at Bramley"
+    assert walk.get("/private/").status_code == 302, "and at the program"
