@@ -323,7 +323,7 @@ enum WebFailure: StoreFailure, Sendable {
     /// Whether the page shows an error ID: only for failures that the log shows by default.
     var showsErrorID: Bool {
         switch self {
-        case .signIn(.cancelled, _), .tooManyRequests, .userPending, .userDisabled: false
+        case .signIn(.cancelled, _), .tooManyRequests, .userPending, .userDisabled, .openIDNotAllowed: false
         case .link(.signIn(.cancelled), _): false
         // A link that ended in an orderly way explains itself.
         case .link(let failure, _): level > .info || failure.isSignIn

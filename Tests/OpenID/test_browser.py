@@ -1,0 +1,87 @@
+"""A person in Chromium before a program that speaks OpenID Connect, and what they see on the way."""
+
+from pathlib import Path
+
+import pytest
+
+from flask_program import flask_program
+from gallery import Gallery
+from programs import Site
+from visitor import Visitor, use_fresh_tab
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def gallery() -> Gallery:
+    return Gallery(ROOT / ".build/screenshots")
+
+
+@pytest.fixture
+def mode() -> str:
+    return "redirect"
+
+
+@pytest.fixture
+def visitor(mode, binaries, tmp_path, shared_browser):
+    site = Site(binaries, tmp_path, {"login.mode": mode})
+    site.start()
+    use_fresh_tab(shared_browser)
+    yield Visitor(shared_browser, site)
+    site.end()
+
+
+def comes_to_the_program(visitor, program: str) -> str:
+    visitor.wait(lambda driver: driver.current_url.startswith(program) and "userinfo" in visitor.text(), "the program")
+    return visitor.text()
+
+
+@pytest.mark.parametrize("mode", ["redirect", "popup"])
+def test_one_tap_at_apple_opens_a_program(visitor, gallery, mode):
+    driver = visitor.driver
+    with flask_program(visitor.site) as program:
+        driver.get(program)
+        visitor.find(".apple.ready")
+        assert "Orchard Reports asks who you are" in visitor.text()
+        gallery.shoot(visitor, "openid-login")
+        page = driver.current_window_handle
+        if mode == "popup":
+            visitor.find("#appleid-signin [role=button]").click()
+            visitor.wait(lambda _: len(driver.window_handles) == 2, "Apple's window")
+            driver.switch_to.window(next(window for window in driver.window_handles if window != page))
+            visitor.find("button[value=ada]")
+            visitor.chooses("ada")
+            visitor.find("button[value=continue]").click()
+            visitor.wait(lambda _: driver.window_handles == [page], "the window to close")
+            driver.switch_to.window(page)
+        else:
+            visitor.presses_apple_button()
+            visitor.chooses("ada")
+            visitor.consents()
+        assert "usr_" in comes_to_the_program(visitor, program)
+        # And a second time without Apple.
+        driver.delete_all_cookies()
+        driver.get(program)
+        comes_to_the_program(visitor, program)
+
+
+def test_somebody_outside_the_groups_is_told(visitor, gallery):
+    with flask_program(visitor.site) as program:
+        visitor.site.operator.bramley("clients", "update", "flask", "--group", "staff")
+        visitor.signs_in("ada")
+        visitor.driver.get(program)
+        visitor.reads("You cannot use Orchard Reports")
+        gallery.shoot(visitor, "openid-not-allowed")
+        assert "Ada" in visitor.text()
+        # As somebody else: signed out here, and asked again by the same program.
+        visitor.press("form .button")
+        visitor.wait(lambda _: "Orchard Reports asks who you are" in visitor.text(), "the login page")
+
+
+def test_an_unknown_program_is_a_page_with_a_number(visitor, gallery):
+    with flask_program(visitor.site) as program:
+        visitor.site.operator.bramley("clients", "update", "flask", "--redirect-uri", "http://127.0.0.1:1/other")
+        visitor.driver.get(program)
+        visitor.reads("This program is not set up correctly")
+        assert visitor.find(".error-id code").text
+        gallery.shoot(visitor, "openid-redirect-refused")
