@@ -274,6 +274,7 @@ enum WebFailure: StoreFailure, Sendable {
         // RFC 6750 §3: no error code where no credentials were sent.
         case .apiKeyMissing, .bearerMissing: [.wwwAuthenticate: Self.challenge]
         case .provider(let error): error.fields
+        case .openIDNotAllowed: SecurityHeaders.keepingOpener
         case .apiKeyRefused(let scheme): Self.challenges(refused: scheme)
         case .apiKeyExpired(let scheme):
             Self.challenges(refused: scheme, because: ", error_description=\"The API key has expired\"")

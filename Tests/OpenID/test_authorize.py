@@ -253,6 +253,19 @@ def test_19_pages_cannot_be_framed_and_send_no_referer(grafana, browser):
     assert browser.get(grafana.path()).headers["Referrer-Policy"] == "no-referrer"
 
 
+def test_19_a_window_of_the_program_keeps_its_opener(site, grafana, browser):
+    page = browser.get(grafana.path())
+    target = return_target(page)
+    start = browser.get("/login/apple?" + urlencode({"return_to": target}))
+    done = browser.through_apple(target)
+    last = browser.get(browser.own(done.location))
+    refused = browser.get(register(site, "closed", "--group", "nobody").path())
+    assert refused.status == 403 and last.location.startswith(CALLBACK)
+    for answer in (page, start, done, last, refused, browser.get("/login?" + urlencode({"return_to": target}))):
+        assert answer.headers.get_all("Cross-Origin-Opener-Policy") == ["unsafe-none"]
+    assert browser.get("/account").headers["Cross-Origin-Opener-Policy"] == "same-origin"
+
+
 def test_an_app_s_token_is_no_sign_in_of_a_browser(site, grafana, browser):
     browser.sign_in()
     token = next(value for value in browser.cookies.values() if value.startswith("brs_"))

@@ -22,7 +22,8 @@ struct AuthorizeRoute: Sendable {
         guard MediaType.isForm(request.fields) else { throw .unsupportedMediaType }
         let query = FormEncoder.encode(try Self.fields(request.body).map { ($0.name, $0.value) })
         return responses.redirect(
-            to: configuration.publicURL.path(Self.path) + "?" + String(decoding: query, as: UTF8.self))
+            to: configuration.publicURL.path(Self.path) + "?" + String(decoding: query, as: UTF8.self)
+        ).keepingOpener()
     }
 
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
@@ -35,17 +36,17 @@ struct AuthorizeRoute: Sendable {
         do throws(ProviderError) {
             valid = try ValidatedAuthorizeRequest(asked, client: client, address: address)
         } catch {
-            return responses.redirect(to: address.location(error, issuer: provider.issuer))
+            return responses.redirect(to: address.location(error, issuer: provider.issuer)).keepingOpener()
         }
         let signedIn = try await signedIn(request)
         let answer = try await WebFailure.mapping(
             await provider.authorize(valid, signedIn: signedIn, isCancelled: asked.isCancelled))
         switch answer {
-        case .redirect(let location): return responses.redirect(to: location)
+        case .redirect(let location): return responses.redirect(to: location).keepingOpener()
         case .signIn(let query):
             guard let target = target(query) else {
                 let error = ProviderError(.invalidRequest, "the request is too long")
-                return responses.redirect(to: address.location(error, issuer: provider.issuer))
+                return responses.redirect(to: address.location(error, issuer: provider.issuer)).keepingOpener()
             }
             let received = valid.scopes.filter { $0 != .openid && $0 != .offlineAccess }.map(\.rawValue)
             return login.page(

@@ -25,7 +25,9 @@ struct CallbackRoute: Sendable {
             callback, sameOrigin: SameOrigin.holds(request.fields, publicURL: configuration.publicURL),
             device: DeviceDescription.device(of: request), keptName: keptName(request))
         switch outcome {
-        case .repost(let form): return repost(form, locale(of: callback, request))
+        case .repost(let form):
+            return repost(form, locale(of: callback, request))
+                .keepingOpener(if: callback.returnTo?.isAuthorizeRequest ?? false)
         case .failed(let failure, let target):
             let kept = await keepingName(of: callback, after: failure)
             throw .signIn(failure, retry: target.map { retry(callback, to: $0, cookies: kept) })

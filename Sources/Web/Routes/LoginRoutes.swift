@@ -32,7 +32,7 @@ struct LoginRoutes: Sendable {
     /// - Parameter wish: where to go afterwards.
     func page(_ request: ServerRequest, _ wish: ReturnWish) async throws(WebFailure) -> ServerResponse {
         // It shows this page itself, and says which program asks.
-        if wish.target.isAuthorizeRequest { return responses.redirect(to: wish.target.location) }
+        if wish.target.isAuthorizeRequest { return responses.redirect(to: wish.target.location).keepingOpener() }
         let signedIn = try await WebFailure.mapping(await reader.signedIn(reader.credential(in: request.fields)))
         if isBounce(request, wish, signedIn) {
             return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
@@ -69,7 +69,8 @@ struct LoginRoutes: Sendable {
             page, locale: locale, policy: responses.policy.login(nonce: scriptNonce),
             // With the popup this page posts Apple's answer itself: its Origin must not become null.
             referrer: opensWindow ? .sameOrigin : .noReferrer, cookies: [cookies.setBinding(binding.cookieValue)],
-            fields: opensWindow ? SecurityHeaders.keepingPopups : HTTPFields())
+            fields: opensWindow ? SecurityHeaders.keepingPopups : HTTPFields()
+        ).keepingOpener(if: wish.target.isAuthorizeRequest)
     }
 
     /// A new state and nonce for an open page.
@@ -99,12 +100,15 @@ struct LoginRoutes: Sendable {
             return show(request, wish, signedIn, notice: .bounced(target: wish.target.location))
         }
         if isCancelled(request, wish) {
-            if wish.target.isAuthorizeRequest { return responses.redirect(to: wish.target.location) }
+            if wish.target.isAuthorizeRequest {
+                return responses.redirect(to: wish.target.location).keepingOpener()
+            }
             return show(request, wish, signedIn, notice: nil)
         }
         let (attempt, binding) = await begin(request, wish)
         return responses.redirect(
-            to: signIn.authorizeURL(for: attempt), cookies: [cookies.setBinding(binding.cookieValue)])
+            to: signIn.authorizeURL(for: attempt), cookies: [cookies.setBinding(binding.cookieValue)]
+        ).keepingOpener(if: wish.target.isAuthorizeRequest)
     }
 
     /// Whether the target that a browser was just sent to has sent it back. A browser whose session has ended, or that

@@ -55,7 +55,7 @@ struct SignInAnswers: Sendable {
         cookies: [String] = []
     ) -> ServerResponse {
         guard target.isAuthorizeRequest, SameOrigin.holds(request.fields, publicURL: configuration.publicURL) else {
-            return responses.redirect(to: location, cookies: cookies)
+            return responses.redirect(to: location, cookies: cookies).keepingOpener(if: target.isAuthorizeRequest)
         }
         let strings = responses.pages.strings(locale)
         let page = MessagePage(
@@ -63,7 +63,8 @@ struct SignInAnswers: Sendable {
             [MessagePage.Action(text: strings?["repost.button"] ?? "", link: location)])
         return responses.page(
             page.render(responses.pages, locale: locale), locale: locale, cookies: cookies,
-            fields: [.refresh: "0; url=\(location)"])
+            fields: [.refresh: "0; url=\(location)"]
+        ).keepingOpener()
     }
 
     /// "Already have an account?" The browser's binding stays while its person signs in to the application.

@@ -1,3 +1,4 @@
+import HTTP
 import HTTPTypes
 
 /// The fields of every response.
@@ -28,6 +29,10 @@ enum SecurityHeaders {
     /// answers.
     static let keepingPopups: HTTPFields = [.crossOriginOpenerPolicy: "same-origin-allow-popups"]
 
+    /// For the way through a program's request, which the program may have opened in a window of its own: that window must
+    /// still reach its opener when it is back at the program, and each answer on the way could cut the connection.
+    static let keepingOpener: HTTPFields = [.crossOriginOpenerPolicy: "unsafe-none"]
+
     private static let names = fields(policy: "", referrer: .noReferrer).map(\.name)
 
     /// Adds them; fields already set are kept.
@@ -37,6 +42,16 @@ enum SecurityHeaders {
         for field in self.fields(policy: policy, referrer: referrer) where !fields.contains(field.name) {
             fields.append(field)
         }
+    }
+}
+
+extension ServerResponse {
+    /// With `SecurityHeaders.keepingOpener` on the way through a program's request.
+    func keepingOpener(if isProgram: Bool = true) -> ServerResponse {
+        guard isProgram else { return self }
+        var response = self
+        for field in SecurityHeaders.keepingOpener { response.fields[field.name] = field.value }
+        return response
     }
 }
 
