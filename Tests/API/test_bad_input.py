@@ -218,7 +218,6 @@ ALWAYS = {(405, "method_not_allowed"), (501, "method_not_allowed"), (404, "not_f
 # No request that a route would see.
 IN_ONE_LINE = ("too much for any", "an endless address")
 
-
 class Refusals:
     """Collects what was not refused as it should have been, so that one run shows all of it."""
 
@@ -228,8 +227,7 @@ class Refusals:
 
     def expect(self, what: str, answer: Answer, *statuses: int, code: str | None = None) -> None:
         if answer.status not in statuses:
-            self.wrong.append(f"{what}: {answer.status} and not {statuses}: {answer.body[:200]!r}")
-            return
+            return self.wrong.append(f"{what}: {answer.status} and not {statuses}: {answer.body[:200]!r}")
         # What a proxy passes on has its fields alone.
         if answer.status < 400 or answer.status == 401 and self.request.place in ("/auth/verify", "/oauth2/auth"):
             return
@@ -242,9 +240,7 @@ class Refusals:
             if problem["status"] != answer.status or not problem["errorID"] or code not in (None, problem["code"]):
                 self.wrong.append(f"{what}: {problem} and not {code}")
         elif self.request.place.startswith("/oidc/") and kind == "application/json":
-            # RFC 6749 §5.2.
-            if set(answer.json()) != {"error", "error_description"}:
-                self.wrong.append(f"{what}: {answer.body!r}")
+            assert set(answer.json()) == {"error", "error_description"}, what
         elif self.request.place.startswith("/api/") and what not in IN_ONE_LINE:
             self.wrong.append(f"{what}: {kind}")
         elif not kind.startswith(("text/html", "text/plain")) or not answer.body:

@@ -4,6 +4,8 @@ UPDATE event SET id = 'evt_' || lower(hex(randomblob(13)));
 ALTER TABLE event DROP COLUMN salt;
 DROP INDEX session_examination;
 ALTER TABLE session DROP COLUMN examine_at;
+DROP TABLE openid_grant;
+DROP TABLE openid_client;
 DELETE FROM migration;
 INSERT INTO migration (name, applied_at) VALUES ('0021-username-tries', 0), ('0022-events-by-order', 0);
 UPDATE meta SET value = CAST('0020-email-index' AS BLOB) WHERE key = 'oldest-admitted';

@@ -266,6 +266,14 @@ def test_19_a_window_of_the_program_keeps_its_opener(site, grafana, browser):
     assert browser.get("/account").headers["Cross-Origin-Opener-Policy"] == "same-origin"
 
 
+def test_two_sessions_at_once_are_no_sign_in(site, grafana, browser):
+    browser.sign_in()
+    name, token = next((name, value) for name, value in browser.cookies.items() if value.startswith("brs_"))
+    for cookie in (f"{name}={token}; {name}={token}", f'{name}="{token}"', f"{name}={token[:-1]}", f"bramley={token}"):
+        answer = call(site, "GET", grafana.path(prompt="none"), {"Cookie": cookie})
+        assert answer.answer()["error"] == "login_required", cookie
+
+
 def test_an_app_s_token_is_no_sign_in_of_a_browser(site, grafana, browser):
     browser.sign_in()
     token = next(value for value in browser.cookies.values() if value.startswith("brs_"))
