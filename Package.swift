@@ -145,7 +145,7 @@ let package = Package(
             "StorageTests",
             [
                 "Storage", "MemoryStores", "Strangers", "Gates", "ChildProcesses", "LogRecording", "RelyingParty",
-                "Instruments", "Crypto", "Coding", "CSQLite", logging,
+                "OpenIDProvider", "Instruments", "Crypto", "Coding", "CSQLite", logging,
             ]),
         tests(
             "WebTests",

@@ -12,7 +12,7 @@ package enum ClientRules {
     static let loopbackHosts = ["127.0.0.1", "[::1]", "localhost"]
 
     /// A redirect URI: https; http on a loopback host; for a public client also its own reversed-domain scheme
-    /// (RFC 8252 §7.1).
+    /// (RFC 8252 §7.1). The same for where a visitor returns after signing out.
     package static func refusal(ofRedirectURI text: String, isPublic: Bool) -> String? {
         if let problem = refusal(ofURI: text) { return problem }
         if let url = AbsoluteURL(text) { return refusal(of: url) }
@@ -22,11 +22,6 @@ package enum ClientRules {
             return "a scheme of its own is a reversed domain, such as com.example.app:/callback"
         }
         return nil
-    }
-
-    /// Where a visitor returns after signing out: as a redirect URI of a client of that kind.
-    package static func refusal(ofLogoutURI text: String, isPublic: Bool) -> String? {
-        refusal(ofRedirectURI: text, isPublic: isPublic)
     }
 
     package static func refusal(ofName text: String) -> String? {
@@ -90,7 +85,7 @@ extension OpenIDClient {
             }
         }
         for uri in logoutURIs {
-            if let refusal = ClientRules.refusal(ofLogoutURI: uri, isPublic: isPublic) {
+            if let refusal = ClientRules.refusal(ofRedirectURI: uri, isPublic: isPublic) {
                 problems.append("logout URI \(uri): \(refusal)")
             }
         }

@@ -40,7 +40,7 @@ struct IDTokens: Sendable {
         }
     }
 
-    /// What an ID token of ours says of its person and session; nil for anything else. It may have expired (OIDC Core
+    /// What an ID token of ours says of its person and client; nil for anything else. It may have expired (OIDC Core
     /// §3.1.2.1), but its key must still be published.
     func verify(hint: String, at now: Timestamp) async throws(StoreError) -> Hint? {
         guard let jws = try? CompactJWS.parse(hint), let keyID = jws.keyID,
@@ -51,14 +51,12 @@ struct IDTokens: Sendable {
             let user = claims.string("sub").flatMap({ UserID(parsing: $0) }), claims.audience.count == 1,
             let client = OpenIDClientID(parsing: claims.audience[0])
         else { return nil }
-        return Hint(
-            user: user, client: client, session: claims.string("sid").flatMap { SessionID(parsing: $0) })
+        return Hint(user: user, client: client)
     }
 
     struct Hint: Hashable, Sendable {
         var user: UserID
         var client: OpenIDClientID
-        var session: SessionID?
     }
 }
 

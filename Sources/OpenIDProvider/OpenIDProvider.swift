@@ -1,7 +1,6 @@
 package import Coding
 package import Crypto
 package import RelyingParty
-import Synchronization
 
 /// Why a request of a client failed.
 package enum ProviderFailure: StoreFailure, Hashable, Sendable {
@@ -29,7 +28,8 @@ package struct OpenIDProvider: Sendable {
     let keyring: SealingKeyring
     let clock: any WallClock
     let random: any RandomSource
-    private let uses = ClientUses()
+    private let uses = UseTimes<OpenIDClientID>()
+    private let refusals = UseTimes<OpenIDClientID>()
 
     package init(
         issuer: String, store: any OpenIDStore, keys: SigningKeys, keyring: SealingKeyring, clock: any WallClock,
@@ -61,9 +61,8 @@ package struct OpenIDProvider: Sendable {
     ) async throws(StoreError) -> AuthorizeAnswer {
         let now = clock.now()
         if isCancelled { return redirect(request, .accessDenied, "the sign-in was cancelled") }
-        var mark = request.mark.flatMap { AuthorizeMark.open($0, for: request, with: keyring) }
-        if let found = mark, now >= found.begunAt.adding(seconds: Self.markLifetime) { mark = nil }
-        let known = mark
+        let known = request.mark.flatMap { AuthorizeMark.open($0, for: request, with: keyring) }
+            .flatMap { now < $0.begunAt.adding(seconds: Self.markLifetime) ? $0 : nil }
         var subject = known?.subject
         if known == nil, let hint = request.hint {
             guard let verified = try await tokens.verify(hint: hint, at: now) else {
@@ -87,11 +86,9 @@ package struct OpenIDProvider: Sendable {
                 ? redirect(request, .loginRequired, "another person is signed in") : login
         }
         guard request.client.admits(groups: signedIn.user.groups) else {
-            let declined = redirect(request, .accessDenied, "the person is in no group of this client")
-            guard case .redirect(let location) = declined, request.prompt != AuthorizePrompt.none else {
-                return declined
-            }
-            return .notAllowed(declined: location)
+            let error = ProviderError(.accessDenied, "the person is in no group of this client")
+            let declined = request.address.location(error, issuer: issuer)
+            return request.prompt == AuthorizePrompt.none ? .redirect(declined) : .notAllowed(declined: declined)
         }
         let (grant, code) = grant(request, signedIn, at: now)
         // Ended in the meantime.
@@ -141,8 +138,11 @@ package struct OpenIDProvider: Sendable {
 
     /// For the operator's information: a store that cannot write refuses nobody.
     private func touch(_ client: OpenIDClient, isRefused: Bool, at now: Timestamp) async {
-        let last = isRefused ? client.lastRefusedAt : client.lastUsedAt
-        guard uses.isDue(client.id, isRefused: isRefused, last: last, at: now) else { return }
+        let isDue =
+            isRefused
+            ? refusals.isDue(client.id, last: client.lastRefusedAt, at: now)
+            : uses.isDue(client.id, last: client.lastUsedAt, at: now)
+        guard isDue else { return }
         try? await store.touchOpenIDClient(client.id, isRefused: isRefused, at: now)
     }
 
@@ -336,27 +336,5 @@ extension ValidatedAuthorizeRequest {
         if let mark, session.createdAt >= mark.begunAt { return true }
         if prompt == .login { return false }
         return maximumAge.map { now < session.createdAt.adding(seconds: $0) } ?? true
-    }
-}
-
-/// When this process last wrote each client's use, so that concurrent requests write it once a minute. Contains only
-/// existing clients.
-private final class ClientUses: Sendable {
-    private struct Key: Hashable {
-        var id: OpenIDClientID
-        var isRefused: Bool
-    }
-
-    private static let interval: Int64 = 60
-    private let written = Mutex<[Key: Timestamp]>([:])
-
-    func isDue(_ id: OpenIDClientID, isRefused: Bool, last: Timestamp?, at now: Timestamp) -> Bool {
-        if let last, now < last.adding(seconds: Self.interval) { return false }
-        return written.withLock { written in
-            let key = Key(id: id, isRefused: isRefused)
-            if let last = written[key], last <= now, now < last.adding(seconds: Self.interval) { return false }
-            written[key] = now
-            return true
-        }
     }
 }

@@ -198,6 +198,12 @@ def test_15_a_forged_hint_is_refused(grafana, browser, forge):
     assert browser.get(grafana.path(id_token_hint=forge(token))).answer()["error"] == "login_required"
 
 
+@pytest.mark.parametrize("state", ["ü" * 512, "a\nb"])
+def test_17_what_cannot_travel_is_told_the_program(grafana, browser, state):
+    told = browser.get(grafana.path(state=state)).answer()
+    assert (told["error"], told["state"]) == ("invalid_request", state)
+
+
 def test_17_two_tabs_end_each_in_its_own_program(site, grafana, browser):
     other = register(site, "wiki", redirect_uri="https://wiki.example.com/callback")
     one, two = (return_target(browser.get(party.path())) for party in (grafana, other))

@@ -118,6 +118,9 @@ def test_without_clients_there_is_no_provider(binaries, tmp_path):
         site.start()
         for path in ("/.well-known/openid-configuration", "/.well-known/jwks.json"):
             assert call(site, "GET", path).status == 404
+        # Anybody's token makes no key, and no error of the database.
+        foreign = "eyJhbGciOiJSUzI1NiIsImtpZCI6IngifQ.e30.AAAA"
+        assert call(site, "GET", f"/oidc/logout?id_token_hint={foreign}").location == "/logout"
         assert site.operator.database("SELECT count(*) FROM rsa_signing_key")[0][0] == 0
         register(site)
         assert call(site, "GET", "/.well-known/openid-configuration").status == 200

@@ -37,8 +37,7 @@ def test_39_a_post_goes_on_as_a_get(party, browser):
     assert not is_signed_in(browser)
 
 
-def test_39_an_expired_id_token_is_still_a_hint(site, party, browser):
-    # Tokens cannot be aged from outside; that `exp` is not looked at, the hint of an ended session shows.
+def test_39_an_id_token_of_an_ended_session_leads_back(party, browser):
     token = party.tokens(browser)["id_token"]
     browser.get(path(id_token_hint=token))
     assert browser.get(path(id_token_hint=token, post_logout_redirect_uri=BACK)).location == BACK

@@ -3,8 +3,8 @@ internal import RelyingParty
 internal import Sockets
 internal import Synchronization
 
-/// Maintains the keys for assertions and ID tokens: makes the first one at once and later ones when due, and notices other processes'
-/// changes within a second.
+/// Maintains the keys for assertions and ID tokens: makes the first one at once and later ones when due, and notices other
+/// processes' changes within a second.
 struct SigningKeyJobs: Sendable {
     /// Milliseconds.
     private static let lookInterval: Int64 = 250

@@ -13,8 +13,8 @@ package struct AssertionAudience: Hashable, Sendable {
     }
 }
 
-/// A stored key that signs assertions and ID tokens. Its whole life follows from its `signsFrom` and that of its successor of the
-/// same algorithm: see `SigningKeySchedule`.
+/// A stored key that signs assertions and ID tokens. Its whole life follows from its `signsFrom` and that of its successor
+/// of the same algorithm: see `SigningKeySchedule`.
 package struct SigningKeyRecord: Hashable, Sendable {
     /// The public key; big-endian bytes.
     package enum PublicHalf: Hashable, Sendable {

@@ -101,12 +101,11 @@ package final class SigningKeys: Sendable {
 
     /// A published RSA key, by its ID, to verify what one of ours has signed.
     package func publicKey(_ keyID: String, at now: Timestamp) async throws(StoreError) -> RSAPublicKey? {
-        _ = try await signer(.rs256, at: now)
+        // Asks for no key to be made: without one, nothing of ours can be verified.
+        if !state.withLock({ $0.isTrusted(at: now) }) { try await refresh() }
         let keys = state.withLock { schedule.published($0.records(.rs256), at: now) }
         guard case .rsa(let modulus, let exponent)? = keys.first(where: { $0.keyID.isExactly(keyID) })?.publicHalf
-        else {
-            return nil
-        }
+        else { return nil }
         return try? RSAPublicKey(modulus: modulus, exponent: exponent)
     }
 

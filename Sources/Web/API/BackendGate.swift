@@ -2,7 +2,6 @@ import Coding
 import HTTP
 import HTTPTypes
 import RelyingParty
-import Synchronization
 
 /// Admits applications by API key: parses the credential, looks the key up, and checks its scopes.
 ///
@@ -15,7 +14,7 @@ struct BackendGate: Sendable {
     /// container) locks nobody out, and guessing 256 bits gains nothing by it.
     let failures: RateLimiter
     let stopwatch: Stopwatch
-    private let uses = KeyUses()
+    private let uses = UseTimes<APIKeyID>()
 
     /// A route that needs to know its caller's key.
     typealias KeyHandler =
@@ -78,23 +77,7 @@ struct BackendGate: Sendable {
     /// Records the key's use, to the minute. For the operator's information: a store that cannot write refuses nobody.
     private func touch(_ key: APIKey) async {
         let now = clock.now()
-        guard uses.isDue(key, at: now) else { return }
+        guard uses.isDue(key.id, last: key.lastUsedAt, at: now) else { return }
         try? await apiKeys.touchAPIKey(key.id, at: now)
-    }
-}
-
-/// When this process last wrote each key's use, so that concurrent requests write it once. Contains only existing keys.
-private final class KeyUses: Sendable {
-    private static let interval: Int64 = 60
-
-    private let written = Mutex<[APIKeyID: Timestamp]>([:])
-
-    func isDue(_ key: APIKey, at now: Timestamp) -> Bool {
-        if let last = key.lastUsedAt, now < last.adding(seconds: Self.interval) { return false }
-        return written.withLock { written in
-            if let last = written[key.id], last <= now, now < last.adding(seconds: Self.interval) { return false }
-            written[key.id] = now
-            return true
-        }
     }
 }

@@ -4,8 +4,8 @@ import HTTPTypes
 import OpenIDProvider
 import RelyingParty
 
-/// `POST /api/v1/introspect` (RFC 7662): whose session or program's access token a token is, for a
-/// backend that received one.
+/// `POST /api/v1/introspect` (RFC 7662): whose session, or whose access token of a program, a token is, for a backend that
+/// received one.
 struct IntrospectionAPI: Sendable {
     let configuration: WebConfiguration
     let responses: WebResponses

@@ -45,14 +45,13 @@ struct AuthorizeRoute: Sendable {
         case .redirect(let location): return responses.redirect(to: location).keepingOpener()
         case .signIn(let query):
             guard let target = target(query) else {
-                let error = ProviderError(.invalidRequest, "the request is too long")
+                let error = ProviderError(.invalidRequest, "the request is too long, or has control characters")
                 return responses.redirect(to: address.location(error, issuer: provider.issuer)).keepingOpener()
             }
             let received = valid.scopes.filter { $0 != .openid && $0 != .offlineAccess }.map(\.rawValue)
             return login.page(
                 request, for: target, signedIn, notice: .program(client.name, receives: received))
         case .notAllowed(let declined):
-            // Without the mark: signing in as somebody else begins anew.
             throw .openIDNotAllowed(
                 OpenIDRefusal(
                     client: client, person: signedIn?.user, declined: declined,

@@ -24,10 +24,15 @@ struct CallbackRoute: Sendable {
         let outcome = await signIn.complete(
             callback, sameOrigin: SameOrigin.holds(request.fields, publicURL: configuration.publicURL),
             device: DeviceDescription.device(of: request), keptName: keptName(request))
+        return try await answer(outcome, to: callback, request)
+            .keepingOpener(if: callback.returnTo?.isAuthorizeRequest ?? false)
+    }
+
+    private func answer(
+        _ outcome: SignInOutcome, to callback: ReceivedCallback, _ request: ServerRequest
+    ) async throws(WebFailure) -> ServerResponse {
         switch outcome {
-        case .repost(let form):
-            return repost(form, locale(of: callback, request))
-                .keepingOpener(if: callback.returnTo?.isAuthorizeRequest ?? false)
+        case .repost(let form): return repost(form, locale(of: callback, request))
         case .failed(let failure, let target):
             let kept = await keepingName(of: callback, after: failure)
             throw .signIn(failure, retry: target.map { retry(callback, to: $0, cookies: kept) })

@@ -1,0 +1,165 @@
+import Coding
+import Crypto
+import Logging
+import MemoryStores
+import OpenIDProvider
+import RelyingParty
+import Storage
+import Testing
+
+/// The OpenID provider over the real database, with a clock that can be set. What programs see is in Tests/OpenID.
+@Suite struct OpenIDProviderTests {
+    private static let issuer = "https://id.example.com"
+    private static let callback = "https://program.example.com/callback"
+    private static let signedOut = "https://program.example.com/signed-out"
+
+    private let bench: Bench
+    private let database: Storage.Database
+    private let keys: SigningKeys
+    private let provider: OpenIDProvider
+    private let client: OpenIDClient
+    private var now: Timestamp { bench.clock.now() }
+
+    init() async throws {
+        bench = try Bench()
+        database = try bench.open()
+        keys = SigningKeys(
+            store: database, keyring: bench.keyring, algorithms: [], clock: bench.clock,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        provider = OpenIDProvider(
+            issuer: Self.issuer, store: database, keys: keys, keyring: bench.keyring, clock: bench.clock,
+            random: SystemRandom())
+        let made = OpenIDClient(
+            id: OpenIDClientID(unchecked: "program"), name: "Program",
+            secrets: OpenIDClient.Secrets(current: OpenIDClientSecret("secret").hash), redirectURIs: [Self.callback],
+            logoutURIs: [Self.signedOut], scopes: OpenIDScope.allCases, createdAt: bench.clock.now(),
+            updatedAt: bench.clock.now())
+        client = try #require(try await database.changeOpenIDClients(at: bench.clock.now()) { _ in [made] }.first)
+    }
+
+    private func fields(_ pairs: [(String, String)]) -> [FormField] {
+        pairs.map { FormField(name: $0.0, value: $0.1) }
+    }
+
+    private func request(_ more: [(String, String)] = []) throws -> ValidatedAuthorizeRequest {
+        let asked = AuthorizeRequest(
+            fields(
+                [
+                    ("response_type", "code"), ("client_id", "program"), ("redirect_uri", Self.callback),
+                    ("scope", "openid offline_access"),
+                ] + more))
+        return try ValidatedAuthorizeRequest(
+            asked, client: client, address: try #require(asked.answerAddress(of: client)))
+    }
+
+    private func tokenRequest(_ pairs: [(String, String)]) throws -> ProviderRequest {
+        try ProviderRequest(fields(pairs + [("client_id", "program"), ("client_secret", "secret")]), authorization: [])
+    }
+
+    private func signIn(_ subject: String = "ann") async throws -> SignedIn {
+        let result = try await database.completeSignIn(record(subject, at: now))
+        return SignedIn(session: try #require(result.session), user: try #require(result.user))
+    }
+
+    private func tokens(_ signedIn: SignedIn) async throws -> OpenIDProvider.TokenAnswer {
+        let answer = try await provider.authorize(request(), signedIn: signedIn, isCancelled: false)
+        guard case .redirect(let location) = answer,
+            let code = location.firstMatch(of: /[?&]code=([^&]+)/)
+        else { throw StoreError.inconsistent("no code: \(answer)") }
+        return try await provider.tokens(
+            for: tokenRequest([
+                ("grant_type", "authorization_code"), ("code", String(code.1)), ("redirect_uri", Self.callback),
+            ]), of: client)
+    }
+
+    private func refresh(_ tokens: OpenIDProvider.TokenAnswer) async throws -> OpenIDProvider.TokenAnswer {
+        let token = try #require(tokens.refresh).reveal()
+        return try await provider.tokens(
+            for: tokenRequest([("grant_type", "refresh_token"), ("refresh_token", token)]), of: client)
+    }
+
+    private func logout(_ hint: String) async throws -> LogoutAnswer {
+        try await provider.logout(
+            LogoutRequest(fields([("id_token_hint", hint), ("post_logout_redirect_uri", Self.signedOut)])))
+    }
+
+    @Test("an expired ID token is still a hint, until its key is gone (demands 15 and 39)")
+    func expiredHint() async throws {
+        let signedIn = try await signIn()
+        let hint = try await tokens(signedIn).idToken.reveal()
+        bench.clock.advance(seconds: 2 * 3_600)
+        try await keys.maintain()
+        let known = try await logout(hint)
+        #expect(known.user == signedIn.user.id && known.location == Self.signedOut)
+        let later = try await signIn()
+        let answer = try await provider.authorize(
+            request([("id_token_hint", hint), ("prompt", "none")]), signedIn: later, isCancelled: false)
+        guard case .redirect(let location) = answer else {
+            Issue.record("\(answer)")
+            return
+        }
+        #expect(location.contains("code=") && !location.contains("error="))
+        // The next key is made, signs, and an hour later the first is published no more.
+        for day in 1...32 {
+            bench.clock.advance(seconds: 86_400)
+            try await keys.maintain()
+            if day == 29 { #expect(try await logout(hint).user == signedIn.user.id) }
+        }
+        let forgotten = try await logout(hint)
+        #expect(forgotten.user == nil && forgotten.location == nil)
+    }
+
+    @Test("a dead credential ends refresh tokens too, of sessions that were left before (demand 33)")
+    func deadCredential() async throws {
+        let scope = CheckScope(team: Bench.team, clients: [Bench.web])
+        let signedIn = try await signIn()
+        let answer = try await tokens(signedIn)
+        #expect(try await database.endSession(signedIn.session.id, cause: .signOut, at: now))
+        let renewed = try await refresh(answer)
+        bench.clock.advance(seconds: 2 * 86_400)
+        let check = try #require(
+            try await database.beginChecks(
+                scope, limit: 1, schedule: CheckSchedule(random: SystemRandom()), at: now
+            ).first)
+        _ = try await database.recordCheck(.dead, of: check, at: now)
+        await #expect(throws: ProviderFailure.self) { try await refresh(renewed) }
+        #expect(try await provider.grant(access: renewed.access.reveal()) == nil)
+    }
+
+    @Test("a refresh token that is not used ends after 90 days, and its row with it")
+    func unused() async throws {
+        let signedIn = try await signIn()
+        let first = try await tokens(signedIn)
+        bench.clock.advance(seconds: 80 * 86_400)
+        let second = try await refresh(first)
+        bench.clock.advance(seconds: 90 * 86_400 - 1)
+        #expect(try await database.maintain(at: now).grants == 0)
+        bench.clock.advance(seconds: 1)
+        await #expect(throws: ProviderFailure.self) { try await refresh(second) }
+        #expect(try await database.maintain(at: now).grants == 1)
+    }
+
+    @Test("a mark that is an hour old leads to Apple again")
+    func oldMark() async throws {
+        let answer = try await provider.authorize(
+            request([("prompt", "login")]), signedIn: nil, isCancelled: false)
+        guard case .signIn(let query) = answer, let mark = query.firstMatch(of: /bramley_mark=([^&]+)/) else {
+            Issue.record("\(answer)")
+            return
+        }
+        bench.clock.advance(seconds: 60)
+        let signedIn = try await signIn()
+        let marked = try request([("prompt", "login"), ("bramley_mark", String(mark.1))])
+        func isAnswered() async throws -> Bool {
+            if case .redirect = try await provider.authorize(marked, signedIn: signedIn, isCancelled: false) {
+                return true
+            }
+            return false
+        }
+        #expect(try await isAnswered())
+        bench.clock.advance(seconds: 3_600 - 61)
+        #expect(try await isAnswered())
+        bench.clock.advance(seconds: 1)
+        #expect(try await !isAnswered())
+    }
+}
