@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from party import CALLBACK, FORM, Browser, Party, basic, call, register
+from patience import eventually
 
 
 @pytest.fixture(scope="module")
@@ -249,6 +250,8 @@ def test_32_leaving_the_client_s_groups_ends_refreshing(site, browser):
     party = register(site, "editorial", "--group", "editors", "--offline")
     user = browser.user()
     site.operator.bramley("users", "groups", user, "--add", "editors")
+    # Another process's write is known within a second, where sessions are cached.
+    eventually(lambda: browser.get(party.path()).status == 303, "the group")
     token = party.tokens(browser, scope="openid offline_access")["refresh_token"]
     site.operator.bramley("users", "groups", user, "--remove", "editors")
     assert party.refresh(token).json()["error"] == "invalid_grant"
@@ -353,6 +356,9 @@ def test_a_token_ends_with_its_session_unless_it_is_offline(site, grafana):
     assert browser.send("POST", "/logout", {}, {"Sec-Fetch-Site": "same-origin"}).status == 303
     assert grafana.userinfo(short["access_token"]).status == 401
     assert grafana.refresh(long["refresh_token"]).status == 200, "offline access outlives a sign-out"
+    session = grafana.claims(short["id_token"])["sid"]
+    kept = site.operator.database("SELECT refresh_hash IS NOT NULL FROM openid_grant WHERE session = ?", session)
+    assert [bool(row[0]) for row in kept] == [True], "nothing else of the session is kept"
 
 
 def test_a_code_dies_with_its_session(site, grafana):
