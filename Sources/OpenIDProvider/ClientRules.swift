@@ -89,6 +89,9 @@ extension OpenIDClient {
                 problems.append("logout URI \(uri): \(refusal)")
             }
         }
+        if let uri = backChannelLogoutURI, let refusal = ClientRules.refusal(ofRedirectURI: uri, isPublic: false) {
+            problems.append("back-channel logout URI \(uri): \(refusal)")
+        }
         for (name, list) in [("redirect URIs", redirectURIs), ("logout URIs", logoutURIs), ("groups", groups)]
         where list.count > ClientRules.listLimit {
             problems.append("there are more than \(ClientRules.listLimit) \(name)")

@@ -13,6 +13,8 @@ package enum DiscoveryDocument {
                 "jwks_uri": .string(issuer + "/.well-known/jwks.json"),
                 "revocation_endpoint": .string(issuer + "/oidc/revoke"),
                 "end_session_endpoint": .string(issuer + "/oidc/logout"),
+                "backchannel_logout_supported": true,
+                "backchannel_logout_session_supported": true,
                 "scopes_supported": list(OpenIDScope.allCases.map(\.rawValue)),
                 "response_types_supported": ["code"],
                 "response_modes_supported": ["query"],

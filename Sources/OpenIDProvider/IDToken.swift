@@ -20,7 +20,6 @@ struct IDTokens: Sendable {
         of held: HeldGrant, access: GrantedAccessToken, isFirst: Bool, at now: Timestamp
     ) async throws(StoreError) -> String {
         let grant = held.grant
-        let signer = try await keys.signer(.rs256, at: now)
         var claims: JSONObject = [
             "iss": .string(issuer), "sub": .string(held.user.id.rawValue), "aud": .string(grant.client.rawValue),
             "iat": .integer(now.seconds), "exp": .integer(now.seconds + Self.lifetime),
@@ -32,11 +31,17 @@ struct IDTokens: Sendable {
         for member in PersonClaims.of(held, grant.scopes).members where member.name != "sub" {
             claims[member.name] = member.value
         }
+        return try await sign(claims, type: "JWT", at: now)
+    }
+
+    /// - Parameter type: `typ` (RFC 8725 §3.11).
+    func sign(_ claims: JSONObject, type: String, at now: Timestamp) async throws(StoreError) -> String {
+        let signer = try await keys.signer(.rs256, at: now)
         do {
             return try SignedJWT.sign(
-                header: [("kid", .string(signer.keyID)), ("typ", "JWT")], claims: claims, key: signer.key)
+                header: [("kid", .string(signer.keyID)), ("typ", .string(type))], claims: claims, key: signer.key)
         } catch {
-            throw .inconsistent("an ID token cannot be signed: \(error)")
+            throw .inconsistent("a token cannot be signed: \(error)")
         }
     }
 

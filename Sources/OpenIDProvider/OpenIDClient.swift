@@ -103,6 +103,8 @@ package struct OpenIDClient: Hashable, Sendable {
     package var redirectURIs: [String]
     /// `post_logout_redirect_uris`.
     package var logoutURIs: [String]
+    /// Where it learns of sign-outs: `backchannel_logout_uri` (Back-Channel Logout §2.2); nil: nowhere.
+    package var backChannelLogoutURI: String?
     /// What it may ask for.
     package var scopes: [OpenIDScope]
     /// Who may use it: members of one of these; empty admits everybody.
@@ -118,7 +120,8 @@ package struct OpenIDClient: Hashable, Sendable {
 
     package init(
         id: OpenIDClientID, name: String, secrets: Secrets?, redirectURIs: [String], logoutURIs: [String] = [],
-        scopes: [OpenIDScope] = OpenIDScope.usual, groups: [String] = [], requiresPKCE: Bool = false,
+        backChannelLogoutURI: String? = nil, scopes: [OpenIDScope] = OpenIDScope.usual, groups: [String] = [],
+        requiresPKCE: Bool = false,
         createdAt: Timestamp, updatedAt: Timestamp, lastUsedAt: Timestamp? = nil, lastRefusedAt: Timestamp? = nil
     ) {
         self.id = id
@@ -126,6 +129,7 @@ package struct OpenIDClient: Hashable, Sendable {
         self.secrets = secrets
         self.redirectURIs = redirectURIs
         self.logoutURIs = logoutURIs
+        self.backChannelLogoutURI = backChannelLogoutURI
         self.scopes = scopes
         self.groups = groups
         self.requiresPKCE = requiresPKCE

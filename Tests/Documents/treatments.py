@@ -333,6 +333,8 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley clients list": Run(apart="clients", says="grafana"),
     "bramley clients show grafana": Run(apart="clients", says="Grafana"),
     "bramley clients update grafana --group staff": Run(apart="clients"),
+    "bramley clients update grafana --back-channel-logout-uri https://grafana.example.com/backchannel-logout":
+        Run(apart="clients"),
     "bramley clients rotate-secret grafana": Run(apart="clients", says="client secret: bcs_"),
     "bramley clients delete grafana --yes": Run(apart="clients", says="deleted"),
     "bramley clients apply clients.json --dry-run": Run(before="with_a_file_of_clients", says="grafana added"),

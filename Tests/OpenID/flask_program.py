@@ -1,13 +1,17 @@
-"""A program with Authlib, as its documentation has it."""
+"""A program with Authlib, as its documentation has it. It ends its sessions when a logout token says so."""
 
 import contextlib
 import threading
 
+import requests
 from authlib.integrations.flask_client import OAuth
-from flask import Flask, jsonify, session, url_for
+from flask import Flask, jsonify, request, session, url_for
+from joserfc import jwt
+from joserfc.jwk import KeySet
 from werkzeug.serving import make_server
 
 from party import register
+from patience import PATIENCE
 from programs import free_port
 
 
@@ -16,7 +20,10 @@ def flask_program(site):
     """Authlib finds everything through the metadata; it verifies the ID token and its nonce, and uses PKCE."""
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
-    party = register(site, "flask", "--name", "Orchard Reports", redirect_uri=f"{origin}/callback")
+    party = register(
+        site, "flask", "--name", "Orchard Reports", "--back-channel-logout-uri", f"{origin}/signed-out",
+        redirect_uri=f"{origin}/callback")
+    ended = set()
     app = Flask("program")
     app.secret_key = "of a test"
     oauth = OAuth(app)
@@ -27,14 +34,23 @@ def flask_program(site):
 
     @app.get("/")
     def home():
-        return jsonify(session["user"]) if "user" in session else oauth.bramley.authorize_redirect(
-            url_for("callback", _external=True))
+        if "user" in session and session["user"]["id_token"]["sid"] not in ended:
+            return jsonify(session["user"])
+        return oauth.bramley.authorize_redirect(url_for("callback", _external=True))
 
     @app.get("/callback")
     def callback():
         token = oauth.bramley.authorize_access_token()
         session["user"] = {"id_token": token["userinfo"], "userinfo": oauth.bramley.userinfo(token=token)}
         return home()
+
+    @app.post("/signed-out")
+    def signed_out():
+        keys = KeySet.import_key_set(requests.get(f"{site.origin}/.well-known/jwks.json", timeout=PATIENCE).json())
+        token = jwt.decode(request.form["logout_token"], keys, algorithms=["RS256"])
+        assert token.header["typ"] == "logout+jwt" and token.claims["aud"] == "flask"
+        ended.add(token.claims["sid"])
+        return "", 204
 
     server = make_server("127.0.0.1", port, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever)

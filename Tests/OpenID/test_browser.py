@@ -32,8 +32,16 @@ def visitor(mode, binaries, tmp_path, shared_browser):
 
 
 def comes_to_the_program(visitor, program: str) -> str:
-    visitor.wait(lambda driver: driver.current_url.startswith(program) and "userinfo" in visitor.text(), "the program")
-    return visitor.text()
+    def shown(driver) -> str | None:
+        text = visitor.text()
+        return text if driver.current_url.startswith(program) and "userinfo" in text else None
+
+    return visitor.wait(shown, "the program")
+
+
+def clicks(visitor, selector: str) -> None:
+    """Once the page stands still."""
+    visitor.wait(lambda driver: visitor.find(selector).click() or True, selector)
 
 
 @pytest.mark.parametrize("mode", ["redirect", "popup"])
@@ -42,16 +50,15 @@ def test_one_tap_at_apple_opens_a_program(visitor, gallery, mode):
     with flask_program(visitor.site) as program:
         driver.get(program)
         visitor.find(".apple.ready")
-        assert "Orchard Reports asks who you are" in visitor.text()
+        visitor.wait(lambda _: "Orchard Reports asks who you are" in visitor.text(), "the program's name")
         gallery.shoot(visitor, "openid-login")
         page = driver.current_window_handle
         if mode == "popup":
-            visitor.find("#appleid-signin [role=button]").click()
+            clicks(visitor, "#appleid-signin [role=button]")
             visitor.wait(lambda _: len(driver.window_handles) == 2, "Apple's window")
             driver.switch_to.window(next(window for window in driver.window_handles if window != page))
-            visitor.find("button[value=ada]")
             visitor.chooses("ada")
-            visitor.find("button[value=continue]").click()
+            clicks(visitor, "button[value=continue]")
             visitor.wait(lambda _: driver.window_handles == [page], "the window to close")
             driver.switch_to.window(page)
         else:
@@ -63,6 +70,21 @@ def test_one_tap_at_apple_opens_a_program(visitor, gallery, mode):
         driver.delete_all_cookies()
         driver.get(program)
         comes_to_the_program(visitor, program)
+
+
+def test_consent_withdrawn_at_apple_signs_a_program_out(visitor):
+    driver = visitor.driver
+    with flask_program(visitor.site) as program:
+        visitor.signs_in("ada")
+        driver.get(program)
+        comes_to_the_program(visitor, program)
+        visitor.site.apple.notify("consent-revoked", "ada")
+
+        def is_out(_) -> bool:
+            driver.get(program)
+            return "Orchard Reports asks who you are" in visitor.text()
+
+        visitor.wait(is_out, "the program to ask again")
 
 
 def test_somebody_outside_the_groups_is_told(visitor, gallery):

@@ -8,7 +8,7 @@ import requests
 
 from flask_program import flask_program
 from party import Browser, register, return_target
-from patience import PATIENCE
+from patience import PATIENCE, eventually
 from programs import Program, free_port
 
 
@@ -58,7 +58,8 @@ def apache(site, tmp_path_factory):
     port = free_port()
     origin = f"http://127.0.0.1:{port}"
     party = register(
-        site, "apache", "--offline", "--logout-uri", f"{origin}/public/", redirect_uri=f"{origin}/private/callback")
+        site, "apache", "--offline", "--logout-uri", f"{origin}/public/", "--back-channel-logout-uri",
+        f"{origin}/private/callback?logout=backchannel", redirect_uri=f"{origin}/private/callback")
     modules = "mpm_event authn_core authz_core authz_user alias dir auth_openidc".split()
     loads = "\n".join(
         f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules)
@@ -95,6 +96,13 @@ OIDCCacheType shm
     AuthType openid-connect
     Require claim groups:staff
 </Location>
+# An access token lives 3600 seconds: each page refreshes.
+<Location /fresh>
+    AuthType openid-connect
+    Require valid-user
+    OIDCRefreshAccessTokenBeforeExpiry 3700 logout_on_error
+</Location>
+Alias /fresh {folder}/private
 Alias /staff {folder}/private
 """)
     program = Program(["/usr/sbin/apache2", "-f", str(file), "-D", "FOREGROUND"], folder / "apache.log")
@@ -126,3 +134,32 @@ def test_mod_auth_openidc_signs_out_here_too(site, apache):
     assert back.location == f"{apache}/public/"
     assert walk.browser.get("/account").status == 303, "signed out at Bramley"
     assert walk.get("/private/").status_code == 302, "and at the program"
+
+
+@pytest.mark.parametrize("way", ["sign-out", "consent-revoked"])
+def test_mod_auth_openidc_hears_of_a_sign_out(site, apache, way):
+    walk = Walk(site, apache)
+    walk.opens("/private/", "chie")
+    assert walk.get("/private/").text == "private"
+    if way == "sign-out":
+        walk.browser.send("POST", "/logout", {}, {"Origin": site.origin})
+    else:
+        site.apple.notify("consent-revoked", "chie")
+    eventually(lambda: walk.get("/private/").status_code == 302, "its session to end")
+
+
+def test_mod_auth_openidc_refreshes(site, apache):
+    """Each page with a new token; when there is none any more, its session ends."""
+    walk = Walk(site, apache)
+    walk.opens("/fresh/")
+
+    def refreshed() -> int:
+        return site.operator.database(
+            "SELECT max(refreshed_at) FROM openid_grant WHERE client = 'apache' AND \"user\" = ?",
+            walk.browser.user())[0][0]
+
+    user, before = walk.browser.user(), refreshed()
+    assert walk.get("/fresh/").text == "private" and refreshed() > before
+    site.operator.bramley("users", "disable", user, "--yes")
+    assert "Logged Out" in walk.get("/fresh/").text and walk.get("/fresh/").status_code == 302
+    site.operator.bramley("users", "enable", user)

@@ -75,8 +75,8 @@ struct WebhookBench: Sendable {
         database: Storage.Database? = nil
     ) -> WebhookDispatcher {
         WebhookDispatcher(
-            store: database ?? self.database, sender: sender, targets: targets, policy: policy, clock: bench.clock,
-            random: SystemRandom(), logger: log.logger)
+            store: database ?? self.database, sender: sender, targets: targets, logoutTokens: FakeLogoutTokens(),
+            policy: policy, clock: bench.clock, random: SystemRandom(), logger: log.logger)
     }
 
     /// Delivers one after the other until nothing is due.
@@ -89,11 +89,21 @@ struct WebhookBench: Sendable {
     }
 }
 
+/// Says what it was asked for, in place of a signature.
+struct FakeLogoutTokens: LogoutTokenSource {
+    func logoutToken(
+        for client: String, of user: UserID, session: SessionID, at now: Timestamp
+    ) async throws(StoreError) -> Secret {
+        Secret("\(client) \(user) \(session) \(now.seconds)")
+    }
+}
+
 /// An application: answers as told, and remembers what it was sent.
 final class FakeReceiver: WebhookSender {
     typealias Answer = @Sendable (WebhookRequest) async -> WebhookAnswer
 
     private let log = Mutex<[WebhookRequest]>([])
+    private let tokens = Mutex<[String]>([])
     private let answer: Answer
 
     init(_ answer: @escaping Answer = { _ in .status(200) }) {
@@ -101,12 +111,19 @@ final class FakeReceiver: WebhookSender {
     }
 
     var requests: [WebhookRequest] { log.withLock { $0 } }
+    /// Logout tokens, each with its address before it.
+    var logouts: [String] { tokens.withLock { $0 } }
 
     func ids(_ url: String = WebhookBench.one) -> [String] { requests.filter { $0.url == url }.map(\.id) }
 
     func send(_ request: WebhookRequest) async -> WebhookAnswer {
         log.withLock { $0.append(request) }
         return await answer(request)
+    }
+
+    func send(logoutToken: Secret, to url: String) async -> WebhookAnswer {
+        tokens.withLock { $0.append("\(url) \(logoutToken.reveal())") }
+        return await answer(WebhookRequest(url: url, id: "", timestamp: 0, signature: "", body: []))
     }
 }
 

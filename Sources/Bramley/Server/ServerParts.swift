@@ -31,7 +31,7 @@ final class ServerParts: Sendable {
     private let httpConfiguration: HTTPServerConfiguration
     private let redirectConfiguration: HTTPServerConfiguration
     private let redirectHandler: RedirectHandler
-    private let webhooks: Webhooks?
+    private let webhooks: Webhooks
     private let verifierSecrets: WebhookSecretFile?
     private let clock: any WallClock
     private let logger: Logger
@@ -70,8 +70,6 @@ final class ServerParts: Sendable {
             accessRules: AccessRulesReload(configuration, logger: logger),
             certificate: Self.certificateReload(configuration, acceptor, clock, logger),
             snapshot: configuration.snapshot, logger: logger)
-        webhooks = try Self.webhooks(
-            configuration, policy: webhookPolicy, group, database, draining, clock, random, logger)
         revocations = AppleRevocations(
             queue: database, leases: database, revoker: provider, keyring: keyring, clock: clock, random: random,
             logger: logger)
@@ -107,6 +105,12 @@ final class ServerParts: Sendable {
         signingKeys = SigningKeys(
             store: database, keyring: keyring, algorithms: configuration.assertion.algorithms, clock: clock,
             logger: logger)
+        let openID = OpenIDProvider(
+            issuer: configuration.publicURL.absolute, store: database, keys: signingKeys, keyring: keyring,
+            clock: clock, random: random)
+        webhooks = try Self.webhooks(
+            configuration, policy: webhookPolicy, logoutTokens: openID, group, database, draining, clock, random,
+            logger)
         assertions = AssertionIssuer(configuration: webConfiguration, keys: signingKeys, random: random)
         let notifications = Notifications(provider: provider, store: database, clock: clock, logger: logger)
         application = WebApplication(
@@ -114,12 +118,8 @@ final class ServerParts: Sendable {
             services: WebApplication.Services(
                 signIn: signIn, sessions: database, users: database, journal: database, apiKeys: database,
                 notifications: notifications, returnTargets: targets, signingKeys: signingKeys,
-                openID: OpenIDProvider(
-                    issuer: configuration.publicURL.absolute, store: database, keys: signingKeys, keyring: keyring,
-                    clock: clock, random: random),
-                clock: clock, random: random, logger: logger, keyring: keyring, audit: database,
-                webhooks: webhooks?.endpoints,
-                accessRules: reload.accessRules.current))
+                openID: openID, clock: clock, random: random, logger: logger, keyring: keyring, audit: database,
+                webhooks: webhooks.endpoints, accessRules: reload.accessRules.current))
         httpConfiguration = configuration.http(
             refusalFields: WebApplication.refusalFields(webConfiguration), tls: acceptor)
         redirectConfiguration = configuration.http(
@@ -154,15 +154,15 @@ final class ServerParts: Sendable {
     }
 
     private static func webhooks(
-        _ configuration: Configuration, policy: WebhookPolicy, _ group: EventLoopGroup, _ database: Database,
-        _ draining: DrainingFlag, _ clock: any WallClock, _ random: any RandomSource, _ logger: Logger
-    ) throws -> Webhooks? {
-        guard let settings = configuration.webhooks else { return nil }
-        let (targets, secrets) = try settings.targets(logger: logger)
+        _ configuration: Configuration, policy: WebhookPolicy, logoutTokens: any LogoutTokenSource,
+        _ group: EventLoopGroup, _ database: Database, _ draining: DrainingFlag, _ clock: any WallClock,
+        _ random: any RandomSource, _ logger: Logger
+    ) throws -> Webhooks {
+        let (targets, secrets) = try configuration.webhooks?.targets(logger: logger) ?? ([], [])
         let sender = try WebhookTransport(configuration, group, clock: clock, isEnding: { draining.isSet })
         let dispatcher = WebhookDispatcher(
-            store: database, sender: sender, targets: targets, policy: policy, clock: clock, random: random,
-            logger: logger)
+            store: database, sender: sender, targets: targets, logoutTokens: logoutTokens, policy: policy,
+            clock: clock, random: random, logger: logger)
         let endpoints = WebhookEndpoints(
             targets: targets, directory: database, sender: sender, clock: clock, random: random)
         return Webhooks(dispatcher: dispatcher, endpoints: endpoints, secrets: secrets)
@@ -252,14 +252,12 @@ final class ServerParts: Sendable {
         }
         MaintenanceJob(database: database, clock: clock, logger: logger).start(on: loop)
         SigningKeyJobs(keys: signingKeys, logger: logger).start(on: loop)
-        if let webhooks {
-            loop.spawn {
-                await webhooks.dispatcher.run {
-                    await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval))
-                }
+        loop.spawn { [webhooks] in
+            await webhooks.dispatcher.run {
+                await loop.sleep(until: loop.now.adding(milliseconds: Self.tickInterval))
             }
         }
-        let secrets = (webhooks?.secrets ?? []) + [verifierSecrets].compactMap(\.self)
+        let secrets = webhooks.secrets + [verifierSecrets].compactMap(\.self)
         let certificate = reload.certificate
         let tickets = httpConfiguration.tls?.ticketKeys
         if !secrets.isEmpty || certificate != nil {

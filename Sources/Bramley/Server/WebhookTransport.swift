@@ -1,3 +1,4 @@
+internal import Crypto
 internal import HTTP
 internal import HTTPTypes
 internal import RelyingParty
@@ -33,8 +34,20 @@ struct WebhookTransport: WebhookSender {
             guard let name = HTTPField.Name(name) else { continue }
             fields[name] = value
         }
+        return await post(request.body, fields, to: url)
+    }
+
+    func send(logoutToken: Secret, to text: String) async -> WebhookAnswer {
+        guard let url = ClientURL(text) else { return .failure("no address") }
+        // Compact serialization: nothing in it needs escapes.
+        return await post(
+            Array("logout_token=\(logoutToken.reveal())".utf8), [.contentType: "application/x-www-form-urlencoded"],
+            to: url)
+    }
+
+    private func post(_ body: [UInt8], _ fields: HTTPFields, to url: ClientURL) async -> WebhookAnswer {
         var post = ClientRequest(
-            method: .post, url: url, fields: fields, body: request.body, timeout: Self.timeout,
+            method: .post, url: url, fields: fields, body: body, timeout: Self.timeout,
             maximumBodySize: Self.maximumBody)
         post.cutsLongBody = true
         do throws(HTTPClientError) {

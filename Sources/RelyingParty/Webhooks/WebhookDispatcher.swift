@@ -11,6 +11,7 @@ package final class WebhookDispatcher: Sendable {
     private let store: any WebhookStore & LeaseStore
     private let sender: any WebhookSender
     private let targets: [String: WebhookTarget]
+    private let logoutTokens: any LogoutTokenSource
     private let policy: WebhookPolicy
     private let clock: any WallClock
     private let random: any RandomSource
@@ -23,12 +24,13 @@ package final class WebhookDispatcher: Sendable {
     ///   another process may have created, is left to that process.
     package init(
         store: any WebhookStore & LeaseStore, sender: any WebhookSender,
-        targets: [WebhookTarget], policy: WebhookPolicy = .standard, clock: any WallClock, random: any RandomSource,
-        logger: Logger
+        targets: [WebhookTarget], logoutTokens: any LogoutTokenSource, policy: WebhookPolicy = .standard,
+        clock: any WallClock, random: any RandomSource, logger: Logger
     ) {
         self.store = store
         self.sender = sender
         self.targets = Dictionary(targets.map { ($0.url, $0) }) { first, _ in first }
+        self.logoutTokens = logoutTokens
         self.policy = policy
         self.clock = clock
         self.random = random
@@ -67,7 +69,7 @@ package final class WebhookDispatcher: Sendable {
                 guard limit > 0 else { continue }
                 let found = try await store.dueWebhooks(for: endpoint, limit: limit, at: now)
                     // Another process may know endpoints that this one does not.
-                    .filter { targets[$0.url] != nil }
+                    .filter { targets[$0.url] != nil || $0.logoutURI != nil }
                 deliveries += lines.withLock { $0.start(found) }
             }
             if rest.end() { logger.info("webhooks resumed") }
@@ -84,14 +86,36 @@ package final class WebhookDispatcher: Sendable {
         defer { lines.withLock { $0.finish(delivery) } }
         let now = clock.now()
         // Another process may have taken over while this one was stopped.
-        guard lease.isHeld(at: now), let target = targets[delivery.url] else { return }
-        let body = delivery.entry.webhookBody
-        let id = delivery.entry.id.rawValue
-        let seconds = now.milliseconds / 1000
-        let signature = target.secrets().signatures(id: id, timestamp: seconds, body: body)
-        let answer = await sender.send(
-            WebhookRequest(url: delivery.url, id: id, timestamp: seconds, signature: signature, body: body))
-        await record(WebhookVerdict(answer), of: delivery)
+        guard lease.isHeld(at: now) else { return }
+        if let uri = delivery.logoutURI {
+            await sendLogoutToken(delivery, to: uri, at: now)
+        } else if let target = targets[delivery.url] {
+            let body = delivery.entry.webhookBody
+            let id = delivery.entry.id.rawValue
+            let seconds = now.milliseconds / 1000
+            let signature = target.secrets().signatures(id: id, timestamp: seconds, body: body)
+            let answer = await sender.send(
+                WebhookRequest(url: delivery.url, id: id, timestamp: seconds, signature: signature, body: body))
+            await record(WebhookVerdict(answer), of: delivery)
+        }
+    }
+
+    /// Each attempt has a new token: the one before may have expired, or have been seen (Back-Channel Logout §2.6).
+    private func sendLogoutToken(_ delivery: WebhookDelivery, to uri: String, at now: Timestamp) async {
+        guard let client = WebhookEndpoint.client(of: delivery.url), let session = delivery.entry.session else {
+            return
+        }
+        let token: Secret
+        do throws(StoreError) {
+            token = try await logoutTokens.logoutToken(
+                for: client, of: delivery.entry.user, session: session, at: now)
+        } catch {
+            return failed(error)
+        }
+        var verdict = WebhookVerdict(await sender.send(logoutToken: token, to: uri))
+        // Only Standard Webhooks gives 410 a meaning.
+        if verdict == .gone { verdict = .failed("status 410", retryAfter: nil) }
+        await record(verdict, of: delivery)
     }
 
     private func record(_ verdict: WebhookVerdict, of delivery: WebhookDelivery) async {

@@ -1,4 +1,5 @@
 package import Coding
+package import Crypto
 
 /// An endpoint's row; never reused for another.
 package struct WebhookEndpointID: Hashable, Sendable {
@@ -10,6 +11,8 @@ package struct WebhookEndpointID: Hashable, Sendable {
 package struct WebhookDelivery: Hashable, Sendable {
     package var endpoint: WebhookEndpointID
     package var url: String
+    /// Where a logout token goes instead of the event: the endpoint is a client of the OpenID provider.
+    package var logoutURI: String?
     /// The event's position in the journal.
     package var sequence: Int64
     package var entry: JournalEntry
@@ -18,11 +21,12 @@ package struct WebhookDelivery: Hashable, Sendable {
     package var queuedAt: Timestamp
 
     package init(
-        endpoint: WebhookEndpointID, url: String, sequence: Int64, entry: JournalEntry, attempts: Int,
-        queuedAt: Timestamp
+        endpoint: WebhookEndpointID, url: String, logoutURI: String? = nil, sequence: Int64, entry: JournalEntry,
+        attempts: Int, queuedAt: Timestamp
     ) {
         self.endpoint = endpoint
         self.url = url
+        self.logoutURI = logoutURI
         self.sequence = sequence
         self.entry = entry
         self.attempts = attempts
@@ -133,6 +137,16 @@ package struct DeadWebhookPlace: Hashable, Sendable {
 }
 
 extension WebhookEndpoint {
+    /// Before the ID of a client of the OpenID provider, in place of an address.
+    package static let clientPrefix = "client:"
+
+    package static func url(ofClient id: String) -> String { clientPrefix + id }
+
+    /// The client whose endpoint this is; nil for an address.
+    package static func client(of url: String) -> String? {
+        url.utf8.starts(with: clientPrefix.utf8) ? String(url.dropFirst(clientPrefix.count)) : nil
+    }
+
     /// An endpoint's address for display: without its query, which may contain a secret.
     package static func name(of url: String) -> String {
         url.firstIndex(of: "?").map { url[..<$0] + "?..." } ?? url
@@ -204,7 +218,7 @@ package struct WebhookRequest: Hashable, Sendable {
 
     /// The address without its path and query, which may be secret: for logs.
     package static func origin(of url: String) -> String {
-        AbsoluteURL(url)?.origin ?? ""
+        WebhookEndpoint.client(of: url) == nil ? AbsoluteURL(url)?.origin ?? "" : url
     }
 
     /// The fields of every request that is signed as Standard Webhooks are.
@@ -218,4 +232,13 @@ package struct WebhookRequest: Hashable, Sendable {
 /// Sends one request with its own deadline, following no redirect.
 package protocol WebhookSender: Sendable {
     func send(_ request: WebhookRequest) async -> WebhookAnswer
+    /// The same for a logout token (Back-Channel Logout §2.5).
+    func send(logoutToken: Secret, to url: String) async -> WebhookAnswer
+}
+
+/// Makes logout tokens.
+package protocol LogoutTokenSource: Sendable {
+    func logoutToken(
+        for client: String, of user: UserID, session: SessionID, at now: Timestamp
+    ) async throws(StoreError) -> Secret
 }

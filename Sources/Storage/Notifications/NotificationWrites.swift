@@ -157,7 +157,8 @@ extension Transaction {
             try eraseTraces(of: identity, before: time)
             try recordEnd(context.subjectHashes.names(of: identity), upTo: time, at: now)
         }
-        try run("DELETE FROM session WHERE user = ?2 AND identity IN \(Self.linked)", [person.identity, id])
+        try endSessions(
+            where: "s.user = ?2 AND s.identity IN \(Self.linked)", [person.identity, id], cause: .accountDeleted)
         try run("DELETE FROM apple_identity WHERE id IN \(Self.linked)", [person.identity])
         if let before, let after = try user(id) {
             try recordDeletion(of: id, isLast: false, fields: before.changedFields(comparedWith: after))

@@ -7,8 +7,9 @@ extension OpenIDClientID: IdentifierColumn {}
 
 extension OpenIDClient {
     fileprivate static let columns = """
-        id, name, secret_hash, former_secret_hash, former_secret_until, redirect_uris, logout_uris, scopes, groups,
-        requires_pkce, created_at, updated_at, last_used_at, last_refused_at
+        id, name, secret_hash, former_secret_hash, former_secret_until, redirect_uris, logout_uris,
+        back_channel_logout_uri, scopes, groups, requires_pkce, created_at,
+        updated_at, last_used_at, last_refused_at
         """
 
     fileprivate init(_ row: Row) throws(StoreError) {
@@ -23,6 +24,7 @@ extension OpenIDClient {
             id: try row["id"], name: try row["name"],
             secrets: secret.map { Secrets(current: $0, former: former, formerUntil: formerUntil) },
             redirectURIs: uris.items, logoutURIs: logoutURIs.items,
+            backChannelLogoutURI: try row["back_channel_logout_uri"],
             // A scope unknown to this version allows nothing here.
             scopes: scopes.items.compactMap { OpenIDScope(rawValue: $0) }, groups: groups.items,
             requiresPKCE: try row["requires_pkce"], createdAt: try row["created_at"],
@@ -44,18 +46,20 @@ extension Transaction {
     fileprivate func save(_ client: OpenIDClient) throws {
         try run(
             """
-            INSERT INTO openid_client (\(OpenIDClient.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO openid_client (\(OpenIDClient.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET name = excluded.name, secret_hash = excluded.secret_hash,
             former_secret_hash = excluded.former_secret_hash, former_secret_until = excluded.former_secret_until,
-            redirect_uris = excluded.redirect_uris, logout_uris = excluded.logout_uris, scopes = excluded.scopes,
+            redirect_uris = excluded.redirect_uris, logout_uris = excluded.logout_uris,
+            back_channel_logout_uri = excluded.back_channel_logout_uri, scopes = excluded.scopes,
             groups = excluded.groups, requires_pkce = excluded.requires_pkce, updated_at = excluded.updated_at
             """,
             [
                 client.id, client.name, client.secrets?.current, client.secrets?.former, client.secrets?.formerUntil,
-                TextList(client.redirectURIs), TextList(client.logoutURIs), TextList(client.scopes.map(\.rawValue)),
-                TextList(client.groups), client.requiresPKCE, client.createdAt, client.updatedAt, client.lastUsedAt,
-                client.lastRefusedAt,
+                TextList(client.redirectURIs), TextList(client.logoutURIs), client.backChannelLogoutURI,
+                TextList(client.scopes.map(\.rawValue)), TextList(client.groups), client.requiresPKCE,
+                client.createdAt, client.updatedAt, client.lastUsedAt, client.lastRefusedAt,
             ])
+        try setLogoutEndpoint(of: client)
     }
 }
 
@@ -79,6 +83,7 @@ extension Database {
             let wanted = change(found)
             for client in found where !wanted.contains(where: { $0.id == client.id }) {
                 try transaction.run("DELETE FROM openid_grant WHERE client = ?", [client.id])
+                try transaction.deleteLogoutEndpoint(of: client.id)
                 try transaction.run("DELETE FROM openid_client WHERE id = ?", [client.id])
                 try transaction.audit(.openIDClientDeleted, object: client.id.rawValue)
             }

@@ -86,6 +86,20 @@ extension Transaction {
             ])
     }
 
+    /// Ends all tokens of a grant. As long as its session lives, the row tells that the client is to learn of its end.
+    fileprivate func end(_ id: Grant.ID) throws {
+        try run(
+            """
+            DELETE FROM openid_grant WHERE id = ?
+            AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = openid_grant.session)
+            """, [id])
+        try run(
+            """
+            UPDATE openid_grant SET is_code_used = 1, access_hash = NULL, access_expires_at = NULL,
+            refresh_hash = NULL, former_refresh_hash = NULL, refreshed_at = NULL WHERE id = ?
+            """, [id])
+    }
+
     /// Ends what a session allowed, except what outlives it.
     func endGrants(ofSession session: SessionID) throws {
         try run("DELETE FROM openid_grant WHERE session = ? AND refresh_hash IS NULL", [session])
@@ -125,7 +139,7 @@ extension Database: OpenIDStore {
             switch what {
             case .keep: break
             case .replace(let grant): try transaction.update(grant)
-            case .end: try transaction.run("DELETE FROM openid_grant WHERE id = ?", [id])
+            case .end: try transaction.end(id)
             }
             return answer
         }

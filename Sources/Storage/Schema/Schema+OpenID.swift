@@ -48,4 +48,12 @@ extension Schema {
             CREATE INDEX openid_grant_end ON openid_grant (expires_at);
 
             """)
+
+    static let logoutTokens = SchemaStep(
+        name: "0025-logout-tokens", admits: "0023-first-release",
+        sql: """
+            -- Of each client with one, webhook_endpoint has a row with the url client:ID.
+            ALTER TABLE openid_client ADD COLUMN back_channel_logout_uri TEXT;
+
+            """)
 }

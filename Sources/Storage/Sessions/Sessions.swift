@@ -59,8 +59,9 @@ extension Transaction {
         let token: Digest256 = try row["token_hash"]
         let id: SessionID = try row["id"]
         try run("DELETE FROM session WHERE token_hash = ?", [token])
-        try endGrants(ofSession: id)
         try record(.sessionEnded, user: try row["user"], session: id, cause: cause)
+        try queueLogouts(ofSession: id)
+        try endGrants(ofSession: id)
         invalidate(.token(token))
     }
 

@@ -89,6 +89,10 @@ extension Transaction {
         var told = try lastTold(of: first.id)
         let secondTold = try lastTold(of: second.id)
         try run("UPDATE apple_identity SET user = ? WHERE user = ?", [first.id, second.id])
+        // Programs know the person by the account that goes: there they sign in again.
+        try endSessions(
+            where: "s.user = ?1 AND s.id IN (SELECT session FROM openid_grant WHERE user = ?1)", [second.id],
+            cause: .replaced)
         try run("UPDATE session SET user = ? WHERE user = ?", [first.id, second.id])
         try joinLinks(of: second.id, to: first.id)
         try record(.userTransferred, user: second.id, into: first.id)

@@ -36,6 +36,7 @@ extension Database {
         try writeNow(at: now) { transaction in
             for row in try transaction.rows("SELECT url FROM webhook_endpoint") {
                 let url: String = try row["url"]
+                if WebhookEndpoint.client(of: url) != nil { continue }
                 if urls.contains(where: { $0.isExactly(url) }) { continue }
                 try transaction.run("DELETE FROM webhook_endpoint WHERE url = ?", [url])
             }
@@ -94,14 +95,17 @@ extension Database: WebhookStore {
         try await read(at: now) { snapshot in
             try snapshot.rows(
                 """
-                SELECT \(JournalEntry.columns), d.attempts, d.queued_at, w.url FROM webhook_delivery d
+                SELECT \(JournalEntry.columns), d.attempts, d.queued_at, w.url, c.back_channel_logout_uri
+                FROM webhook_delivery d
                 JOIN event e ON e.sequence = d.sequence JOIN webhook_endpoint w ON w.id = d.endpoint
+                LEFT JOIN openid_client c ON w.url = '\(WebhookEndpoint.clientPrefix)' || c.id
                 WHERE d.endpoint = ?1 AND d.next_attempt_at <= ?2 AND w.stopped_at IS NULL
                 AND (w.paused_until IS NULL OR w.paused_until <= ?2) ORDER BY d.next_attempt_at, d.sequence LIMIT ?3
                 """, [endpoint, now, limit]
             ).map { row in
                 WebhookDelivery(
-                    endpoint: endpoint, url: try row["url"], sequence: try row["e.sequence"],
+                    endpoint: endpoint, url: try row["url"], logoutURI: try row["back_channel_logout_uri"],
+                    sequence: try row["e.sequence"],
                     entry: try JournalEntry(row), attempts: try row["attempts"], queuedAt: try row["queued_at"])
             }
         }

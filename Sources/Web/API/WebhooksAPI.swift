@@ -59,7 +59,7 @@ struct WebhooksAPI: Sendable {
             guard let id = EventID(parsing: text) else { throw .invalidRequest("event is not the id of an event") }
             retry = .event(id)
         } else {
-            retry = .endpoint(url: try endpoint(in: object))
+            retry = .endpoint(url: try await waiting(in: object))
         }
         let count = try await WebFailure.mapping(await endpoints?.directory.retryWebhooks(retry, at: clock.now()) ?? 0)
         // No endpoint waits for it, and it was not given up.
@@ -94,7 +94,17 @@ struct WebhooksAPI: Sendable {
         return responses.json(writer.bytes)
     }
 
-    /// One that this server sends to.
+    /// One of this server, or of a client of the OpenID provider.
+    private func waiting(in object: JSONObject) async throws(WebFailure) -> String {
+        guard let url = object["endpoint"]?.stringValue, WebhookEndpoint.client(of: url) != nil else {
+            return try endpoint(in: object)
+        }
+        let known = try await WebFailure.mapping(await endpoints?.directory.webhookEndpoints() ?? [])
+        guard known.contains(where: { $0.url.isExactly(url) }) else { throw .webhookNotFound }
+        return url
+    }
+
+    /// One that this server sends events to.
     private func endpoint(in object: JSONObject) throws(WebFailure) -> String {
         let url = try NativeBody.needed("endpoint", in: object, maximumSize: Self.longestURL)
         guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {

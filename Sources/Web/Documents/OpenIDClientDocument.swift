@@ -14,6 +14,7 @@ package enum OpenIDClientDocument {
         writer.member("public", client.isPublic)
         writer.member("redirectURIs", client.redirectURIs)
         writer.member("logoutURIs", client.logoutURIs)
+        writer.member("backChannelLogoutURI", client.backChannelLogoutURI)
         writer.member("scopes", client.scopes.map(\.rawValue))
         writer.member("groups", client.groups)
         writer.member("requirePKCE", client.requiresPKCE)

@@ -23,6 +23,7 @@ package enum WebhookDocument {
         writer.beginObject()
         writer.member("url", WebhookEndpoint.name(of: endpoint.url))
         writer.member("state", endpoint.state(at: now).rawValue)
+        let kinds = WebhookEndpoint.client(of: endpoint.url) == nil ? kinds : [.sessionEnded]
         writer.name("events")
         writer.beginArray()
         for kind in JournalEntry.Kind.allCases where kinds?.contains(kind) == true { writer.write(kind.rawValue) }

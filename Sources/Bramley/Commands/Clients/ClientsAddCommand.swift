@@ -25,6 +25,13 @@ struct ClientOptions: ParsableArguments {
     var logoutURIs: [String] = []
 
     @Option(
+        name: .customLong("back-channel-logout-uri"),
+        help: ArgumentHelp(
+            "Where the program learns that a person's session has ended (Back-Channel Logout). https, or http on this machine.",
+            valueName: "uri"))
+    var backChannelLogoutURI: String?
+
+    @Option(
         name: .customLong("group"),
         help: ArgumentHelp(
             "Who may use the program: members of this group. Repeat for more. Without any, everybody.",
@@ -67,6 +74,7 @@ struct ClientOptions: ParsableArguments {
         if let name { client.name = name }
         if !redirectURIs.isEmpty { client.redirectURIs = redirectURIs }
         if !logoutURIs.isEmpty { client.logoutURIs = logoutURIs }
+        if let backChannelLogoutURI { client.backChannelLogoutURI = backChannelLogoutURI }
         if !groups.isEmpty { client.groups = groups }
         if let scopes = try named() { client.scopes = scopes }
         if let offline {
@@ -132,7 +140,13 @@ struct ClientsUpdateCommand: AsyncParsableCommand {
     @Flag(name: .customLong("no-logout-uris"), help: "Forget where people return after signing out.")
     var noLogoutURIs = false
 
+    @Flag(name: .customLong("no-back-channel-logout-uri"), help: "Tell the program of no session's end.")
+    var noBackChannelLogoutURI = false
+
     func validate() throws {
+        if noBackChannelLogoutURI, client.backChannelLogoutURI != nil {
+            throw ValidationError("Give --back-channel-logout-uri or --no-back-channel-logout-uri, not both.")
+        }
         if everyone, !client.groups.isEmpty { throw ValidationError("Give --group or --everyone, not both.") }
         if noLogoutURIs, !client.logoutURIs.isEmpty {
             throw ValidationError("Give --logout-uri or --no-logout-uris, not both.")
@@ -147,6 +161,7 @@ struct ClientsUpdateCommand: AsyncParsableCommand {
             try client.apply(to: &after)
             if everyone { after.groups = [] }
             if noLogoutURIs { after.logoutURIs = [] }
+            if noBackChannelLogoutURI { after.backChannelLogoutURI = nil }
             try ClientChange.require(after, place)
             guard after != before else { throw CommandFailure.usage("Nothing changes: name what shall be different.") }
             after.updatedAt = now

@@ -12,8 +12,8 @@ struct ClientsApplyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apply", abstract: "Make the clients what a file says, and print what changes.",
         discussion: """
-            The file is {"clients": [{"clientID", "name", "public", "redirectURIs", "logoutURIs", "scopes", "groups", \
-            "requirePKCE", "clientSecretSHA256"}]}; clientID and redirectURIs are required. Without clientSecretSHA256, 64 \
+            The file is {"clients": [{"clientID", "name", "public", "redirectURIs", "logoutURIs", "backChannelLogoutURI", \
+            "scopes", "groups", "requirePKCE", "clientSecretSHA256"}]}; clientID and redirectURIs are required. Without clientSecretSHA256, 64 \
             hexadecimal digits, a new client gets a secret, which is printed once, and an existing one keeps its own. \
             Applying a file twice changes nothing.
             """)
@@ -126,6 +126,7 @@ struct ClientDifference {
         [
             ("name", old.name != new.name), ("public", old.isPublic != new.isPublic),
             ("redirectURIs", old.redirectURIs != new.redirectURIs), ("logoutURIs", old.logoutURIs != new.logoutURIs),
+            ("backChannelLogoutURI", old.backChannelLogoutURI != new.backChannelLogoutURI),
             ("scopes", old.scopes != new.scopes), ("groups", old.groups != new.groups),
             ("requirePKCE", old.requiresPKCE != new.requiresPKCE),
             ("clientSecret", !old.isPublic && !new.isPublic && old.secrets?.current != new.secrets?.current),
@@ -140,6 +141,7 @@ struct ClientFile: Sendable {
     var isPublic = false
     var redirectURIs: [String] = []
     var logoutURIs: [String] = []
+    var backChannelLogoutURI: String?
     var scopes = OpenIDScope.usual
     var groups: [String] = []
     var requiresPKCE = false
@@ -160,6 +162,7 @@ struct ClientFile: Sendable {
         client.name = name ?? id.rawValue
         client.redirectURIs = redirectURIs
         client.logoutURIs = logoutURIs
+        client.backChannelLogoutURI = backChannelLogoutURI
         client.scopes = scopes
         client.groups = groups
         client.requiresPKCE = requiresPKCE
@@ -204,6 +207,7 @@ struct ClientFile: Sendable {
             case "public": isPublic = try Self.flag(member.value, name)
             case "redirectURIs": redirectURIs = try Self.list(member.value, name)
             case "logoutURIs": logoutURIs = try Self.list(member.value, name)
+            case "backChannelLogoutURI": backChannelLogoutURI = try Self.text(member.value, name)
             case "groups": groups = try Self.list(member.value, name)
             case "requirePKCE": requiresPKCE = try Self.flag(member.value, name)
             case "scopes":
@@ -221,7 +225,8 @@ struct ClientFile: Sendable {
             default:
                 throw .usage(
                     "\(id): unknown member \(LogEscaping.escaped(member.name).quoted); accepted: clientID, name, public, "
-                        + "redirectURIs, logoutURIs, scopes, groups, requirePKCE, clientSecretSHA256.")
+                        + "redirectURIs, logoutURIs, backChannelLogoutURI, scopes, groups, requirePKCE, clientSecretSHA256."
+                )
             }
         }
         guard !(isPublic && secret != nil) else { throw .usage("\(id): a public client has no secret.") }

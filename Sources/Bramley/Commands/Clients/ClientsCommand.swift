@@ -80,7 +80,8 @@ struct ClientsShowCommand: AsyncParsableCommand {
             let rows: [(String, String?)] = [
                 ("id", client.id.rawValue), ("name", client.name), ("public", client.isPublic ? "true" : "false"),
                 ("redirectURIs", list(client.redirectURIs)), ("logoutURIs", list(client.logoutURIs)),
-                ("scopes", OpenIDScope.text(client.scopes)), ("groups", list(client.groups)),
+                ("backChannelLogoutURI", client.backChannelLogoutURI), ("scopes", OpenIDScope.text(client.scopes)),
+                ("groups", list(client.groups)),
                 ("requirePKCE", client.requiresPKCE ? "true" : "false"),
                 ("formerSecretUntil", client.secrets?.formerUntil?.shown(style)),
                 ("createdAt", client.createdAt.shown(style)), ("updatedAt", client.updatedAt.shown(style)),

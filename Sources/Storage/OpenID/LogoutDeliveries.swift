@@ -1,0 +1,39 @@
+import Coding
+import OpenIDProvider
+import RelyingParty
+
+// How programs learn of ended sessions (Back-Channel Logout §2.5): each client with an address for it has an endpoint in
+// the queue of webhooks, and the end of a session puts its journal entry there for each client that took part.
+
+extension Transaction {
+    /// A client has an endpoint as long as it has an address.
+    func setLogoutEndpoint(of client: OpenIDClient) throws {
+        let url = WebhookEndpoint.url(ofClient: client.id.rawValue)
+        guard client.backChannelLogoutURI != nil else { return try deleteLogoutEndpoint(of: client.id) }
+        // The cursor of an endpoint that is never behind: nothing is queued from the journal.
+        try run(
+            """
+            INSERT INTO webhook_endpoint (url, added_at, cursor) VALUES (?, ?, \(Int64.max))
+            ON CONFLICT (url) DO NOTHING
+            """, [url, now])
+    }
+
+    func deleteLogoutEndpoint(of client: OpenIDClientID) throws {
+        try run("DELETE FROM webhook_endpoint WHERE url = ?", [WebhookEndpoint.url(ofClient: client.rawValue)])
+    }
+
+    /// Queues the end of a session, whose journal entry is written, for each client that has a grant of it.
+    func queueLogouts(ofSession session: SessionID) throws {
+        try run(
+            """
+            INSERT INTO webhook_delivery (endpoint, sequence, user, queued_at, next_attempt_at)
+            SELECT w.id, e.sequence, e.user, ?2, CASE WHEN EXISTS (
+                SELECT 1 FROM webhook_delivery p INDEXED BY webhook_delivery_line
+                WHERE p.endpoint = w.id AND p.user = e.user AND p.dead_at IS NULL)
+                THEN NULL ELSE CAST(?2 AS BIGINT) END
+            FROM (SELECT DISTINCT client FROM openid_grant WHERE session = ?1) c
+            JOIN webhook_endpoint w ON w.url = '\(WebhookEndpoint.clientPrefix)' || c.client
+            JOIN event e ON e.sequence = (SELECT sequence FROM event WHERE session = ?1 ORDER BY sequence DESC LIMIT 1)
+            """, [session, now])
+    }
+}
