@@ -1,4 +1,5 @@
 import Coding
+import RelyingParty
 
 /// What an operator may register. Each answer is nil, or why not.
 package enum ClientRules {
@@ -28,6 +29,11 @@ package enum ClientRules {
         let isPlain = !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
         return !text.isEmpty && text.utf8.count <= nameLimit && isPlain
             ? nil : "a name has 1 to \(nameLimit) bytes and no control characters"
+    }
+
+    static func refusal(ofGroup text: String) -> String? {
+        UserLimits.accepts(groups: [text])
+            ? nil : "a group has 1 to \(UserLimits.groupName) bytes, no commas and no control characters"
     }
 
     private static func refusal(ofURI text: String) -> String? {
@@ -69,34 +75,43 @@ package enum ClientRules {
     }
 }
 
+/// One thing that is wrong with a client.
+package struct ClientProblem: Hashable, Sendable, CustomStringConvertible {
+    /// What it is about, such as `redirect URI`.
+    package var subject: String
+    package var value: String?
+    package var reason: String
+
+    package var description: String { "\(value.map { "\(subject) \($0)" } ?? subject): \(reason)" }
+    /// Without what the operator wrote.
+    package var plain: String { "\(subject): \(reason)" }
+}
+
 extension OpenIDClient {
-    /// Everything that is wrong with it, each with the member it is about; empty for a client that can work.
+    /// Everything that is wrong with it; empty for a client that can work.
     /// - Parameter audiences: of assertions: no token of one kind may pass for the other (RFC 8725 §3.12).
-    package func problems(audiences: [String]) -> [String] {
-        var problems: [String] = []
-        if let refusal = ClientRules.refusal(ofName: name) { problems.append("name: \(refusal)") }
+    package func problems(audiences: [String]) -> [ClientProblem] {
+        var problems: [ClientProblem] = []
+        func add(_ subject: String, _ value: String?, _ reason: String?) {
+            if let reason { problems.append(ClientProblem(subject: subject, value: value, reason: reason)) }
+        }
+        add("name", name, ClientRules.refusal(ofName: name))
         if audiences.contains(where: { $0.isExactly(id.rawValue) }) {
-            problems.append("\(id) is an audience of assertions (assertion.audience)")
+            add("client ID", id.rawValue, "it is an audience of assertions (assertion.audience)")
         }
-        if redirectURIs.isEmpty { problems.append("there is no redirect URI") }
-        for uri in redirectURIs {
-            if let refusal = ClientRules.refusal(ofRedirectURI: uri, isPublic: isPublic) {
-                problems.append("redirect URI \(uri): \(refusal)")
-            }
+        if redirectURIs.isEmpty { add("redirect URI", nil, "there is none") }
+        for (subject, uris) in [("redirect URI", redirectURIs), ("logout URI", logoutURIs)] {
+            for uri in uris { add(subject, uri, ClientRules.refusal(ofRedirectURI: uri, isPublic: isPublic)) }
         }
-        for uri in logoutURIs {
-            if let refusal = ClientRules.refusal(ofRedirectURI: uri, isPublic: isPublic) {
-                problems.append("logout URI \(uri): \(refusal)")
-            }
+        if let uri = backChannelLogoutURI {
+            add("back-channel logout URI", uri, ClientRules.refusal(ofRedirectURI: uri, isPublic: false))
         }
-        if let uri = backChannelLogoutURI, let refusal = ClientRules.refusal(ofRedirectURI: uri, isPublic: false) {
-            problems.append("back-channel logout URI \(uri): \(refusal)")
-        }
-        for (name, list) in [("redirect URIs", redirectURIs), ("logout URIs", logoutURIs), ("groups", groups)]
+        for (subject, list) in [("redirect URIs", redirectURIs), ("logout URIs", logoutURIs), ("groups", groups)]
         where list.count > ClientRules.listLimit {
-            problems.append("there are more than \(ClientRules.listLimit) \(name)")
+            add(subject, nil, "there are more than \(ClientRules.listLimit)")
         }
-        if !scopes.contains(.openid) { problems.append("the scopes lack openid") }
+        for group in groups { add("group", group, ClientRules.refusal(ofGroup: group)) }
+        if !scopes.contains(.openid) { add("scopes", nil, "openid is missing") }
         return problems
     }
 

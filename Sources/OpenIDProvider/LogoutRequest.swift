@@ -33,7 +33,7 @@ extension OpenIDProvider {
         else { return LogoutAnswer() }
         var answer = LogoutAnswer(user: hint.user)
         if let uri = request["post_logout_redirect_uri"],
-            let client = try await store.openIDClient(hint.client),
+            let client = try await client(hint.client),
             client.logoutURIs.contains(where: { $0.isExactly(uri) })
         {
             answer.location =

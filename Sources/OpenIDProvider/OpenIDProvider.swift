@@ -24,6 +24,8 @@ package struct OpenIDProvider: Sendable {
 
     package let issuer: String
     package let store: any OpenIDStore
+    /// Of assertions.
+    private let audiences: [String]
     let tokens: IDTokens
     let keyring: SealingKeyring
     let clock: any WallClock
@@ -32,10 +34,11 @@ package struct OpenIDProvider: Sendable {
     private let refusals = UseTimes<OpenIDClientID>()
 
     package init(
-        issuer: String, store: any OpenIDStore, keys: SigningKeys, keyring: SealingKeyring, clock: any WallClock,
-        random: any RandomSource
+        issuer: String, audiences: [String], store: any OpenIDStore, keys: SigningKeys, keyring: SealingKeyring,
+        clock: any WallClock, random: any RandomSource
     ) {
         self.issuer = issuer
+        self.audiences = audiences
         self.store = store
         tokens = IDTokens(issuer: issuer, keys: keys)
         self.keyring = keyring
@@ -119,10 +122,16 @@ package struct OpenIDProvider: Sendable {
 
     // MARK: Clients
 
+    /// - Returns: nil also for a client with the name of an assertion's audience, which may have been configured later: no
+    ///   token passes for another kind (RFC 8725 §3.12).
+    package func client(_ id: OpenIDClientID) async throws(StoreError) -> OpenIDClient? {
+        audiences.contains { $0.isExactly(id.rawValue) } ? nil : try await store.openIDClient(id)
+    }
+
     /// The client of a request, proven. A wrong secret is recorded for the operator.
     package func authenticate(_ request: ProviderRequest) async throws(ProviderFailure) -> OpenIDClient {
         let now = clock.now()
-        let client = try await ProviderFailure.mapping(await store.openIDClient(request.credential.id))
+        let client = try await ProviderFailure.mapping(await client(request.credential.id))
         guard let client else { throw .refused(Self.unknownClient) }
         switch (request.credential, client.secrets) {
         case (.none, nil): return client

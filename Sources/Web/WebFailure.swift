@@ -51,6 +51,8 @@ enum WebFailure: StoreFailure, Sendable {
     case sessionNotFound
     /// There is no such endpoint, or no such waiting event.
     case webhookNotFound
+    /// There is no such program.
+    case clientNotFound
     case externalIDTaken
     /// `If-Match` or `If-None-Match` does not hold (RFC 9110 §13.1).
     case preconditionFailed
@@ -88,8 +90,8 @@ enum WebFailure: StoreFailure, Sendable {
         case .badRequest, .returnToRefused, .invalidRequest, .openIDClientUnknown, .openIDAddressRefused: .badRequest
         case .provider(let error): error.status
         case .insufficientScope, .freshSignInRequired, .signUpClosed: .forbidden
-        case .userNotFound, .sessionNotFound, .webhookNotFound, .assertionNotConfigured, .nativeNotConfigured,
-            .openIDNotConfigured:
+        case .userNotFound, .sessionNotFound, .webhookNotFound, .clientNotFound, .assertionNotConfigured,
+            .nativeNotConfigured, .openIDNotConfigured:
             .notFound
         case .externalIDTaken, .upgradesNotConfigured: .conflict
         case .link(let failure, _): Self.status(of: failure)
@@ -157,6 +159,7 @@ enum WebFailure: StoreFailure, Sendable {
         case .userNotFound: .userNotFound
         case .sessionNotFound: .sessionNotFound
         case .webhookNotFound: .webhookNotFound
+        case .clientNotFound: .clientNotFound
         case .externalIDTaken: .externalIDTaken
         case .preconditionFailed: .preconditionFailed
         case .cursorExpired: .cursorExpired
@@ -228,9 +231,8 @@ enum WebFailure: StoreFailure, Sendable {
             .info
         // A revoked key or a missing scope is somebody's application that does not work.
         case .apiKeyRefused, .apiKeyExpired, .insufficientScope, .freshSignInRequired: .info
-        case .invalidRequest, .apiKeyMissing, .userNotFound, .sessionNotFound, .webhookNotFound, .externalIDTaken,
-            .preconditionFailed,
-            .cursorExpired:
+        case .invalidRequest, .apiKeyMissing, .userNotFound, .sessionNotFound, .webhookNotFound, .clientNotFound,
+            .externalIDTaken, .preconditionFailed, .cursorExpired:
             .debug
         // `Notifications` logs these itself.
         case .notification: .debug

@@ -10,11 +10,11 @@ import time
 from urllib.parse import urlencode, urlsplit
 
 from operating import Operator, event_id
-from patience import PATIENCE
+from patience import PATIENCE, eventually
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 PEOPLE = ("ada", "boris", "chie", "dana", "erin")
-SCOPES = ("introspect", "users:read", "users:write", "users:delete", "events:read", "webhooks:read", "webhooks:write", "links", "links:replace")
+SCOPES = ("introspect", "users:read", "users:write", "users:delete", "events:read", "webhooks:read", "webhooks:write", "clients:read", "clients:write", "links", "links:replace")
 # Nobody answers there; what is sent is little.
 ENDPOINT = "http://127.0.0.1:9/events"
 WEBHOOKS = {
@@ -89,6 +89,7 @@ class Inhabited:
         self.site = site
         self.operator = Operator(site.binaries, site.folder)
         self.keys: dict[tuple[str, ...], str] = {}
+        self.has_program = False
 
     def write(self, sql: str, rows: list[tuple]) -> None:
         self.operator.write(sql, rows)
@@ -105,6 +106,18 @@ class Inhabited:
         if scopes not in self.keys:
             self.keys[scopes] = self.make_key(*scopes)
         return self.keys[scopes]
+
+    def use_openid(self) -> None:
+        """Registers a program, once, and waits for the key that this makes necessary."""
+        if not self.has_program:
+            self.operator.bramley("clients", "add", "first", "--redirect-uri", "https://program.example.com/callback")
+            self.has_program = True
+
+        def has_key() -> bool:
+            keys = call(self.site, "GET", "/.well-known/jwks.json")
+            return keys.status == 200 and any(key["kty"] == "RSA" for key in keys.json()["keys"])
+
+        eventually(has_key, "the key for ID tokens")
 
     def make_people(self, count: int, groups: tuple[str, ...] = ()) -> list[str]:
         """Users nobody has signed in as, all of one millisecond; their ids."""

@@ -127,8 +127,8 @@ TABLE = {
     ("GET", "/oidc/userinfo"): Route(good=401),
     ("POST", "/oidc/userinfo"): Route(most=16_384, good=401),
     ("POST", "/oidc/revoke"): Route(takes=FORM, most=16_384, refuses=(400, 401), twice=(400, 401), ignores_others=True, good=401),
-    ("GET", "/.well-known/openid-configuration"): Route(good=404),
-    ("GET", "/.well-known/oauth-authorization-server"): Route(good=404),
+    ("GET", "/.well-known/openid-configuration"): Route(),
+    ("GET", "/.well-known/oauth-authorization-server"): Route(),
     ("GET", "/.well-known/change-password"): Route(good=303),
     ("GET", "/.well-known/apple-app-site-association"): Route(),
     ("POST", "/api/v1/introspect"): Route(
@@ -147,6 +147,12 @@ TABLE = {
     ("GET", "/api/v1/webhooks"): Route("webhooks:read", **API),
     ("GET", "/api/v1/webhooks/dead-letters"): Route("webhooks:read", once=("limit", "after"), **API),
     ("POST", "/api/v1/webhooks/retry"): Route("webhooks:write", JSON, ("endpoint",), most=16_384, unknown=(404,), **API),
+    ("GET", "/api/v1/clients"): Route("clients:read", **API),
+    ("GET", "/api/v1/clients/{id}"): Route("clients:read", **API),
+    ("PUT", "/api/v1/clients/{id}"): Route(
+        "clients:write", JSON, ("redirectURIs",), ("name", "groups"), most=16_384, **API),
+    ("DELETE", "/api/v1/clients/{id}"): Route("clients:write", good=204, **API),
+    ("POST", "/api/v1/clients/{id}/secret"): Route("clients:write", JSON, most=16_384, **API),
     ("POST", "/api/v1/webhooks/test"): Route("webhooks:write", JSON, ("endpoint",), most=16_384, unknown=(404,), **API),
     ("GET", "/assets/{path...}"): Route(),
     ("GET", "/healthz"): Route(),

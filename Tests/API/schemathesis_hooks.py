@@ -81,7 +81,14 @@ def before_call(context, case, kwargs) -> None:
 @schemathesis.hook
 def filter_failure(context, failure, case, response) -> bool:
     """Ending all sessions of a user empties their list, and the list stays. A secret that is not this link's is answered
-    as a link that there is not."""
+    as a link that there is not. What an address may be, and that a public client
+    has no secret, is more than a schema says; and 39.0 is written
+    as no integer."""
+    if type(failure).__name__ == "RejectedPositiveData" and isinstance(case.body, dict) \
+            and isinstance(case.body.get("keepOldDays"), float):
+        return False
+    if type(failure).__name__ == "RejectedPositiveData" and case.operation.label == "PUT /api/v1/clients/{id}":
+        return not re.search("URI:|a public client has no secret|clientID|group:|name:", response.json()["detail"])
     if type(failure).__name__ == "IgnoredAuth" and OWNED.get(case.operation.label, ("", ""))[1] == "Authorization":
         # The response here is that to the right one.
         return "got `404" not in failure.message or "invalid credentials" not in failure.message

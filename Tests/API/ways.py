@@ -59,6 +59,18 @@ class Way:
                 self.id, self.bearer = upgrade["id"], upgrade["upgradeToken"]
                 self.content = self.sheet(upgrade["nonce"])
 
+            case "/.well-known/openid-configuration" | "/.well-known/oauth-authorization-server" | "/api/v1/clients":
+                self.inhabited.use_openid()
+            case "/api/v1/clients/{id}" | "/api/v1/clients/{id}/secret":
+                self.inhabited.use_openid()
+                self.id, made = account, 1_790_000_000_000
+                self.inhabited.write(
+                    "INSERT INTO openid_client (id, name, secret_hash, redirect_uris, scopes, created_at, updated_at)"
+                    """ VALUES (?, 'Program', ?, '["https://program.example.com/callback"]', '["openid"]', ?, ?)""",
+                    [(account, hashlib.sha256(b"secret").digest(), made, made)])
+                self.content = {"keepOldDays": 3} if path.endswith("secret") else {
+                    "redirectURIs": ["https://program.example.com/changed"], "name": "Changed", "groups": ["staff"]}
+
     def kept(self) -> tuple:
         """How far every link and upgrade of the account has come, and who waits to be asked."""
         read = self.inhabited.read
@@ -68,6 +80,7 @@ class Way:
             # And whether they are somebody's by now.
             read("SELECT waiting.id, link, user FROM waiting_identity AS waiting LEFT JOIN apple_identity USING (team, subject)"
                  f" WHERE waiting.id = '{self.waiting}'"),
+            read(f"SELECT secret_hash, redirect_uris, updated_at FROM openid_client WHERE id = '{self.account}'"),
         )
 
     def post(self, path: str, content: dict, credential: dict | None = None) -> Answer:

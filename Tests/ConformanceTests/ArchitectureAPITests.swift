@@ -73,6 +73,7 @@ struct ArchitectureAPITests {
             "introspect": "introspect", "usersRead": "users:read", "usersWrite": "users:write",
             "usersDelete": "users:delete",
             "eventsRead": "events:read", "webhooksRead": "webhooks:read", "webhooksWrite": "webhooks:write",
+            "clientsRead": "clients:read", "clientsWrite": "clients:write",
             "links": "links", "linksReplace": "links:replace",
         ]
         var asked: [String: Set<String>] = [:]

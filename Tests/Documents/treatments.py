@@ -350,6 +350,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley webhooks retry --all-dead": Run(),
     "bramley webhooks test URL": Run(
         swaps={"URL": "http://127.0.0.1:9/events"}, code=1),
+    "bramley webhooks retry --endpoint client:grafana": Run(swaps={"client:grafana": "http://127.0.0.1:9/events"}),
     "bramley webhooks retry --endpoint URL": Run(swaps={"URL": "http://127.0.0.1:9/events"}),
     "bramley jws verify --jwk keys.json --algorithm RS256 < identity-token":
         Run(before="with_an_identity_token", says="^OK"),

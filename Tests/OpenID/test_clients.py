@@ -23,7 +23,7 @@ def clients(site) -> dict[str, dict]:
     (("--redirect-uri", "/cb"), "no absolute URI"),
     (("--redirect-uri", CALLBACK, "--logout-uri", "http://evil.example"), "http is only for"),
     (("--redirect-uri", CALLBACK, "--scope", "openid,admin"), "no scope"),
-    ((), "no redirect URI"),
+    ((), "redirect URI: there is none"),
 ])
 def test_43_what_cannot_work_is_refused(site, options, reason):
     done = site.operator.run("clients", "add", "broken", *options)
@@ -87,7 +87,7 @@ def test_43_apply_is_idempotent(site, tmp_path):
     ("", "no JSON"), ("[]", "must be"), ('{"clients": [{}]}', "clientID"),
     ('{"clients": [{"clientID": "x", "redirectURI": "y"}]}', "unknown member"),
     ('{"clients": [{"clientID": "x", "public": "yes"}]}', "true or false"),
-    ('{"clients": [{"clientID": "x"}]}', "no redirect URI"),
+    ('{"clients": [{"clientID": "x"}]}', "redirect URI: there is none"),
     ('{"clients": [{"clientID": "x", "redirectURIs": ["https://a.example/b"], "clientSecretSHA256": "ab"}]}', "64"),
 ])
 def test_43_a_wrong_file_changes_nothing(site, tmp_path, text, reason):

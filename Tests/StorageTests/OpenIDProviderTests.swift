@@ -27,8 +27,8 @@ import Testing
             store: database, keyring: bench.keyring, algorithms: [], clock: bench.clock,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         provider = OpenIDProvider(
-            issuer: Self.issuer, store: database, keys: keys, keyring: bench.keyring, clock: bench.clock,
-            random: SystemRandom())
+            issuer: Self.issuer, audiences: ["api"], store: database, keys: keys, keyring: bench.keyring,
+            clock: bench.clock, random: SystemRandom())
         let made = OpenIDClient(
             id: OpenIDClientID(unchecked: "program"), name: "Program",
             secrets: OpenIDClient.Secrets(current: OpenIDClientSecret("secret").hash), redirectURIs: [Self.callback],

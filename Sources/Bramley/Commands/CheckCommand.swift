@@ -2,6 +2,7 @@ package import ArgumentParser
 import Coding
 import Crypto
 import RelyingParty
+import Storage
 import Web
 
 /// `bramley check`
@@ -30,8 +31,16 @@ package struct CheckCommand: AsyncParsableCommand {
                 return
             }
             let loaded = try PagesReport.load(options.input)
-            try CommandOutput.line(Self.summary(of: loaded).joined(separator: "\n"))
+            try CommandOutput.line((await clients(loaded) + Self.summary(of: loaded)).joined(separator: "\n"))
         }
+    }
+
+    /// What the configuration and the registered clients say of each other, where there is a database.
+    private func clients(_ loaded: LoadedConfiguration) async -> [String] {
+        guard let place = try? OperatorDatabase.open(options.input) else { return [] }
+        defer { place.database.close() }
+        return await ClientExamination.run(place.database, loaded.configuration, at: place.now)
+            .filter { $0.state != .good }.flatMap(\.lines)
     }
 
     /// What an operator wants to read when it is valid: the warnings, and the settings for Apple's portal.

@@ -20,6 +20,7 @@ package struct Diagnosis: Hashable, Sendable {
         case publicURL = "public_url"
         case tls, callback, notifications, cookies, headers, proxy, traffic
         case lastNotification = "last_notification"
+        case openIDClient = "openid_client"
         case verifier
     }
 
@@ -99,6 +100,12 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
     case oneAddress = "one_address"
     case noNotification = "no_notification"
     case notificationRefused = "notification_refused"
+    case openIDClientUnusable = "openid_client_unusable"
+    case openIDRedirectUnusable = "openid_redirect_unusable"
+    case openIDRedirectLocal = "openid_redirect_local"
+    case openIDClientRefused = "openid_client_refused"
+    case openIDClientUnused = "openid_client_unused"
+    case openIDLogoutFailing = "openid_logout_failing"
     case verifierUnreachable = "verifier_unreachable"
     case verifierTLS = "verifier_tls"
     case verifierCredulous = "verifier_credulous"
@@ -127,6 +134,9 @@ package enum Finding: String, Hashable, Sendable, CaseIterable {
         case .proxyUntrusted, .forwardedForMissing, .forwardedForForgeable, .hostChanged: .proxy
         case .oneAddress: .traffic
         case .noNotification, .notificationRefused: .lastNotification
+        case .openIDClientUnusable, .openIDRedirectUnusable, .openIDRedirectLocal, .openIDClientRefused,
+            .openIDClientUnused, .openIDLogoutFailing:
+            .openIDClient
         case .verifierUnreachable, .verifierTLS, .verifierCredulous, .verifierRefuses, .verifierUnusable: .verifier
         }
     }

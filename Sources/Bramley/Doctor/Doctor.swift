@@ -48,14 +48,14 @@ enum Doctor {
             async let outside = site.run()
             async let inside = server.run()
             async let told = NotificationExamination.run(place.database, configuration: configuration, at: clock.now())
+            async let clients = ClientExamination.run(place.database, configuration, at: clock.now())
             async let stored = StoreExamination.run(place.database)
             async let certificate = CertificateExamination(
                 configuration: configuration, loop: loop, clock: clock
             ).run()
             async let verifier = Self.verifier(configuration, transport, clock)
             return await warnings + [place.diagnosis] + stored + inside + certificate + outboundProxy + atApple
-                + outside + told
-                + verifier
+                + outside + told + clients + verifier
         }
     }
 

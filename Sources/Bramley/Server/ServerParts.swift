@@ -106,8 +106,8 @@ final class ServerParts: Sendable {
             store: database, keyring: keyring, algorithms: configuration.assertion.algorithms, clock: clock,
             logger: logger)
         let openID = OpenIDProvider(
-            issuer: configuration.publicURL.absolute, store: database, keys: signingKeys, keyring: keyring,
-            clock: clock, random: random)
+            issuer: configuration.publicURL.absolute, audiences: configuration.assertion.audiences.map(\.name),
+            store: database, keys: signingKeys, keyring: keyring, clock: clock, random: random)
         webhooks = try Self.webhooks(
             configuration, policy: webhookPolicy, logoutTokens: openID, group, database, draining, clock, random,
             logger)

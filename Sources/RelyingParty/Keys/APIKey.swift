@@ -21,6 +21,10 @@ package enum APIScope: String, Sendable, CaseIterable {
     case webhooksRead = "webhooks:read"
     /// Retries and test events.
     case webhooksWrite = "webhooks:write"
+    /// Programs that sign people in by OpenID Connect.
+    case clientsRead = "clients:read"
+    /// Registering and deleting them, and making secrets.
+    case clientsWrite = "clients:write"
     /// Linking Apple identities to the application's accounts.
     case links
     /// The same, even if the account is linked to another identity.

@@ -48,6 +48,7 @@ package enum ReasonCode: String, Sendable, CaseIterable {
     case userNotFound = "user_not_found"
     case sessionNotFound = "session_not_found"
     case webhookNotFound = "webhook_not_found"
+    case clientNotFound = "client_not_found"
     case externalIDTaken = "external_id_taken"
     case preconditionFailed = "precondition_failed"
     case cursorExpired = "cursor_expired"

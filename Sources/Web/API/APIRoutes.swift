@@ -32,6 +32,18 @@ struct APIRoutes: Sendable {
         let events = EventsAPI(responses: responses, journal: services.journal)
         let webhooks = WebhooksAPI(
             responses: responses, endpoints: services.webhooks, audit: services.audit, clock: clock)
+        let clientEntries = services.openID.map { provider -> [Entry] in
+            let clients = ClientsAPI(
+                responses: responses, provider: provider, audiences: configuration.assertionAudiences.map(\.name),
+                clock: clock, random: services.random)
+            return [
+                Entry(.get, "/api/v1/clients", scope: .clientsRead, gate, clients.list),
+                Entry(.get, "/api/v1/clients/{id}", scope: .clientsRead, gate, clients.get),
+                Entry(.put, "/api/v1/clients/{id}", scope: .clientsWrite, gate, clients.put),
+                Entry(.delete, "/api/v1/clients/{id}", scope: .clientsWrite, gate, clients.delete),
+                Entry(.post, "/api/v1/clients/{id}/secret", scope: .clientsWrite, gate, clients.rotateSecret),
+            ]
+        }
         let linkEntries = services.signIn.linking.map { linking -> [Entry] in
             let link = LinksAPI(configuration: configuration, responses: responses, linking: linking)
             let upgrade = UpgradesAPI(configuration: configuration, responses: responses, linking: linking)
@@ -68,6 +80,6 @@ struct APIRoutes: Sendable {
                 Entry(.get, "/api/v1/webhooks/dead-letters", scope: .webhooksRead, gate, webhooks.deadLetters),
                 Entry(.post, "/api/v1/webhooks/retry", scope: .webhooksWrite, gate, webhooks.retry),
                 Entry(.post, "/api/v1/webhooks/test", scope: .webhooksWrite, gate, webhooks.test),
-            ] + (linkEntries ?? [])
+            ] + (clientEntries ?? []) + (linkEntries ?? [])
     }
 }

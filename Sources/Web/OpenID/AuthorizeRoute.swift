@@ -29,7 +29,7 @@ struct AuthorizeRoute: Sendable {
     func get(_ request: ServerRequest) async throws(WebFailure) -> ServerResponse {
         let asked = AuthorizeRequest(try Self.fields(Array((request.query ?? "").utf8)))
         guard let id = asked.clientID,
-            let client = try await WebFailure.mapping(await provider.store.openIDClient(id))
+            let client = try await WebFailure.mapping(await provider.client(id))
         else { throw .openIDClientUnknown }
         guard let address = asked.answerAddress(of: client) else { throw .openIDAddressRefused(client) }
         let valid: ValidatedAuthorizeRequest

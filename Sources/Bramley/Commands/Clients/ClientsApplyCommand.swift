@@ -26,7 +26,7 @@ struct ClientsApplyCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await OperatorDatabase.with(options) { place in
-            let wanted = try ClientFile.parse(try Self.read(file))
+            let wanted = try ClientRegistration.parse(file: try Self.read(file))
             let now = place.now
             let before = try await place.database.openIDClients()
             var secrets: [OpenIDClientID: OpenIDClientSecret] = [:]
@@ -134,119 +134,28 @@ struct ClientDifference {
     }
 }
 
-/// One client of an apply file.
-struct ClientFile: Sendable {
-    var id: OpenIDClientID
-    var name: String?
-    var isPublic = false
-    var redirectURIs: [String] = []
-    var logoutURIs: [String] = []
-    var backChannelLogoutURI: String?
-    var scopes = OpenIDScope.usual
-    var groups: [String] = []
-    var requiresPKCE = false
-    /// SHA-256 of its secret.
-    var secret: Digest256?
-
-    /// How long the secret before stays valid, in seconds.
-    private static let keepOld: Int64 = 7 * 86_400
-
-    func needsSecret(_ clients: [OpenIDClient]) -> Bool {
-        !isPublic && secret == nil && clients.first { $0.id == id }?.secrets == nil
-    }
-
-    func client(replacing old: OpenIDClient?, secret made: Digest256?, at now: Timestamp) -> OpenIDClient {
-        var client =
-            old
-            ?? OpenIDClient(id: id, name: id.rawValue, secrets: nil, redirectURIs: [], createdAt: now, updatedAt: now)
-        client.name = name ?? id.rawValue
-        client.redirectURIs = redirectURIs
-        client.logoutURIs = logoutURIs
-        client.backChannelLogoutURI = backChannelLogoutURI
-        client.scopes = scopes
-        client.groups = groups
-        client.requiresPKCE = requiresPKCE
-        if isPublic {
-            client.secrets = nil
-        } else if let hash = secret ?? made, client.secrets?.current != hash {
-            client.replaceSecret(by: hash, keepingOldUntil: now.adding(seconds: Self.keepOld), at: now)
-        }
-        if client != old { client.updatedAt = now }
-        return client
-    }
-
-    // MARK: Parsing
-
-    static func parse(_ bytes: [UInt8]) throws(CommandFailure) -> [ClientFile] {
+extension ClientRegistration {
+    /// The clients of a file.
+    static func parse(file bytes: [UInt8]) throws(CommandFailure) -> [ClientRegistration] {
         let root: JSONValue
         do { root = try JSONReader.parse(bytes) } catch { throw .usage("The file is no JSON: \(error).") }
         guard let object = root.objectValue, object.count == 1, let list = object["clients"]?.arrayValue else {
             throw .usage(#"The file must be {"clients": […]}."#)
         }
-        var clients: [ClientFile] = []
+        var clients: [ClientRegistration] = []
         for (index, value) in list.enumerated() {
-            let client = try ClientFile(value, "clients[\(index)]")
-            guard !clients.contains(where: { $0.id == client.id }) else {
-                throw .usage("\(client.id) is in the file twice.")
+            guard let object = value.objectValue else { throw .usage("clients[\(index)] is no object.") }
+            guard let id = object["clientID"]?.stringValue.flatMap({ OpenIDClientID(parsing: $0) }) else {
+                throw .usage(
+                    "clients[\(index)].clientID must have 1 to 64 letters, digits, dots, hyphens and underscores.")
             }
-            clients.append(client)
+            guard !clients.contains(where: { $0.id == id }) else { throw .usage("\(id) is in the file twice.") }
+            do throws(RegistrationError) {
+                clients.append(try ClientRegistration(object, of: id))
+            } catch {
+                throw .usage("\(id): \(LogEscaping.escaped(error.text)).")
+            }
         }
         return clients
-    }
-
-    private init(_ value: JSONValue, _ place: String) throws(CommandFailure) {
-        guard let object = value.objectValue else { throw .usage("\(place) is no object.") }
-        guard let text = object["clientID"]?.stringValue, let id = OpenIDClientID(parsing: text) else {
-            throw .usage("\(place).clientID must have 1 to 64 letters, digits, dots, hyphens and underscores.")
-        }
-        self.id = id
-        for member in object.members where member.name != "clientID" {
-            let name = "\(id): \(member.name)"
-            switch member.name {
-            case "name": self.name = try Self.text(member.value, name)
-            case "public": isPublic = try Self.flag(member.value, name)
-            case "redirectURIs": redirectURIs = try Self.list(member.value, name)
-            case "logoutURIs": logoutURIs = try Self.list(member.value, name)
-            case "backChannelLogoutURI": backChannelLogoutURI = try Self.text(member.value, name)
-            case "groups": groups = try Self.list(member.value, name)
-            case "requirePKCE": requiresPKCE = try Self.flag(member.value, name)
-            case "scopes":
-                let words = try Self.list(member.value, name)
-                for word in words where OpenIDScope(rawValue: word) == nil {
-                    throw .usage("\(name): \(LogEscaping.escaped(word).quoted) is no scope.")
-                }
-                scopes = OpenIDScope.parse((words + ["openid"]).joined(separator: " "))
-            case "clientSecretSHA256":
-                let text = try Self.text(member.value, name)
-                guard let hash = Hexadecimal.decode(text).flatMap({ Digest256(bytes: $0) }) else {
-                    throw .usage("\(name) must have 64 hexadecimal digits.")
-                }
-                secret = hash
-            default:
-                throw .usage(
-                    "\(id): unknown member \(LogEscaping.escaped(member.name).quoted); accepted: clientID, name, public, "
-                        + "redirectURIs, logoutURIs, backChannelLogoutURI, scopes, groups, requirePKCE, clientSecretSHA256."
-                )
-            }
-        }
-        guard !(isPublic && secret != nil) else { throw .usage("\(id): a public client has no secret.") }
-    }
-
-    private static func text(_ value: JSONValue, _ name: String) throws(CommandFailure) -> String {
-        guard let text = value.stringValue else { throw .usage("\(name) must be a text.") }
-        return text
-    }
-
-    private static func flag(_ value: JSONValue, _ name: String) throws(CommandFailure) -> Bool {
-        guard case .bool(let flag) = value else { throw .usage("\(name) must be true or false.") }
-        return flag
-    }
-
-    private static func list(_ value: JSONValue, _ name: String) throws(CommandFailure) -> [String] {
-        let texts = value.arrayValue?.compactMap(\.stringValue)
-        guard let texts, texts.count == value.arrayValue?.count else {
-            throw .usage("\(name) must be a list of texts.")
-        }
-        return texts
     }
 }

@@ -177,7 +177,8 @@ enum ClientChange {
     static func require(_ client: OpenIDClient, _ place: OperatorDatabase) throws(CommandFailure) {
         let problems = client.problems(audiences: place.configuration.assertion.audiences.map(\.name))
         guard problems.isEmpty else {
-            throw .usage("\(client.id): " + problems.map { LogEscaping.escaped($0) }.joined(separator: "; ") + ".")
+            throw .usage(
+                "\(client.id): " + problems.map { LogEscaping.escaped($0.description) }.joined(separator: "; ") + ".")
         }
     }
 
@@ -194,14 +195,5 @@ enum ClientChange {
         if secret != nil {
             CommandOutput.remark("Keep the secret now; it is not shown again, and the database does not hold it.")
         }
-    }
-}
-
-extension OpenIDClient {
-    mutating func replaceSecret(by hash: Digest256, keepingOldUntil end: Timestamp, at now: Timestamp) {
-        let former = secrets?.current
-        secrets = Secrets(
-            current: hash, former: now < end ? former : nil, formerUntil: now < end && former != nil ? end : nil)
-        updatedAt = now
     }
 }

@@ -1,0 +1,128 @@
+package import Coding
+package import Crypto
+
+/// What is wrong with a description of a client: one clause, which names the member and holds nothing of its value.
+package struct RegistrationError: Error, Hashable, Sendable {
+    package var text: String
+}
+
+/// A client as its operator describes it: in a file, or in the API. What it does not name is as for a new client.
+package struct ClientRegistration: Hashable, Sendable {
+    package let id: OpenIDClientID
+    private var name: String?
+    private var isPublic = false
+    private var redirectURIs: [String] = []
+    private var logoutURIs: [String] = []
+    private var backChannelLogoutURI: String?
+    private var scopes = OpenIDScope.usual
+    private var groups: [String] = []
+    private var requiresPKCE = false
+    /// SHA-256 of its secret.
+    private var secret: Digest256?
+
+    /// How long the secret before stays valid, in seconds.
+    private static let keepOld: Int64 = 7 * 86_400
+
+    /// Whether a secret must be made for it.
+    package func needsSecret(_ clients: [OpenIDClient]) -> Bool {
+        !isPublic && secret == nil && clients.first { $0.id == id }?.secrets == nil
+    }
+
+    /// - Parameters:
+    ///   - old: the client as it is; nil for a new one.
+    ///   - made: the hash of a new secret, for a client that needs one.
+    package func client(replacing old: OpenIDClient?, secret made: Digest256?, at now: Timestamp) -> OpenIDClient {
+        var client =
+            old
+            ?? OpenIDClient(id: id, name: id.rawValue, secrets: nil, redirectURIs: [], createdAt: now, updatedAt: now)
+        client.name = name ?? id.rawValue
+        client.redirectURIs = redirectURIs
+        client.logoutURIs = logoutURIs
+        client.backChannelLogoutURI = backChannelLogoutURI
+        client.scopes = scopes
+        client.groups = groups
+        client.requiresPKCE = requiresPKCE
+        if isPublic {
+            client.secrets = nil
+        } else if let hash = secret ?? (client.secrets == nil ? made : nil), client.secrets?.current != hash {
+            client.replaceSecret(by: hash, keepingOldUntil: now.adding(seconds: Self.keepOld), at: now)
+        }
+        if client != old { client.updatedAt = now }
+        return client
+    }
+
+    // MARK: Parsing
+
+    package static let members = [
+        "clientID", "name", "public", "redirectURIs", "logoutURIs", "backChannelLogoutURI", "scopes", "groups",
+        "requirePKCE", "clientSecretSHA256",
+    ]
+
+    /// - Parameter object: may have a member `clientID`, which must be `id`.
+    package init(_ object: JSONObject, of id: OpenIDClientID) throws(RegistrationError) {
+        self.id = id
+        for member in object.members {
+            switch member.name {
+            case "clientID":
+                guard member.value.stringValue?.isExactly(id.rawValue) == true else {
+                    throw RegistrationError(text: "clientID is another one")
+                }
+            case "name": name = try Self.text(member)
+            case "public": isPublic = try Self.flag(member)
+            case "redirectURIs": redirectURIs = try Self.list(member)
+            case "logoutURIs": logoutURIs = try Self.list(member)
+            case "backChannelLogoutURI": backChannelLogoutURI = member.value.isNull ? nil : try Self.text(member)
+            case "groups": groups = try Self.list(member)
+            case "requirePKCE": requiresPKCE = try Self.flag(member)
+            case "scopes":
+                let words = try Self.list(member)
+                guard words.allSatisfy({ OpenIDScope(rawValue: $0) != nil }) else {
+                    let known = OpenIDScope.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw RegistrationError(text: "scopes are: \(known)")
+                }
+                scopes = OpenIDScope.parse((words + ["openid"]).joined(separator: " "))
+            case "clientSecretSHA256":
+                guard let hash = Hexadecimal.decode(try Self.text(member)).flatMap({ Digest256(bytes: $0) }) else {
+                    throw RegistrationError(text: "clientSecretSHA256 must have 64 hexadecimal digits")
+                }
+                secret = hash
+            default:
+                let known = Self.members.joined(separator: ", ")
+                throw RegistrationError(text: "there is an unknown member; accepted: \(known)")
+            }
+        }
+        guard !(isPublic && secret != nil) else { throw RegistrationError(text: "a public client has no secret") }
+    }
+
+    private static func text(_ member: JSONObject.Member) throws(RegistrationError) -> String {
+        guard let text = member.value.stringValue else {
+            throw RegistrationError(text: "\(member.name) must be a text")
+        }
+        return text
+    }
+
+    private static func flag(_ member: JSONObject.Member) throws(RegistrationError) -> Bool {
+        guard case .bool(let flag) = member.value else {
+            throw RegistrationError(text: "\(member.name) must be true or false")
+        }
+        return flag
+    }
+
+    private static func list(_ member: JSONObject.Member) throws(RegistrationError) -> [String] {
+        let texts = member.value.arrayValue?.compactMap(\.stringValue)
+        guard let texts, texts.count == member.value.arrayValue?.count else {
+            throw RegistrationError(text: "\(member.name) must be a list of texts")
+        }
+        return texts
+    }
+}
+
+extension OpenIDClient {
+    /// - Parameter end: when the secret before ends; not after `now`: at once.
+    package mutating func replaceSecret(by hash: Digest256, keepingOldUntil end: Timestamp, at now: Timestamp) {
+        let former = secrets?.current
+        secrets = Secrets(
+            current: hash, former: now < end ? former : nil, formerUntil: now < end && former != nil ? end : nil)
+        updatedAt = now
+    }
+}

@@ -1,0 +1,125 @@
+import Coding
+import Crypto
+import HTTP
+import HTTPTypes
+import OpenIDProvider
+import RelyingParty
+
+/// `/api/v1/clients`: the programs that sign people in by OpenID Connect, as `bramley clients` manages them.
+struct ClientsAPI: Sendable {
+    let responses: WebResponses
+    let provider: OpenIDProvider
+    /// Of assertions.
+    let audiences: [String]
+    let clock: any WallClock
+    let random: any RandomSource
+
+    /// How long an old secret may stay valid, in days.
+    private static let keepOld: ClosedRange<Int64> = 0...90
+
+    func list(_ request: ServerRequest, _: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let clients = try await WebFailure.mapping(await provider.store.openIDClients())
+        var writer = JSONWriter(reserving: 512 * (clients.count + 1))
+        writer.beginObject()
+        writer.name("items")
+        writer.beginArray()
+        for client in clients { OpenIDClientDocument.write(client, to: &writer) }
+        writer.endArray()
+        writer.member("next", nil as String?)
+        writer.endObject()
+        return responses.json(writer.bytes)
+    }
+
+    func get(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let id = try Self.id(parameters)
+        guard let client = try await WebFailure.mapping(await provider.store.openIDClient(id)) else {
+            throw .clientNotFound
+        }
+        return answer(client, nil, .ok)
+    }
+
+    /// Makes the client what the content says: 201 for a new one. A secret that had to be made is in the answer, once.
+    func put(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let id = try Self.id(parameters)
+        let object = try NativeBody.object(request)
+        try NativeBody.require(object, toHoldOnly: ClientRegistration.members, "")
+        let wanted: ClientRegistration
+        do throws(RegistrationError) {
+            wanted = try ClientRegistration(object, of: id)
+        } catch {
+            throw .invalidRequest(error.text)
+        }
+        let now = clock.now()
+        let problems = wanted.client(replacing: nil, secret: nil, at: now).problems(audiences: audiences)
+        if let problem = problems.first { throw .invalidRequest(problem.plain) }
+        let secret = OpenIDClientSecret.make(random: random)
+        let change: Change = { before in wanted.client(replacing: before, secret: secret.hash, at: now) }
+        let (before, after) = try await self.change(id, at: now, change)
+        guard let after else { throw .clientNotFound }
+        let isMade = after.secrets?.current == secret.hash
+        return answer(after, isMade ? secret : nil, before == nil ? .created : .ok)
+    }
+
+    /// Makes a new secret; the answer has it, once.
+    func rotateSecret(
+        _ request: ServerRequest, _ parameters: PathParameters
+    ) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let id = try Self.id(parameters)
+        let object = try NativeBody.object(request)
+        try NativeBody.require(object, toHoldOnly: ["keepOldDays"], "")
+        guard let days = object["keepOldDays"].map({ $0.int64Value }) ?? 7, Self.keepOld.contains(days) else {
+            throw .invalidRequest("keepOldDays is not a number from 0 to \(Self.keepOld.upperBound)")
+        }
+        let now = clock.now()
+        let secret = OpenIDClientSecret.make(random: random)
+        let (before, after) = try await change(id, at: now) { before in
+            guard var client = before, !client.isPublic else { return before }
+            client.replaceSecret(by: secret.hash, keepingOldUntil: now.adding(seconds: days * 86_400), at: now)
+            return client
+        }
+        guard let before, let after else { throw .clientNotFound }
+        guard !before.isPublic else { throw .invalidRequest("a public client has no secret") }
+        return answer(after, secret, .ok)
+    }
+
+    func delete(_ request: ServerRequest, _ parameters: PathParameters) async throws(WebFailure) -> ServerResponse {
+        _ = try APIQuery(request)
+        let (before, _) = try await change(try Self.id(parameters), at: clock.now()) { _ in nil }
+        guard before != nil else { throw .clientNotFound }
+        return responses.empty(.noContent)
+    }
+
+    // MARK: Pieces
+
+    private typealias Change = @Sendable (OpenIDClient?) -> OpenIDClient?
+
+    /// - Returns: the client before and after.
+    private func change(
+        _ id: OpenIDClientID, at now: Timestamp, _ change: @escaping Change
+    ) async throws(WebFailure) -> (before: OpenIDClient?, after: OpenIDClient?) {
+        // Only tells a new client from a changed one: the transaction reads again.
+        let before = try await WebFailure.mapping(await provider.store.openIDClient(id))
+        let clients = try await WebFailure.mapping(
+            await provider.store.changeOpenIDClients(at: now) { clients in
+                clients.filter { $0.id != id } + [change(clients.first { $0.id == id })].compactMap(\.self)
+            })
+        return (before, clients.first { $0.id == id })
+    }
+
+    private static func id(_ parameters: PathParameters) throws(WebFailure) -> OpenIDClientID {
+        guard let id = parameters["id"].flatMap({ OpenIDClientID(parsing: $0) }) else { throw .clientNotFound }
+        return id
+    }
+
+    private func answer(
+        _ client: OpenIDClient, _ secret: OpenIDClientSecret?, _ status: HTTPResponse.Status
+    ) -> ServerResponse {
+        var writer = JSONWriter()
+        OpenIDClientDocument.write(client, secret: secret, to: &writer)
+        return responses.json(writer.bytes, status: status)
+    }
+}
