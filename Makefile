@@ -14,7 +14,7 @@ help: ## list these targets
 run: ## build, then try Bramley out with a simulated Apple, on this machine alone
 	@scripts/demo.sh
 
-example: ## start one of docs/examples with a simulated Apple: NAME=accounts, cluster, flask, nginx-static, node or spa
+example: ## start one of docs/examples with a simulated Apple: NAME=accounts, cluster, flask, nginx-static, node, openid or spa
 	@scripts/example.sh "$(NAME)"
 
 test: ## build once (debug) and run all tests but the long ones, those in a real browser too

@@ -135,7 +135,9 @@ package struct OpenIDProvider: Sendable {
         guard let client else { throw .refused(Self.unknownClient) }
         switch (request.credential, client.secrets) {
         case (.none, nil): return client
-        case (.basic(_, let secret), let secrets?), (.post(_, let secret), let secrets?):
+        case (.basic(_, let candidates), let secrets?):
+            if candidates.contains(where: { secrets.accept($0, at: now) }) { return client }
+        case (.post(_, let secret), let secrets?):
             if secrets.accept(secret, at: now) { return client }
         case (.none, _?), (.basic, nil), (.post, nil): break
         }

@@ -5,8 +5,8 @@ import Crypto
 package struct ProviderRequest: Sendable {
     /// How a client proves itself (RFC 6749 §2.3.1).
     package enum Credential: Sendable {
-        /// `client_secret_basic`
-        case basic(OpenIDClientID, OpenIDClientSecret)
+        /// `client_secret_basic`: the secret as the standard has it, and as it came, which is what many clients mean.
+        case basic(OpenIDClientID, [OpenIDClientSecret])
         /// `client_secret_post`
         case post(OpenIDClientID, OpenIDClientSecret)
         /// `none`: a public client.
@@ -43,11 +43,11 @@ package struct ProviderRequest: Sendable {
             guard authorization.count == 1, secret == nil else {
                 throw ProviderError(.invalidRequest, "the client authenticates in two ways")
             }
-            let (id, secret) = try Self.basic(first)
+            let (id, secrets) = try Self.basic(first)
             guard named.map({ $0 == id }) ?? true else {
                 throw ProviderError(.invalidRequest, "client_id is not the client that authenticates")
             }
-            credential = .basic(id, secret)
+            credential = .basic(id, secrets)
         } else if let named {
             credential = secret.map { .post(named, $0) } ?? .none(named)
         } else {
@@ -69,9 +69,9 @@ package struct ProviderRequest: Sendable {
         return id
     }
 
-    /// Both halves are form-encoded before they are joined (RFC 6749 §2.3.1). A secret of ours has no character this
-    /// could change; an id neither.
-    private static func basic(_ value: String) throws(ProviderError) -> (OpenIDClientID, OpenIDClientSecret) {
+    /// Both halves are form-encoded before they are joined (RFC 6749 §2.3.1); Authlib and others leave that out. A secret
+    /// of ours has no character this could change, nor has an id: only an operator's own secret may.
+    private static func basic(_ value: String) throws(ProviderError) -> (OpenIDClientID, [OpenIDClientSecret]) {
         let parts = value.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "basic",
             let bytes = Base64.decode(Array(parts[1].drop { $0 == " " }.utf8)),
@@ -83,7 +83,8 @@ package struct ProviderRequest: Sendable {
             return String(decoding: text, as: UTF8.self)
         }
         let id = try clientID(decoded(bytes[..<colon]))
-        return (id, OpenIDClientSecret(decoded(bytes[(colon + 1)...])))
+        let secret = bytes[(colon + 1)...]
+        return (id, [decoded(secret), String(decoding: secret, as: UTF8.self)].map { OpenIDClientSecret($0) })
     }
 }
 

@@ -86,6 +86,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "make example NAME=accounts": EXAMPLES,
     "make example NAME=nginx-static": EXAMPLES,
     "make example NAME=node": EXAMPLES,
+    "make example NAME=openid": EXAMPLES,
     "make example NAME=spa": EXAMPLES,
     "bramley init": INIT,
     "bramley check": Run(says="The configuration is good"),

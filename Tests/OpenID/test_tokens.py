@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import quote_plus
 
 import pytest
 
@@ -103,6 +104,21 @@ def test_24_public_clients_have_none(phone, browser):
     phone.secret = "bcs_" + "A" * 43
     assert phone.redeem("nonsense").json()["error"] == "invalid_client"
     phone.secret = None
+
+
+def test_24_an_operator_s_secret_may_have_any_character(site, tmp_path, browser):
+    """Authlib and others send it in Basic without the encoding of RFC 6749 §2.3.1."""
+    secret = "a+b/c%41 d=" + "x" * 32
+    file = tmp_path / "clients.json"
+    file.write_text(json.dumps({"clients": [{
+        "clientID": "chosen", "redirectURIs": [CALLBACK],
+        "clientSecretSHA256": hashlib.sha256(secret.encode()).hexdigest()}]}))
+    site.operator.bramley("clients", "apply", str(file))
+    party = Party(site, "chosen", secret)
+    for sent in (secret, quote_plus(secret)):
+        assert party.redeem(party.code(browser), basic("chosen", sent)).status == 200, sent
+    assert party.redeem(party.code(browser)).status == 200
+    assert party.redeem("boc_x", basic("chosen", secret + "x")).json()["error"] == "invalid_client"
 
 
 @pytest.mark.parametrize("headers", [
