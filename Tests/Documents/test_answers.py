@@ -108,7 +108,8 @@ def test_the_simulator_has_every_call_of_its_page(stage):
 
 
 def test_code_of_other_languages_is_run_somewhere():
-    found = {(fence.page, fence.language) for fence in fences() if fence.language in ("http", "python", "js", "swift")}
+    found = {(fence.page, fence.language) for fence in fences() if fence.language in ("http", "python", "js", "swift")
+             and not fence.page.startswith("docs/clients/")}
     assert found == set(RUN_BY)
     for (page, language), file in RUN_BY.items():
         text = (ROOT / file).read_text()

@@ -98,7 +98,8 @@ def test_every_option_in_a_sentence_is_somebodys(options):
             words = span.split()
             # Any key may be given as a flag: `--server-port 8081`.
             option = words[0].partition("=")[0]
-            if re.fullmatch(r"--[a-z][\w-]*", option) and option not in known | KEYS | FOREIGN:
+            # Recipes name options of the programs they are about.
+            if re.fullmatch(r"--[a-z][\w-]*", option) and option not in known | KEYS | FOREIGN and page.parent.name != "clients":
                 wrong.append(f"{page.name}:{line}: {span}")
     assert wrong == []
 
@@ -139,6 +140,6 @@ def test_a_mistake_would_be_found(options):
 
 
 def test_fences_say_what_they_are():
-    languages = {fence.language for fence in fences()}
+    languages = {fence.language for fence in fences() if not fence.page.startswith("docs/clients/")}
     assert languages <= {"", "sh", "json", "nginx", "caddy", "ini", "yaml", "http", "js", "swift", "python", "mermaid",
                          "cron"}

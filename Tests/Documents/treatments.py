@@ -3,6 +3,8 @@ no document has."""
 
 from dataclasses import dataclass, field
 
+from documents import commands
+
 
 @dataclass(frozen=True)
 class Run:
@@ -355,4 +357,11 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley webhooks retry --endpoint URL": Run(swaps={"URL": "http://127.0.0.1:9/events"}),
     "bramley jws verify --jwk keys.json --algorithm RS256 < identity-token":
         Run(before="with_an_identity_token", says="^OK"),
+}
+
+# The recipes register one program each, all on one stage; what others' programs are told, nothing here runs.
+TREATMENTS |= {
+    command.text: Run(says="client ID", apart="recipes") if command.text.startswith("bramley clients add ")
+    else Reason("a command of the program that the page is about")
+    for command in commands() if command.page.startswith("docs/clients/") and command.stands_alone
 }

@@ -1,5 +1,6 @@
 """Programs that others wrote sign people in: Authlib in a Flask app, and Apache's mod_auth_openidc."""
 
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,6 +11,8 @@ from flask_program import flask_program
 from party import Browser, register, return_target
 from patience import PATIENCE, eventually
 from programs import Program, free_port
+
+RECIPE = Path(__file__).resolve().parents[2] / "docs/clients/mod_auth_openidc.md"
 
 
 class Walk:
@@ -66,6 +69,14 @@ def apache(site, tmp_path_factory):
     for name in ("private", "public"):
         (folder / name).mkdir()
         (folder / name / "index.html").write_text(name)
+    # As the page has it, with other names.
+    recipe = re.search("```apache\n(.*?)```", RECIPE.read_text(), re.DOTALL)[1]
+    for old, new in {
+        "https://id.example.com": site.origin, "https://app.example.com": origin, "bcs_…": party.secret,
+        '"exec:/etc/apache2/oidc-passphrase"': "of-a-test",
+    }.items():
+        assert old in recipe
+        recipe = recipe.replace(old, new)
     file = folder / "apache.conf"
     file.write_text(f"""
 ServerRoot {folder}
@@ -76,26 +87,10 @@ Listen 127.0.0.1:{port}
 {loads}
 DocumentRoot {folder}
 DirectoryIndex index.html
-OIDCProviderMetadataURL {site.origin}/.well-known/openid-configuration
-OIDCClientID {party.client_id}
-OIDCClientSecret {party.secret}
-OIDCRedirectURI {origin}/private/callback
-OIDCCryptoPassphrase of-a-test
-OIDCScope "openid profile email groups offline_access"
-OIDCPKCEMethod S256
-OIDCRemoteUserClaim sub
-OIDCCacheType shm
+{recipe}
 <Directory {folder}>
     Require all granted
 </Directory>
-<Location /private>
-    AuthType openid-connect
-    Require valid-user
-</Location>
-<Location /staff>
-    AuthType openid-connect
-    Require claim groups:staff
-</Location>
 # An access token lives 3600 seconds: each page refreshes.
 <Location /fresh>
     AuthType openid-connect
