@@ -20,6 +20,7 @@ import handshakes
 import idle
 import latency
 import measuring
+import openid
 import peers
 import postgres
 import sessions
@@ -108,6 +109,10 @@ class Bench:
             "notifications", "≥ 0.15", lambda: notifications.run(self.binary, folder, SERVER_CORE, LOAD_CORE),
             lambda results: "")
 
+    def openid(self):
+        return openid.rows(
+            self.binary, os.path.join(self.folder, "openid"), SERVER_CORE, LOAD_CORE, max(3, ROUNDS // 3), measuring.spread)
+
     def postgres(self):
         return postgres.rows(self.binary, os.path.join(self.folder, "postgres"))
 
@@ -122,7 +127,7 @@ class Bench:
 
 PARTS = [
     "verify", "instructions", "tls", "http2", "loops", "latency", "handshakes", "idle", "idle_tls", "start", "signins",
-    "notifications", "sessions", "applications", "postgres",
+    "notifications", "openid", "sessions", "applications", "postgres",
 ]
 
 

@@ -1,6 +1,9 @@
-"""Programs that others wrote sign people in: Authlib in a Flask app, and Apache's mod_auth_openidc."""
+"""Programs that others wrote sign people in: Authlib in a Flask app, Apache's mod_auth_openidc, mozilla-django-oidc, and
+the library of GitLab."""
 
+import json
 import re
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,7 +15,13 @@ from party import Browser, register, return_target
 from patience import PATIENCE, eventually
 from programs import Program, free_port
 
-RECIPE = Path(__file__).resolve().parents[2] / "docs/clients/mod_auth_openidc.md"
+HERE = Path(__file__).resolve().parent
+RECIPES = HERE.parents[1] / "docs/clients"
+
+
+def recipe(page: str, language: str) -> str:
+    """The settings of a program, as its page has them."""
+    return re.search(f"```{language}\n(.*?)```", (RECIPES / page).read_text(), re.DOTALL)[1]
 
 
 class Walk:
@@ -70,13 +79,13 @@ def apache(site, tmp_path_factory):
         (folder / name).mkdir()
         (folder / name / "index.html").write_text(name)
     # As the page has it, with other names.
-    recipe = re.search("```apache\n(.*?)```", RECIPE.read_text(), re.DOTALL)[1]
+    settings = recipe("mod_auth_openidc.md", "apache")
     for old, new in {
         "https://id.example.com": site.origin, "https://app.example.com": origin, "bcs_…": party.secret,
         '"exec:/etc/apache2/oidc-passphrase"': "of-a-test",
     }.items():
-        assert old in recipe
-        recipe = recipe.replace(old, new)
+        assert old in settings
+        settings = settings.replace(old, new)
     file = folder / "apache.conf"
     file.write_text(f"""
 ServerRoot {folder}
@@ -87,7 +96,7 @@ Listen 127.0.0.1:{port}
 {loads}
 DocumentRoot {folder}
 DirectoryIndex index.html
-{recipe}
+{settings}
 <Directory {folder}>
     Require all granted
 </Directory>
@@ -158,3 +167,36 @@ def test_mod_auth_openidc_refreshes(site, apache):
     site.operator.bramley("users", "disable", user, "--yes")
     assert "Logged Out" in walk.get("/fresh/").text and walk.get("/fresh/").status_code == 302
     site.operator.bramley("users", "enable", user)
+
+
+def test_mozilla_django_oidc_signs_somebody_in(site, tmp_path):
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    party = register(site, "django", redirect_uri=f"{origin}/oidc/callback/")
+    program = Program(
+        [sys.executable, "-B", str(HERE / "django_program.py"), str(port), json.dumps({
+            "issuer": site.origin, "clientID": party.client_id, "clientSecret": party.secret,
+            "database": str(tmp_path / "django.db")})], tmp_path / "django.log")
+    program.wait_for(port)
+    try:
+        walk = Walk(site, origin)
+        assert walk.opens("/").json()["email"] == "ada@example.com"
+        assert walk.get("/").status_code == 200, "its own session holds"
+    finally:
+        program.stop()
+
+
+def test_gitlab_s_library_signs_somebody_in(site, tmp_path):
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    party = register(site, "gitlab", redirect_uri=f"{origin}/users/auth/openid_connect/callback")
+    program = Program(
+        ["ruby", str(HERE / "gitlab_program.rb"), str(port), site.origin, party.secret, recipe("gitlab.md", "ruby")],
+        tmp_path / "gitlab.log")
+    program.wait_for(port)
+    try:
+        walk = Walk(site, origin)
+        told = walk.opens("/").json()
+        assert told == {"uid": walk.browser.user(), "email": "ada@example.com", "name": "Ada Byron"}
+    finally:
+        program.stop()
