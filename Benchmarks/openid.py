@@ -80,7 +80,8 @@ class Bramley(Provider):
     def __init__(self, binary, folder, core, load_core):
         apple = signins.StandIn.start(load_core)
         try:
-            self.server = peers.Bramley(binary, folder, core, apple=apple.url)
+            self.server = peers.Bramley(
+                binary, folder, core, apple=apple.url, limits={"signInsPerMinute": 100_000})
             self.cookie = signins.sign_in_once(self.server, apple)
         finally:
             apple.stop()

@@ -69,7 +69,7 @@ package struct Grant: Hashable, Sendable {
     package var isCodeUsed: Bool
     package var access: Token?
     package var refresh: Refresh?
-    /// When nothing of it is of use any more. With a refresh token, unless that is used before.
+    /// When nothing of it is of use any more: the end of the code, of the access token, or of an unused refresh token.
     package var expiresAt: Timestamp
 
     package init(

@@ -73,11 +73,12 @@ package struct OpenIDProvider: Sendable {
             }
             subject = verified.user
         }
-        let login = AuthorizeAnswer.signIn(
-            query: request.query(
-                mark: known == nil
-                    ? AuthorizeMark(begunAt: now, subject: subject).seal(for: request, with: keyring)
-                    : request.mark ?? ""))
+        let mark = AuthorizeMark(begunAt: now, subject: subject)
+        var login: AuthorizeAnswer {
+            .signIn(
+                query: request.query(
+                    mark: known == nil ? mark.seal(for: request, with: keyring) : request.mark ?? ""))
+        }
         guard let signedIn, signedIn.user.state == .active, request.isAnswered(by: signedIn.session, known, at: now)
         else {
             return request.prompt == AuthorizePrompt.none
@@ -116,7 +117,7 @@ package struct OpenIDProvider: Sendable {
             redirectURI: request.address.redirectURI, scopes: request.scopes, nonce: request.nonce,
             challenge: request.challenge, authenticatedAt: session.createdAt,
             code: Grant.Token(hash: code.hash, expiresAt: now.adding(seconds: Self.codeLifetime)),
-            expiresAt: session.expiresAt)
+            expiresAt: now.adding(seconds: Self.codeLifetime))
         return (grant, code)
     }
 
@@ -203,6 +204,7 @@ package struct OpenIDProvider: Sendable {
                 else { return (.keep, nil) }
                 held.grant.isCodeUsed = true
                 held.grant.access = Grant.Token(hash: access.hash, expiresAt: held.accessEnd(at: now))
+                held.grant.expiresAt = held.accessEnd(at: now)
                 if held.grant.scopes.contains(.offlineAccess) {
                     held.grant.refresh = Grant.Refresh(hash: refresh.hash)
                     held.grant.access?.expiresAt = now.adding(seconds: Self.accessLifetime)

@@ -18,7 +18,7 @@ package protocol OpenIDStore: Sendable {
     /// Writes `lastUsedAt`, or `lastRefusedAt`; callers call it at most once per client and minute.
     func touchOpenIDClient(_ id: OpenIDClientID, isRefused: Bool, at now: Timestamp) async throws(StoreError)
 
-    /// Stores a grant, and deletes those of its session and client that are of no use any more.
+    /// Stores a grant, and that its client is to learn of the session's end.
     /// - Returns: false when its session has ended.
     func saveGrant(_ grant: Grant, at now: Timestamp) async throws(StoreError) -> Bool
 

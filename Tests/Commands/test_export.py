@@ -65,6 +65,7 @@ PROGRAM = {
     "authenticated_at": "programs.0.signedInAt", "code_hash": SECRET, "code_expires_at": UNDER_WAY,
     "is_code_used": UNDER_WAY, "access_hash": SECRET, "access_expires_at": UNDER_WAY, "refresh_hash": SECRET,
     "former_refresh_hash": SECRET, "refreshed_at": UNDER_WAY, "expires_at": "programs.0.expiresAt"}
+PARTICIPANT = {"session": "programSessions.0.session", "client": "programSessions.0.clientID"}
 NOTIFICATION = {
     "jti": JTI, "type": "notifications.0.type", "client_id": "notifications.0.clientID",
     "subject": "appleIdentities.0.subject", "event_time": "notifications.0.eventTime",
@@ -77,7 +78,7 @@ EVENT = {
 
 EXPORTED = {
     "user": USER, "apple_identity": IDENTITY, "apple_credential": CREDENTIAL, "first_consent": CONSENT,
-    "session": SESSION, "openid_grant": PROGRAM, "notification": NOTIFICATION, "event": EVENT}
+    "session": SESSION, "openid_grant": PROGRAM, "openid_participant": PARTICIPANT, "notification": NOTIFICATION, "event": EVENT}
 LEFT_OUT = {
     "webhook_delivery": WEBHOOKS, "used_attempt": UNDER_WAY, "code_exchange": UNDER_WAY,
     "waiting_identity": UNDER_WAY, "account_link": UNDER_WAY, "username_try": UNDER_WAY,
@@ -122,6 +123,7 @@ ROWS = [
         "id": b"canary-grant-id.", "client": "grafana", "user": ANN, "session": SESSION_ID,
         "redirect_uri": "https://program.example.com/cb", "scopes": '["email"]', "code_hash": b"\x02" * 32,
         "code_expires_at": START + 20, "authenticated_at": START + 18, "expires_at": FUTURE + 3}),
+    ("openid_participant", {"session": SESSION_ID, "client": "reading-list"}),
     ("notification", {
         "jti": "canary-jti", "type": "consent-revoked", "client_id": "com.example.primary", "subject": SUBJECT,
         "event_time": START + 13, "received_at": START + 14, "payload": '{"canary":"payload"}',

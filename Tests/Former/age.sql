@@ -6,6 +6,7 @@ DROP INDEX session_examination;
 ALTER TABLE session DROP COLUMN examine_at;
 DROP TABLE openid_grant;
 DROP TABLE openid_client;
+DROP TABLE openid_participant;
 DELETE FROM migration;
 INSERT INTO migration (name, applied_at) VALUES ('0021-username-tries', 0), ('0022-events-by-order', 0);
 UPDATE meta SET value = CAST('0020-email-index' AS BLOB) WHERE key = 'oldest-admitted';

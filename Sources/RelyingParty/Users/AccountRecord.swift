@@ -106,6 +106,17 @@ package struct AccountRecord: Hashable, Sendable {
         }
     }
 
+    /// A program that is told when the session ends.
+    package struct Participant: Hashable, Sendable {
+        package var clientID: String
+        package var session: SessionID
+
+        package init(clientID: String, session: SessionID) {
+            self.clientID = clientID
+            self.session = session
+        }
+    }
+
     /// The most notifications, and the most events, in one record: the newest.
     package static let limit = 10_000
 
@@ -119,6 +130,7 @@ package struct AccountRecord: Hashable, Sendable {
     package var sessions: [Session]
     /// Oldest first.
     package var programs: [Program]
+    package var participants: [Participant]
     /// In the order of receipt.
     package var notifications: [Notification]
     /// In the order of commits.
@@ -128,8 +140,8 @@ package struct AccountRecord: Hashable, Sendable {
 
     package init(
         user: User, updatedAt: Timestamp? = nil, emailForwardingChangedAt: Timestamp? = nil, identities: [Identity],
-        sessions: [Session], programs: [Program] = [], notifications: [Notification], events: [JournalEntry],
-        isComplete: Bool = true
+        sessions: [Session], programs: [Program] = [], participants: [Participant] = [],
+        notifications: [Notification], events: [JournalEntry], isComplete: Bool = true
     ) {
         self.user = user
         self.updatedAt = updatedAt
@@ -137,6 +149,7 @@ package struct AccountRecord: Hashable, Sendable {
         self.identities = identities
         self.sessions = sessions
         self.programs = programs
+        self.participants = participants
         self.notifications = notifications
         self.events = events
         self.isComplete = isComplete

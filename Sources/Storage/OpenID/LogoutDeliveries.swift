@@ -22,7 +22,14 @@ extension Transaction {
         try run("DELETE FROM webhook_endpoint WHERE url = ?", [WebhookEndpoint.url(ofClient: client.rawValue)])
     }
 
-    /// Queues the end of a session, whose journal entry is written, for each client that has a grant of it.
+    /// The client is told when the session ends.
+    func recordParticipant(_ client: OpenIDClientID, in session: SessionID) throws {
+        try run(
+            "INSERT INTO openid_participant (session, client) VALUES (?, ?) ON CONFLICT (session, client) DO NOTHING",
+            [session, client])
+    }
+
+    /// Queues the end of a session, whose journal entry is written, for each client that took part.
     func queueLogouts(ofSession session: SessionID) throws {
         try run(
             """
@@ -31,9 +38,11 @@ extension Transaction {
                 SELECT 1 FROM webhook_delivery p INDEXED BY webhook_delivery_line
                 WHERE p.endpoint = w.id AND p.user = e.user AND p.dead_at IS NULL)
                 THEN NULL ELSE CAST(?2 AS BIGINT) END
-            FROM (SELECT DISTINCT client FROM openid_grant WHERE session = ?1) c
+            FROM openid_participant c
             JOIN webhook_endpoint w ON w.url = '\(WebhookEndpoint.clientPrefix)' || c.client
             JOIN event e ON e.sequence = (SELECT sequence FROM event WHERE session = ?1 ORDER BY sequence DESC LIMIT 1)
+            WHERE c.session = ?1
             """, [session, now])
+        try run("DELETE FROM openid_participant WHERE session = ?", [session])
     }
 }

@@ -83,6 +83,7 @@ extension Database {
             let wanted = change(found)
             for client in found where !wanted.contains(where: { $0.id == client.id }) {
                 try transaction.run("DELETE FROM openid_grant WHERE client = ?", [client.id])
+                try transaction.run("DELETE FROM openid_participant WHERE client = ?", [client.id])
                 try transaction.deleteLogoutEndpoint(of: client.id)
                 try transaction.run("DELETE FROM openid_client WHERE id = ?", [client.id])
                 try transaction.audit(.openIDClientDeleted, object: client.id.rawValue)

@@ -86,20 +86,6 @@ extension Transaction {
             ])
     }
 
-    /// Ends all tokens of a grant. As long as its session lives, the row tells that the client is to learn of its end.
-    fileprivate func end(_ id: Grant.ID) throws {
-        try run(
-            """
-            DELETE FROM openid_grant WHERE id = ?
-            AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = openid_grant.session)
-            """, [id])
-        try run(
-            """
-            UPDATE openid_grant SET is_code_used = 1, access_hash = NULL, access_expires_at = NULL,
-            refresh_hash = NULL, former_refresh_hash = NULL, refreshed_at = NULL WHERE id = ?
-            """, [id])
-    }
-
     /// Ends what a session allowed, except what outlives it.
     func endGrants(ofSession session: SessionID) throws {
         try run("DELETE FROM openid_grant WHERE session = ? AND refresh_hash IS NULL", [session])
@@ -117,12 +103,8 @@ extension Database: OpenIDStore {
     package func saveGrant(_ grant: Grant, at now: Timestamp) async throws(StoreError) -> Bool {
         try await write(at: now) { transaction in
             guard try transaction.exists("SELECT 1 FROM session WHERE id = ?", [grant.session]) else { return false }
-            try transaction.run(
-                """
-                DELETE FROM openid_grant WHERE session = ? AND client = ? AND refresh_hash IS NULL
-                AND coalesce(access_expires_at, code_expires_at) <= ?
-                """, [grant.session, grant.client, now])
             try transaction.insert(grant)
+            try transaction.recordParticipant(grant.client, in: grant.session)
             return true
         }
     }
@@ -139,7 +121,7 @@ extension Database: OpenIDStore {
             switch what {
             case .keep: break
             case .replace(let grant): try transaction.update(grant)
-            case .end: try transaction.end(id)
+            case .end: try transaction.run("DELETE FROM openid_grant WHERE id = ?", [id])
             }
             return answer
         }

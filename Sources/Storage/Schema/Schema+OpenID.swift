@@ -55,5 +55,12 @@ extension Schema {
             -- Of each client with one, webhook_endpoint has a row with the url client:ID.
             ALTER TABLE openid_client ADD COLUMN back_channel_logout_uri TEXT;
 
+            -- The clients to tell when a session ends. A grant may end before.
+            CREATE TABLE openid_participant (
+                session TEXT NOT NULL,
+                client TEXT NOT NULL,
+                PRIMARY KEY (session, client)
+            ) STRICT, WITHOUT ROWID;
+
             """)
 }

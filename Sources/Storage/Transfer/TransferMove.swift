@@ -91,7 +91,7 @@ extension Transaction {
         try run("UPDATE apple_identity SET user = ? WHERE user = ?", [first.id, second.id])
         // Programs know the person by the account that goes: there they sign in again.
         try endSessions(
-            where: "s.user = ?1 AND s.id IN (SELECT session FROM openid_grant WHERE user = ?1)", [second.id],
+            where: "s.user = ?1 AND s.id IN (SELECT session FROM openid_participant)", [second.id],
             cause: .replaced)
         try run("UPDATE session SET user = ? WHERE user = ?", [first.id, second.id])
         try joinLinks(of: second.id, to: first.id)

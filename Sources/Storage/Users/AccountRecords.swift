@@ -27,6 +27,7 @@ extension Database {
                 user: user, updatedAt: try changes["updated_at"],
                 emailForwardingChangedAt: try changes["email_event_at"], identities: try snapshot.identities(of: id),
                 sessions: try snapshot.sessions(of: id), programs: try snapshot.programs(of: id),
+                participants: try snapshot.participants(of: id),
                 notifications: notifications.items.reversed(),
                 events: events.items.reversed(), isComplete: notifications.isLast && events.isLast)
         }
@@ -74,6 +75,15 @@ extension Snapshot {
                 session: try row["session"], signedInAt: try row["authenticated_at"],
                 expiresAt: try row["expires_at"], isOffline: try row["is_offline"])
         }
+    }
+
+    fileprivate func participants(of user: UserID) throws -> [AccountRecord.Participant] {
+        try rows(
+            """
+            SELECT p.client, p.session FROM openid_participant p JOIN session s ON s.id = p.session WHERE s.user = ?
+            ORDER BY p.session, p.client
+            """, [user]
+        ).map { row in AccountRecord.Participant(clientID: try row["client"], session: try row["session"]) }
     }
 
     private func credentials(of identity: Int64) throws -> [AccountRecord.Credential] {

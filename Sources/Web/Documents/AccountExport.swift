@@ -20,6 +20,8 @@ package enum AccountExport {
         list(record.sessions, write: SessionDocument.writeWhole, to: &writer)
         writer.name("programs")
         list(record.programs, write: write, to: &writer)
+        writer.name("programSessions")
+        list(record.participants, write: write, to: &writer)
         writer.name("notifications")
         list(record.notifications, write: write, to: &writer)
         writer.name("events")
@@ -61,6 +63,13 @@ package enum AccountExport {
         writer.member("signedInAt", program.signedInAt)
         writer.member("expiresAt", program.expiresAt)
         writer.member("offline", program.isOffline)
+        writer.endObject()
+    }
+
+    private static func write(_ participant: AccountRecord.Participant, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("clientID", participant.clientID)
+        writer.member("session", participant.session.rawValue)
         writer.endObject()
     }
 
