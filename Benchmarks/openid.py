@@ -22,7 +22,7 @@ import wire
 
 COUNT = int(os.environ.get("BENCH_CODES", "1000"))
 PEER_COUNT = int(os.environ.get("BENCH_PEER_CODES", "300"))
-PARALLEL = 16
+PARALLEL = 64
 CALLBACK = "https://program.example.com/callback"
 SCHEMA = "/usr/share/dbconfig-common/data/glewlwyd/install/sqlite3"
 
