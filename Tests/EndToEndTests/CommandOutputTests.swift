@@ -100,7 +100,7 @@ import Testing
                 export.names
                     == [
                         "exportedAt", "complete", "user", "updatedAt", "emailForwardingChangedAt", "appleIdentities",
-                        "sessions", "programs", "notifications", "events",
+                        "sessions", "programs", "programSessions", "notifications", "events",
                     ])
             #expect(export["user"]?.objectValue?.names == Self.user)
             #expect(try await place.run("sessions list --json").json.names == ["items", "next"])

@@ -126,6 +126,20 @@ import Testing
         #expect(try await provider.grant(access: renewed.access.reveal()) == nil)
     }
 
+    @Test("a client with the name of an assertion's audience is unknown, whenever the audience came (demand 6)")
+    func audience() async throws {
+        let made = OpenIDClient(
+            id: OpenIDClientID(unchecked: "api"), name: "API",
+            secrets: OpenIDClient.Secrets(current: OpenIDClientSecret("secret").hash), redirectURIs: [Self.callback],
+            createdAt: now, updatedAt: now)
+        _ = try await database.changeOpenIDClients(at: now) { $0 + [made] }
+        #expect(try await provider.client(made.id) == nil)
+        #expect(try await provider.client(client.id) == client)
+        let request = try ProviderRequest(
+            fields([("client_id", "api"), ("client_secret", "secret")]), authorization: [])
+        await #expect(throws: ProviderFailure.self) { try await provider.authenticate(request) }
+    }
+
     @Test("a refresh token that is not used ends after 90 days, and its row with it")
     func unused() async throws {
         let signedIn = try await signIn()

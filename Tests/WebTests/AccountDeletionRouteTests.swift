@@ -198,7 +198,7 @@ import Web
         #expect(
             document.members.map(\.name) == [
                 "exportedAt", "complete", "user", "updatedAt", "emailForwardingChangedAt", "appleIdentities",
-                "sessions", "programs", "notifications", "events",
+                "sessions", "programs", "programSessions", "notifications", "events",
             ])
         let name = document["user"]?.objectValue?["name"]?.objectValue
         #expect(name?["given"]?.stringValue == "\u{202E}<script>")
@@ -230,6 +230,10 @@ import Web
                     session: SessionID(unchecked: "ses_00000000000000000000000001"), signedInAt: moment,
                     expiresAt: moment, isOffline: true)
             ],
+            participants: [
+                AccountRecord.Participant(
+                    clientID: "grafana", session: SessionID(unchecked: "ses_00000000000000000000000001"))
+            ],
             notifications: [
                 AccountRecord.Notification(
                     type: "consent-revoked", clientID: ClientID("com.example.app"), eventTime: moment,
@@ -255,7 +259,8 @@ import Web
             "unfinishedName":{"given":"Ann","family":null,"savedAt":"\(time)"}}],\
             "sessions":[],"programs":[{"clientID":"grafana","scope":"openid email",\
             "redirectURI":"https://grafana.example.com/cb","session":"ses_00000000000000000000000001",\
-            "signedInAt":"\(time)","expiresAt":"\(time)","offline":true}],"notifications":[{"type":"consent-revoked","clientID":"com.example.app",\
+            "signedInAt":"\(time)","expiresAt":"\(time)","offline":true}],\
+            "programSessions":[{"clientID":"grafana","session":"ses_00000000000000000000000001"}],"notifications":[{"type":"consent-revoked","clientID":"com.example.app",\
             "eventTime":"\(time)","receivedAt":"\(time)","outcome":"applied"}],"events":[{"id":"evt_00000000000000000000000001","type":"session.ended",\
             "time":"\(time)","data":{"user":"\(user)","cause":"consent_revoked"}}]}
             """

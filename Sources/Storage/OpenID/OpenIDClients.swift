@@ -103,6 +103,7 @@ extension Database {
     ) async throws(StoreError) {
         let column = isRefused ? "last_refused_at" : "last_used_at"
         try await write(at: now) { transaction in
+            transaction.claim(.client(id.rawValue))
             try transaction.run(
                 "UPDATE openid_client SET \(column) = ?1 WHERE id = ?2 AND (\(column) IS NULL OR \(column) < ?1)",
                 [now, id])

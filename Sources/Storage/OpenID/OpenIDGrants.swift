@@ -102,6 +102,7 @@ extension Transaction {
 extension Database: OpenIDStore {
     package func saveGrant(_ grant: Grant, at now: Timestamp) async throws(StoreError) -> Bool {
         try await write(at: now) { transaction in
+            transaction.claim(.session(grant.session))
             guard try transaction.exists("SELECT 1 FROM session WHERE id = ?", [grant.session]) else { return false }
             try transaction.insert(grant)
             try transaction.recordParticipant(grant.client, in: grant.session)
@@ -117,7 +118,10 @@ extension Database: OpenIDStore {
         _ id: Grant.ID, at now: Timestamp, _ change: @escaping @Sendable (HeldGrant?) -> (GrantChange, Answer)
     ) async throws(StoreError) -> Answer {
         try await write(at: now) { transaction in
-            let (what, answer) = change(try transaction.grant(id))
+            transaction.claim(.grant(id.bytes))
+            let held = try transaction.grant(id)
+            if let held { transaction.claim(.session(held.grant.session), .user(held.user.id)) }
+            let (what, answer) = change(held)
             switch what {
             case .keep: break
             case .replace(let grant): try transaction.update(grant)

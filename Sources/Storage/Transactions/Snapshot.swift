@@ -115,6 +115,9 @@ enum TransactionKey {
     case transfer(TransferSubject)
     case user(UserID)
     case session(SessionID)
+    /// By its id.
+    case grant([UInt8])
+    case client(String)
 
     fileprivate var text: String {
         switch self {
@@ -123,6 +126,8 @@ enum TransactionKey {
         case .transfer(let subject): "transfer \(subject.rawValue)"
         case .user(let id): "user \(id.rawValue)"
         case .session(let id): "session \(id.rawValue)"
+        case .grant(let id): "grant \(Hexadecimal.encode(id))"
+        case .client(let id): "client \(id)"
         }
     }
 }
