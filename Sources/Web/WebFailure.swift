@@ -266,8 +266,17 @@ enum WebFailure: StoreFailure, Sendable {
         }
     }
 
-    /// Fields required by the status.
+    /// Fields required by the status, and by a program's window, which must keep its opener until it is back there.
     var fields: HTTPFields {
+        let fields = statusFields
+        return switch self {
+        case .signIn(_, let retry?), .tooManyRequests(_, let retry?):
+            retry.target.isAuthorizeRequest ? HTTPFields(fields + SecurityHeaders.keepingOpener) : fields
+        default: fields
+        }
+    }
+
+    private var statusFields: HTTPFields {
         switch self {
         case .routing(let failure): failure.fields
         case .tooManyRequests(let seconds, _): [.retryAfter: String(seconds)]

@@ -268,7 +268,13 @@ def test_19_a_window_of_the_program_keeps_its_opener(site, grafana, browser):
     last = browser.get(browser.own(done.location))
     refused = browser.get(register(site, "closed", "--group", "nobody").path())
     assert refused.status == 403 and last.location.startswith(CALLBACK)
-    for answer in (page, start, done, last, refused, browser.get("/login?" + urlencode({"return_to": target}))):
+    # Apple's answer comes from elsewhere, without the cookie of this browser: a page that begins again.
+    other = Browser(site)
+    start = other.get("/login/apple?" + urlencode({"return_to": target}))
+    form = site.apple.call("POST", "authorize", {"person": "ada", "authorize_url": start.location})["form"]
+    failed = Browser(site).send("POST", "/apple/callback", form + "&bramley_repost=1", {"Origin": site.origin})
+    assert 400 <= failed.status < 500, failed.body
+    for answer in (page, start, done, last, refused, failed, browser.get("/login?" + urlencode({"return_to": target}))):
         assert answer.headers.get_all("Cross-Origin-Opener-Policy") == ["unsafe-none"]
     assert browser.get("/account").headers["Cross-Origin-Opener-Policy"] == "same-origin"
 
