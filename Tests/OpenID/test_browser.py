@@ -72,6 +72,34 @@ def test_one_tap_at_apple_opens_a_program(visitor, gallery, mode):
         comes_to_the_program(visitor, program)
 
 
+def test_one_tap_opens_two_programs_and_signs_out_of_one_or_both(visitor):
+    driver = visitor.driver
+    with flask_program(visitor.site) as reports, flask_program(visitor.site, "wiki", "Orchard Wiki") as wiki:
+        visitor.signs_in("ada")
+        for program in (reports, wiki):
+            driver.get(program)
+            comes_to_the_program(visitor, program)
+        # Of one: it knows nobody any more, until it asks Bramley, who does.
+        driver.get(f"{reports}/sign-out")
+        visitor.wait(lambda _: "Signed out here" in visitor.text(), "the end of one session")
+        driver.get(reports)
+        comes_to_the_program(visitor, reports)
+        # Of both, and of Bramley.
+        driver.get(f"{reports}/sign-out-everywhere")
+        visitor.wait(lambda _: "Signed out everywhere" in visitor.text(), "the way back")
+        assert driver.current_url == f"{reports}/bye" and not visitor.is_signed_in()
+
+        def asks(name: str, program: str):
+            def holds(_) -> bool:
+                driver.get(program)
+                return f"{name} asks who you are" in visitor.text()
+
+            return holds
+
+        visitor.wait(asks("Orchard Reports", reports), "the first program to ask again")
+        visitor.wait(asks("Orchard Wiki", wiki), "the other, by its logout token")
+
+
 def test_consent_withdrawn_at_apple_signs_a_program_out(visitor):
     driver = visitor.driver
     with flask_program(visitor.site) as program:
