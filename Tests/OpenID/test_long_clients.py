@@ -1,0 +1,80 @@
+"""More programs that others wrote, which take long to install: go-oidc of Debian, JupyterHub with oauthenticator of PyPI."""
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from party import register
+from patience import eventually
+from programs import Program, free_port
+from test_real_clients import HERE, Walk, recipe
+
+ROOT = Path(__file__).resolve().parents[2]
+JUPYTERHUB = ["jupyterhub==6.1.1", "oauthenticator==17.4.0"]
+pytestmark = pytest.mark.long
+
+
+def test_go_oidc_signs_somebody_in(site, tmp_path):
+    subprocess.run(
+        [ROOT / "scripts/packages.sh", "test", "golang-go", "golang-github-coreos-go-oidc-dev",
+         "golang-golang-x-oauth2-dev"], check=True, capture_output=True)
+    binary = tmp_path / "go_program"
+    subprocess.run(
+        ["go", "build", "-o", binary, HERE / "go_program.go"], check=True, capture_output=True,
+        env=os.environ | {"GO111MODULE": "off", "GOPATH": "/usr/share/gocode", "GOCACHE": str(tmp_path / "cache"),
+                          "GOFLAGS": ""})
+    port = free_port()
+    origin = f"http://127.0.0.1:{port}"
+    party = register(site, "go", redirect_uri=f"{origin}/callback")
+    program = Program([str(binary), str(port), site.origin, party.secret], tmp_path / "go.log")
+    program.wait_for(port)
+    try:
+        walk = Walk(site, origin)
+        told = walk.opens("/").json()
+        assert told == {"subject": walk.browser.user(), "userinfo": walk.browser.user(), "email": "ada@example.com"}
+    finally:
+        program.stop()
+
+
+@pytest.fixture(scope="module")
+def hub_programs() -> Path:
+    folder = ROOT / ".build/jupyterhub"
+    if not (folder / "bin/jupyterhub").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run(
+            [folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *JUPYTERHUB], check=True)
+    return folder / "bin"
+
+
+def test_jupyterhub_admits_by_groups(site, hub_programs, tmp_path):
+    public, hub = free_port(), free_port()
+    origin = f"http://127.0.0.1:{hub}"
+    party = register(site, "jupyterhub", redirect_uri=f"{origin}/hub/oauth_callback")
+    settings = recipe("jupyterhub.md", "python").replace("https://id.example.com", site.origin)
+    settings = settings.replace("https://hub.example.com", origin).replace("bcs_…", party.secret)
+    file = tmp_path / "jupyterhub_config.py"
+    file.write_text((HERE / "jupyterhub_config.py").read_text() + settings + f"""
+c.JupyterHub.bind_url = "http://127.0.0.1:{public}/"
+c.JupyterHub.hub_bind_url = "{origin}/"
+c.JupyterHub.cookie_secret_file = "{tmp_path}/cookie-secret"
+""")
+    program = Program(
+        [str(hub_programs / "jupyterhub"), "--config", str(file)], tmp_path / "hub.log",
+        os.environ | {"JUPYTERHUB_CRYPT_KEY": secrets.token_hex(32), "PYTHONPATH": ""})
+    program.wait_for(hub)
+    try:
+        walk = Walk(site, origin)
+        eventually(lambda: walk.get("/hub/health").status_code == 200, "the hub")
+        refused = walk.opens("/hub/oauth_login?next=%2Fhub%2Fhome", "boris")
+        assert refused.status_code == 403, refused.text
+        site.operator.bramley("users", "groups", walk.browser.user(), "--add", "researchers")
+        page = Walk(site, origin).opens("/hub/oauth_login?next=%2Fhub%2Fhome", "boris")
+        assert page.status_code == 200 and walk.browser.user() in page.text
+        assert re.search(r"[Ll]ogout", page.text)
+    finally:
+        program.stop()
