@@ -47,7 +47,8 @@ package struct ProviderRequest: Sendable {
             guard named.map({ $0 == id }) ?? true else {
                 throw ProviderError(.invalidRequest, "client_id is not the client that authenticates")
             }
-            credential = .basic(id, secrets)
+            // An empty secret is none (RFC 6749 §2.3.1): oidc-agent names a public client so.
+            credential = secrets.isEmpty ? .none(id) : .basic(id, secrets)
         } else if let named {
             credential = secret.map { .post(named, $0) } ?? .none(named)
         } else {
@@ -84,6 +85,7 @@ package struct ProviderRequest: Sendable {
         }
         let id = try clientID(decoded(bytes[..<colon]))
         let secret = bytes[(colon + 1)...]
+        if secret.isEmpty { return (id, []) }
         return (id, [decoded(secret), String(decoding: secret, as: UTF8.self)].map { OpenIDClientSecret($0) })
     }
 }

@@ -106,6 +106,14 @@ def test_24_public_clients_have_none(phone, browser):
     phone.secret = None
 
 
+def test_24_an_empty_secret_is_none(site, grafana, browser):
+    """oidc-agent names a public client in Basic."""
+    party = register(site, "bare", "--public")
+    assert party.redeem(party.code(browser), basic("bare", "")).status == 200
+    assert party.redeem(party.code(browser), basic("bare", "x")).json()["error"] == "invalid_client"
+    assert grafana.redeem(grafana.code(browser), basic("grafana", "")).json()["error"] == "invalid_client"
+
+
 def test_24_an_operator_s_secret_may_have_any_character(site, tmp_path, browser):
     """Authlib and others send it in Basic without the encoding of RFC 6749 §2.3.1."""
     secret = "a+b/c%41 d=" + "x" * 32
