@@ -1,11 +1,15 @@
-"""Dovecot of Debian takes access tokens for passwords (XOAUTH2), by introspection with an API key."""
+"""Dovecot of Debian takes access tokens for passwords (XOAUTH2), by introspection with an API key; and Roundcube, its
+webmail, signs people in and refreshes."""
 
+import base64
 import grp
 import imaplib
 import json
 import os
 import pwd
+import re
 import shutil
+import sqlite3
 import subprocess
 import tempfile
 from pathlib import Path
@@ -15,6 +19,7 @@ import pytest
 from party import Browser, register
 from patience import PATIENCE, eventually
 from programs import Program, free_port
+from test_real_clients import Walk
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.long
@@ -108,3 +113,61 @@ def test_an_access_token_opens_a_mailbox_as_long_as_the_session_lives(site, imap
     assert opens(imap, user, renewed["access_token"]) and not opens(imap, user, tokens["access_token"])
     site.apple.notify("consent-revoked", "ada")
     eventually(lambda: not opens(imap, user, renewed["access_token"]), "the mailbox to close")
+
+
+@pytest.fixture
+def roundcube(site, imap, tmp_path):
+    subprocess.run(
+        [ROOT / "scripts/packages.sh", "test", "roundcube-core", "roundcube-sqlite3", "php-cli", "php-sqlite3", "php-curl"],
+        check=True, capture_output=True)
+    port, folder = free_port(), tmp_path / "roundcube"
+    origin = f"http://127.0.0.1:{port}"
+    party = register(site, "roundcube", "--offline", redirect_uri=f"{origin}/index.php/login/oauth")
+    folder.mkdir()
+    for name in ("logs", "temp"):
+        (folder / name).mkdir()
+    (folder / "defaults.inc.php").symlink_to("/etc/roundcube/defaults.inc.php")
+    (folder / "mimetypes.php").symlink_to("/etc/roundcube/mimetypes.php")
+    with sqlite3.connect(folder / "roundcube.db") as database:
+        database.executescript(Path("/usr/share/roundcube/SQL/sqlite.initial.sql").read_text())
+    (folder / "config.inc.php").write_text(f"""<?php
+$config = [
+    'db_dsnw' => 'sqlite:///{folder}/roundcube.db?mode=0640',
+    'log_dir' => '{folder}/logs', 'temp_dir' => '{folder}/temp', 'des_key' => '{"k" * 24}',
+    'imap_host' => ['127.0.0.1:{imap}'], 'smtp_host' => '127.0.0.1:1', 'plugins' => [], 'skin' => 'elastic',
+    'oauth_provider' => 'generic', 'oauth_provider_name' => 'Apple',
+    'oauth_client_id' => 'roundcube', 'oauth_client_secret' => '{party.secret}',
+    'oauth_auth_uri' => '{site.origin}/oidc/authorize', 'oauth_token_uri' => '{site.origin}/oidc/token',
+    'oauth_identity_uri' => '{site.origin}/oidc/userinfo', 'oauth_scope' => 'openid profile offline_access',
+    'oauth_identity_fields' => ['sub'],
+];
+""")
+    program = Program(
+        ["php", "-d", "error_log=/dev/null", "-S", f"127.0.0.1:{port}", "-t", "/var/lib/roundcube"],
+        tmp_path / "php.log", os.environ | {"ROUNDCUBE_CONFIG_DIR": str(folder)})
+    program.wait_for(port)
+    yield origin, folder
+    program.stop()
+
+
+def test_roundcube_reads_mail_and_refreshes(site, roundcube):
+    origin, folder = roundcube
+    walk = Walk(site, origin)
+    page = walk.opens("/?_task=login&_action=oauth", "chie")
+    assert page.status_code == 200 and "rcmail" in page.text and walk.browser.user() in page.text, page.text[:2000]
+    assert "messagelist" in walk.get("/?_task=mail").text
+
+    def used() -> list:
+        return site.operator.database("SELECT refreshed_at FROM openid_grant WHERE client = 'roundcube'")
+
+    assert used() == [(None,)]
+    # As if the access token's hour were over.
+    with sqlite3.connect(folder / "roundcube.db") as database:
+        key = walk.program.cookies["roundcube_sessid"]
+        (values,), = database.execute("SELECT vars FROM session WHERE sess_id = ?", (key,)).fetchall()
+        text = base64.b64decode(values)
+        late = re.sub(rb's:7:"expires";i:\d+', b's:7:"expires";i:1', text)
+        assert late != text
+        database.execute("UPDATE session SET vars = ? WHERE sess_id = ?", (base64.b64encode(late).decode(), key))
+    assert "messagelist" in walk.get("/?_task=mail").text
+    assert used()[0][0], "it has refreshed"
