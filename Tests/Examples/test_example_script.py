@@ -17,7 +17,7 @@ def test_names_the_examples_when_it_knows_none(name):
         [ROOT / "scripts/example.sh", name], capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
     assert run.returncode == 2
     assert run.stderr.split()[-len(EXAMPLES):] == EXAMPLES
-    assert EXAMPLES == ["accounts", "cluster", "flask", "nginx-static", "node", "spa"]
+    assert EXAMPLES == ["accounts", "cluster", "flask", "nginx-static", "node", "openid", "spa"]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
