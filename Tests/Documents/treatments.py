@@ -336,8 +336,9 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley clients list": Run(apart="clients", says="grafana"),
     "bramley clients show grafana": Run(apart="clients", says="Grafana"),
     "bramley clients update grafana --group staff": Run(apart="clients"),
-    "bramley clients update grafana --back-channel-logout-uri https://grafana.example.com/backchannel-logout":
-        Run(apart="clients"),
+    "bramley clients update nextcloud --back-channel-logout-uri"
+    " https://cloud.example.com/apps/user_oidc/backchannel-logout/apple":
+        Run(apart="clients", swaps={"update nextcloud": "update grafana"}),
     "bramley clients rotate-secret grafana": Run(apart="clients", says="client secret: bcs_"),
     "bramley clients delete grafana --yes": Run(apart="clients", says="deleted"),
     "bramley clients apply clients.json --dry-run": Run(before="with_a_file_of_clients", says="grafana added"),
@@ -353,7 +354,7 @@ TREATMENTS: dict[str, Run | Elsewhere | Reason] = {
     "bramley webhooks retry --all-dead": Run(),
     "bramley webhooks test URL": Run(
         swaps={"URL": "http://127.0.0.1:9/events"}, code=1),
-    "bramley webhooks retry --endpoint client:grafana": Run(swaps={"client:grafana": "http://127.0.0.1:9/events"}),
+    "bramley webhooks retry --endpoint client:nextcloud": Run(swaps={"client:nextcloud": "http://127.0.0.1:9/events"}),
     "bramley webhooks retry --endpoint URL": Run(swaps={"URL": "http://127.0.0.1:9/events"}),
     "bramley jws verify --jwk keys.json --algorithm RS256 < identity-token":
         Run(before="with_an_identity_token", says="^OK"),
