@@ -16,6 +16,8 @@ from secure_site import get
 def ready(site) -> tuple[int, dict[str, str | None]]:
     """The status, and each check with its problem."""
     port = json.loads((site.folder / "config.json").read_text())["admin"]["port"]
+    # It listens a moment after the other port.
+    site.server.wait_for(port)
     request = urllib.request.Request(f"http://127.0.0.1:{port}/readyz", headers={"Accept": "application/json"})
     try:
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
