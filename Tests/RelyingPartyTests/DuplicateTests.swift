@@ -108,6 +108,19 @@ import Testing
         #expect(await second.post(other, binding: .value(first.browser)).name == "code_refused")
     }
 
+    /// Regression: the second of two servers looked at its clock, then found the session that the first had just made, and
+    /// sent the browser on without its cookie.
+    @Test("a duplicate in another process whose clock is a moment behind gets the same session")
+    func secondProcessIsBehind() async throws {
+        let first = SignInBench()
+        let second = SignInBench(after: first, keyring: nil)
+        let body = first.form(first.begin())
+        let done = await first.post(body)
+        first.clock.advance(milliseconds: -1)
+        let late = await second.post(body, binding: .value(first.browser))
+        #expect(late.name == "signedIn" && late.token?.reveal() == done.token?.reveal())
+    }
+
     @Test("a replay is told so once the session is gone, also within an identical browser")
     func replayAfterSignOut() async throws {
         let bench = SignInBench()
