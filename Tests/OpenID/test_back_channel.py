@@ -280,3 +280,25 @@ def test_apply_sets_and_forgets_the_address(site, tmp_path):
     del client["backChannelLogoutURI"]
     assert apply()[0]["members"] == ["backChannelLogoutURI"]
     site.operator.bramley("clients", "delete", "applied", "--yes")
+
+
+def test_41_the_api_lists_and_retries_but_does_not_test(site, listener, browser):
+    key = json.loads(site.operator.bramley(
+        "api-keys", "create", "hooks", "--scopes", "webhooks:read,webhooks:write", "--json"))["key"]
+
+    def ask(method: str, path: str, content: dict | None = None):
+        return call(site, method, "/api/v1/webhooks" + path, {
+            "Authorization": f"Bearer {key}", "Content-Type": "application/json"}, content and json.dumps(content))
+
+    one = listener("by-api")
+    one.receiver.answer = lambda arrival: status(500)
+    one.party.tokens(browser)
+    sign_out(browser)
+    eventually(lambda: endpoint(site, "by-api")["state"] == "failing", "the failure")
+    listed = {item["url"]: item for item in ask("GET", "").json()["items"]}
+    assert (listed["client:by-api"]["waiting"], listed["client:by-api"]["lastFailure"]) == (1, "status 500")
+    assert ask("POST", "/test", {"endpoint": "client:by-api"}).status == 404
+    assert ask("POST", "/retry", {"endpoint": "client:nobody"}).status == 404
+    one.receiver.answer = lambda arrival: status(200)
+    assert ask("POST", "/retry", {"endpoint": "client:by-api"}).json() == {"retried": 1}
+    eventually(lambda: waiting(site, "by-api") == 0, "the queue to be empty")
